@@ -1,0 +1,37 @@
+# Everything a newcomer needs: `make demo`, `make test`. Each target does its own set-up.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint clean
+
+demo: $(STAMPS)/base
+	$(BIN)/python examples/demo.py
+
+test: $(STAMPS)/test
+	$(BIN)/python -m pytest
+
+lint: $(STAMPS)/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+$(STAMPS)/base: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "dtrbandit needs Python 3.11 or later; say make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable .
+	mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/test: $(STAMPS)/base
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(STAMPS)/lint: $(STAMPS)/test
+	$(BIN)/python -m pip install --quiet --editable '.[lint]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

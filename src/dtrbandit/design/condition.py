@@ -1,0 +1,156 @@
+"""The condition ``enter_if``, under which a unit enters a stage.
+
+::
+
+    condition   ::=  all ("or" all)*
+    all         ::=  one ("and" one)*
+    one         ::=  "not" one | "(" condition ")" | value (compare value)+
+    value       ::=  column | ["-"] number
+    compare     ::=  "<" | "<=" | ">" | ">=" | "==" | "!="
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.grammar import Reader
+
+Mask = NDArray[np.bool_]
+Columns = Mapping[str, float] | Mapping[str, NDArray[np.float64]]
+Value = str | float
+
+COMPARE: Mapping[str, Callable[..., bool | Mask]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+MOST_NESTED = 50
+
+
+class Comparison(NamedTuple):
+    """``left sign right``, each side a column or a number."""
+
+    left: Value
+    sign: str
+    right: Value
+
+    def holds(self, columns: Columns) -> bool | Mask:
+        """Compare, for one unit or for many."""
+        left, right = (columns[side] if isinstance(side, str) else side for side in (self.left, self.right))
+        return COMPARE[self.sign](left, right)
+
+
+class Combination(NamedTuple):
+    """All or any of the parts, or, for ``not``, the opposite of the only part."""
+
+    word: Literal["and", "or", "not"]
+    parts: tuple[Comparison | Combination, ...]
+
+    def holds(self, columns: Columns) -> bool | Mask:
+        """Combine the parts' answers."""
+        answers = [part.holds(columns) for part in self.parts]
+        match self.word:
+            case "and":
+                return reduce(operator.and_, answers)
+            case "or":
+                return reduce(operator.or_, answers)
+            case "not":
+                return COMPARE["=="](answers[0], False)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on context columns, for one unit or for arrays of units.
+
+    Examples
+    --------
+    >>> condition = parse_condition("qids_end1 > 5 and not (0 < slope <= 2)", where="enter_if")
+    >>> condition.holds({"qids_end1": 8.0, "slope": 3.0})
+    True
+    >>> condition.columns
+    ('qids_end1', 'slope')
+    """
+
+    root: Comparison | Combination
+    columns: tuple[str, ...]
+
+    def holds(self, columns: Mapping[str, float]) -> bool:
+        """Say whether one unit meets the condition."""
+        return bool(self.root.holds(columns))
+
+    def mask(self, columns: Mapping[str, NDArray[np.float64]]) -> Mask:
+        """Say which of many units meet the condition."""
+        return np.asarray(self.root.holds(columns), dtype=np.bool_)
+
+
+def parse_condition(text: str, *, where: str) -> Condition:
+    """Read a condition; ``where`` begins the message of an error."""
+    reader = Reader(text, where=where)
+    names: dict[str, None] = {}
+    root = _any(reader, names, 0)
+    if reader.token.kind != "end":
+        reader.reject("expected 'and', 'or' or a comparison")
+    if not names:
+        reader.reject("a condition needs at least one column")
+    return Condition(root, tuple(names))
+
+
+def _any(reader: Reader, names: dict[str, None], depth: int) -> Comparison | Combination:
+    parts = [_all(reader, names, depth)]
+    while reader.take_if("or"):
+        parts.append(_all(reader, names, depth))
+    return parts[0] if len(parts) == 1 else Combination("or", tuple(parts))
+
+
+def _all(reader: Reader, names: dict[str, None], depth: int) -> Comparison | Combination:
+    parts = [_one(reader, names, depth)]
+    while reader.take_if("and"):
+        parts.append(_one(reader, names, depth))
+    return parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
+
+
+def _one(reader: Reader, names: dict[str, None], depth: int) -> Comparison | Combination:
+    if depth > MOST_NESTED:
+        reader.reject(f"a condition may nest {MOST_NESTED} deep")
+    if reader.take_if("not"):
+        return Combination("not", (_one(reader, names, depth + 1),))
+    if reader.take_if("("):
+        inner = _any(reader, names, depth + 1)
+        reader.expect(")")
+        return inner
+    return _comparisons(reader, names)
+
+
+def _comparisons(reader: Reader, names: dict[str, None]) -> Comparison | Combination:
+    parts, left = [], _value(reader, names)
+    while sign := reader.take_if(*COMPARE):
+        right = _value(reader, names)
+        parts.append(Comparison(left, sign.text, right))
+        left = right
+    if not parts:
+        reader.reject(f"expected a comparison ({' '.join(COMPARE)})")
+    return parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
+
+
+def _value(reader: Reader, names: dict[str, None]) -> Value:
+    minus = reader.take_if("-")
+    token = reader.take()
+    if token.kind == "number":
+        if not math.isfinite(float(token.text)):
+            reader.reject("expected a finite number", token)
+        return -float(token.text) if minus else float(token.text)
+    if token.kind != "name" or minus or token.text in ("and", "or", "not"):
+        reader.reject("expected a column or a number", token)
+    names[token.text] = None
+    return token.text

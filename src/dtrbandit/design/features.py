@@ -1,0 +1,83 @@
+"""Feature maps ψ_m: a formula, or a function of the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.errors import DesignError
+
+FeatureFunction = Callable[[Mapping[str, NDArray[np.float64]]], Matrix]
+
+
+class FeatureMap(Protocol):
+    """What a design needs of ψ_m: its features' names, the columns it reads, and its values."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name per feature."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads."""
+
+    def row(self, columns: Mapping[str, float], arms: Mapping[str, int]) -> tuple[float, ...]:
+        """Return ψ for one unit."""
+
+    def matrix(self, columns: Mapping[str, Vector], arms: Mapping[str, NDArray[np.int64]], n: int) -> Matrix:
+        """Return ψ for n units, (n, d)."""
+
+
+@dataclass(frozen=True)
+class ComputedFeatures:
+    """A feature map from a Python function: mapping of arrays → (n, d) array.
+
+    The mapping holds every column known at the stage and, under each earlier stage's name, the number of the
+    arm given there.
+    """
+
+    function: FeatureFunction
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+
+    def row(self, columns: Mapping[str, float], arms: Mapping[str, int]) -> tuple[float, ...]:
+        """Return ψ for one unit."""
+        one = {name: np.array([value], dtype=np.float64) for name, value in {**columns, **arms}.items()}
+        return tuple(self._values(one, 1)[0].tolist())
+
+    def matrix(self, columns: Mapping[str, Vector], arms: Mapping[str, NDArray[np.int64]], n: int) -> Matrix:
+        """Return ψ for n units, (n, d)."""
+        return self._values({**columns, **{name: arm.astype(np.float64) for name, arm in arms.items()}}, n)
+
+    def _values(self, arrays: Mapping[str, Vector], n: int) -> Matrix:
+        values = np.asarray(self.function(arrays), dtype=np.float64)
+        if values.shape != (n, len(self.names)):
+            raise DesignError(
+                f"the feature function {describe(self.function)} must return an array of shape "
+                f"({n}, {len(self.names)}), found {values.shape}"
+            )
+        return values
+
+
+def computed_features(
+    function: FeatureFunction, columns: tuple[str, ...], *, known: tuple[str, ...], where: str
+) -> ComputedFeatures:
+    """Wrap a function after asking it once, with ones, how many features it gives."""
+    trial = np.asarray(function({name: np.ones(1) for name in known}))
+    if trial.ndim != 2 or trial.shape[0] != 1 or trial.shape[1] == 0:
+        raise DesignError(
+            f"{where}: the function {describe(function)} must map arrays of length n to an array (n, d); "
+            f"for n = 1 it returned shape {trial.shape}"
+        )
+    names = tuple(f"{describe(function)}[{j}]" for j in range(trial.shape[1]))
+    return ComputedFeatures(function, columns, names)
+
+
+def describe(function: object) -> str:
+    """Return a function's name, for messages and logs."""
+    return getattr(function, "__qualname__", type(function).__qualname__)

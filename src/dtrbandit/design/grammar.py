@@ -1,0 +1,77 @@
+"""Tokens of the two small languages of a design, formulas and conditions.
+
+Both are read by our own code and evaluated by lookup, product and comparison alone: nothing in a design
+can run code, since a design may arrive over the network.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, NoReturn
+
+from dtrbandit.errors import DesignError
+
+NAME = re.compile(r"[^\W\d][\w.]*")
+NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+SYMBOL = re.compile(r"<=|>=|==|!=|\*\*|[^\w\s]")
+
+
+class Token(NamedTuple):
+    """A piece of the text: its kind (``name``, ``number``, ``symbol`` or ``end``) and place."""
+
+    kind: str
+    text: str
+    position: int
+
+
+class Reader:
+    """Reads a text token by token, and points at the place when something is wrong."""
+
+    def __init__(self, text: str, *, where: str) -> None:
+        if not isinstance(text, str):
+            raise DesignError(f"{where} must be text, found {text!r}")
+        self._text = text
+        self._where = where
+        self._tokens = list(self._split())
+        self._next = 0
+
+    @property
+    def token(self) -> Token:
+        """The token to be read next."""
+        return self._tokens[self._next]
+
+    def take(self) -> Token:
+        """Return the next token and go past it."""
+        token = self.token
+        self._next += token.kind != "end"
+        return token
+
+    def take_if(self, *texts: str) -> Token | None:
+        """Return the next token and go past it if it is one of ``texts``."""
+        return self.take() if self.token.text in texts and self.token.kind != "end" else None
+
+    def expect(self, text: str) -> None:
+        """Go past ``text``, which must come next."""
+        if not self.take_if(text):
+            self.reject(f"expected {text!r}")
+
+    def reject(self, reason: str, token: Token | None = None) -> NoReturn:
+        """Raise a DesignError that marks ``token`` (by default the next one) in the text."""
+        token = token or self.token
+        found = f"found {token.text!r}" if token.kind != "end" else "the text ends"
+        raise DesignError(
+            f"{self._where}: {reason}, {found} at position {token.position + 1}\n"
+            f"    {self._text}\n    {' ' * token.position}^"
+        )
+
+    def _split(self) -> list[Token]:
+        tokens, position = [], 0
+        while position < len(self._text):
+            for kind, pattern in (("name", NAME), ("number", NUMBER), ("symbol", SYMBOL)):
+                if found := pattern.match(self._text, position):
+                    tokens.append(Token(kind, found.group(), position))
+                    position = found.end()
+                    break
+            else:
+                position += 1  # white space
+        return [*tokens, Token("end", "", len(self._text))]

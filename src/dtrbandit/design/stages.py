@@ -1,0 +1,120 @@
+"""A stage: the arms that may be given there and the features that describe a unit on arrival."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+
+from dtrbandit.design.features import FeatureFunction, describe
+from dtrbandit.errors import DesignError
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of a design (paper, section 2.1).
+
+    Parameters
+    ----------
+    name
+        What people call the stage; ``C(name)`` in the formula of a later stage.
+    arms
+        The labels of the arms.
+    features
+        The features ψ as a formula, or a function from a mapping of arrays to an (n, d) array.
+    columns
+        With a function: the columns that it adds to the context. With a formula: further columns to record.
+    enter_if
+        The condition under which a unit enters; the others leave early, with their outcome.
+    expected_days
+        The days usually needed until the response, for planning only.
+
+    Examples
+    --------
+    >>> Stage("second", arms=("ssri", "other"), features="1 + qids_start2", enter_if="qids_end1 > 5").arms
+    ('ssri', 'other')
+    """
+
+    name: str
+    arms: tuple[str, ...]
+    features: str | FeatureFunction
+    columns: tuple[str, ...] | None = field(default=None, kw_only=True)
+    enter_if: str | None = field(default=None, kw_only=True)
+    expected_days: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        where = f"stage {self.name!r}"
+        require_label(self.name, "a stage's name")
+        object.__setattr__(self, "arms", labels(self.arms, f"{where}: arms"))
+        if self.columns is not None:
+            object.__setattr__(self, "columns", labels(self.columns, f"{where}: columns", least=0))
+        if callable(self.features) and self.columns is None:
+            raise DesignError(f"{where}: features given as a function need columns=, the columns it reads")
+        if not callable(self.features) and not isinstance(self.features, str):
+            raise DesignError(f"{where}: features must be a formula or a function, found {self.features!r}")
+        days = self.expected_days
+        if days is not None and not (is_number(days) and math.isfinite(days) and days > 0):
+            raise DesignError(f"{where}: expected_days must be a positive number, found {days!r}")
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the stage as plain values; a feature function is given by its name only."""
+        formula = self.features
+        entries = {
+            "name": self.name,
+            "arms": list(self.arms),
+            "features": formula if isinstance(formula, str) else {"function": describe(formula)},
+            "columns": None if self.columns is None else list(self.columns),
+            "enter_if": self.enter_if,
+            "expected_days": self.expected_days,
+        }
+        return {key: entry for key, entry in entries.items() if entry is not None}
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[str, object], *, number: int) -> Stage:
+        """Build the stage that ``to_dict`` describes; ``number`` counts from 1, for messages."""
+        where = f"stage {number}"
+        require_keys(entries, required=("name", "arms", "features"), optional=OPTIONAL, where=where)
+        if isinstance(entries["features"], Mapping):
+            raise DesignError(
+                f"{where}: its features were a Python function ({entries['features']}); "
+                "pass the design itself as design="
+            )
+        return cls(**entries)  # type: ignore[arg-type]  # checked by __post_init__
+
+
+OPTIONAL = ("columns", "enter_if", "expected_days")
+
+
+def require_keys(entries: object, *, required: Sequence[str], optional: Sequence[str], where: str) -> None:
+    """Refuse anything but a table with exactly these keys."""
+    if not isinstance(entries, Mapping):
+        raise DesignError(f"{where} must be a table, found {entries!r}")
+    for key in required:
+        if key not in entries:
+            raise DesignError(f"{where}: {key!r} is missing; needed are {', '.join(required)}")
+    for key in entries:
+        if key not in required and key not in optional:
+            raise DesignError(f"{where}: unknown key {key!r}; allowed are {', '.join((*required, *optional))}")
+
+
+def require_label(text: object, what: str) -> None:
+    """Refuse anything but a short printable text."""
+    if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > 200:
+        raise DesignError(f"{what} must be a printable text of 1 to 200 characters, found {text!r}")
+
+
+def labels(texts: object, what: str, *, least: int = 1) -> tuple[str, ...]:
+    """Return a tuple of distinct labels, or say what is wrong with them."""
+    if isinstance(texts, str) or not isinstance(texts, Sequence):
+        raise DesignError(f"{what} must be a list of texts, found {texts!r}")
+    for text in texts:
+        require_label(text, f"{what}: each")
+    if len(set(texts)) < len(texts) or len(texts) < least:
+        raise DesignError(f"{what} must be at least {least} and all different, found {list(texts)}")
+    return tuple(texts)
+
+
+def is_number(value: object) -> bool:
+    """Say whether a value is a real number, booleans excluded."""
+    return isinstance(value, Real) and not isinstance(value, bool)

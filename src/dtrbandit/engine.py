@@ -1,0 +1,309 @@
+"""Session: one event at a time, for any policy. A session is its log; everything else is a fold of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dtrbandit._version import NUMERICS, RELEASES
+from dtrbandit.design.formula import Vector
+from dtrbandit.design.spec import Design
+from dtrbandit.errors import DesignError, DTRError, LogError, ObservationError, ProtocolError
+from dtrbandit.kernels.stream import uniform
+from dtrbandit.policies.builtin import policy_from_dict, policy_to_dict
+from dtrbandit.policies.policy import Choice, Estimates, Estimating, Numbers, Policy, numbers
+from dtrbandit.record.events import (
+    Assigned,
+    Completed,
+    Corrected,
+    Decision,
+    Enrolled,
+    Event,
+    Fact,
+    Opened,
+    Overridden,
+    Responded,
+    Withdrawn,
+)
+from dtrbandit.record.histories import Histories, History
+from dtrbandit.summary import Coefficient, Summary, coefficient_table, summarise
+
+
+class Session:
+    """A trial in memory: units enrol, respond and complete in any order, and each arrival gets a decision.
+
+    Repeating a call with equal content returns the recorded answer and writes nothing. An error changes nothing.
+
+    Examples
+    --------
+    >>> import dtrbandit as dtr
+    >>> stages = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")]
+    >>> session = Session(dtr.Design(stages), dtr.DTRBandit(q=1, delta=0.5), seed=0)
+    >>> session.enroll("u1", {"x": 0.3}).arm, session.respond("u1", {"z": 1.2}).arm
+    ('a', 'a')
+    >>> session.complete("u1", 2.5)
+    >>> len(session.log)
+    6
+    """
+
+    def __init__(self, design: Design, policy: Policy[Any], *, seed: int = 0) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+            raise DesignError(f"seed must be a whole number from 0 to 2**64 - 1, found {seed!r}")
+        self.design = design
+        self.policy = policy
+        self.seed = int(seed)
+        self._log: list[Event] = [Opened(design.to_dict(), policy_to_dict(policy), self.seed, NUMERICS)]
+        self._histories = Histories(design)
+        self._state: Any = policy.init(design)
+
+    # -- the verbs -------------------------------------------------------------------------------------------
+
+    def enroll(self, unit: str, context: Mapping[str, float]) -> Decision:
+        """Enrol a unit with its first context and decide its first arm."""
+        fact = self._histories.enrolled(unit, context)
+        if fact is None:
+            return self._histories.units[unit].decisions[0]
+        return self._arrive(fact, self._histories.advance(fact))
+
+    def respond(self, unit: str, context: Mapping[str, float], *, stage: str | None = None) -> Decision | None:
+        """Record the response of a unit and decide its next arm; None if the unit leaves early.
+
+        ``stage`` is needed only where two stages observe nothing new.
+        """
+        m = self._histories.stage_of_response(unit, context, stage)
+        fact = self._histories.responded(unit, context, stage)
+        if fact is None:
+            decisions = self._histories.units[unit].decisions
+            return decisions[m] if m < len(decisions) else None
+        history = self._histories.advance(fact)
+        if history.feasible:
+            return self._arrive(fact, history)
+        self._believe(fact, arrived=history)
+        return None
+
+    def complete(self, unit: str, outcome: float) -> None:
+        """Record the outcome of a unit that has been through all its stages, or has left early."""
+        self._tell(self._histories.completed(unit, outcome))
+
+    def withdraw(self, unit: str, *, reason: str) -> None:
+        """Record that a unit is lost: it keeps what it taught so far and teaches nothing more."""
+        self._tell(self._histories.withdrawn(unit, reason))
+
+    def override(self, unit: str, arm: str, *, reason: str, stage: str | None = None) -> Decision:
+        """Record that another arm than the one decided was really given, at the latest stage or at ``stage``."""
+        self._tell(self._histories.overridden(unit, arm, reason, stage))
+        decisions = self._histories.units[unit].decisions
+        decided = decisions[-1] if stage is None else decisions[self.design.stage_number(stage)]
+        return decided._replace(arm=arm, reason="override", propensity=None)
+
+    def correct(
+        self,
+        unit: str,
+        *,
+        reason: str,
+        outcome: float | None = None,
+        stage: str | None = None,
+        context: Mapping[str, float] | None = None,
+    ) -> None:
+        """Correct a recorded outcome, or columns of the context recorded at ``stage``.
+
+        Estimates change from now on; decisions already made, and a Q̃ already frozen, do not.
+        """
+        self._tell(self._histories.corrected(unit, reason, outcome, stage, context))
+
+    # -- what is on record -----------------------------------------------------------------------------------
+
+    @property
+    def log(self) -> Sequence[Event]:
+        """All events so far, in order."""
+        return tuple(self._log)
+
+    @classmethod
+    def resume(
+        cls, log: Iterable[Event], *, design: Design | None = None, policy: Policy[Any] | None = None
+    ) -> Session:
+        """Return the session that wrote a log, ready to make the same next decisions.
+
+        What was assigned is read, never decided again. ``design`` and ``policy`` are needed only where they
+        hold Python functions, which a log cannot.
+        """
+        return _reread(log, design, policy, decide_again=False)
+
+    # -- what is believed ------------------------------------------------------------------------------------
+
+    def q_hat(self, stage: str, history: Mapping[str, float | str]) -> dict[str, float | None]:
+        """Return Q̂ of each arm at ``stage`` for a history: columns by name, earlier arms by their stage's name.
+
+        Only what the stage's features use is needed. For LSVIUCB this is the estimate without its bonus.
+        """
+        m = self.design.stage_number(stage)
+        values = (self._estimates().hat[m] * self._features(m, history)).sum(axis=1)
+        return dict(zip(self.design.stages[m].arms, numbers(values), strict=True))
+
+    def coefficients(self) -> tuple[Coefficient, ...]:
+        """Return the coefficients of Q̂, and of Q̃ where the policy has it."""
+        return coefficient_table(self.design, self._estimates())
+
+    def summary(self) -> Summary:
+        """Return where the trial stands: units, arms, estimates, and what cannot be estimated yet."""
+        estimates = self._estimates() if isinstance(self.policy, Estimating) else None
+        return summarise(self.design, self.policy, self._histories.units, estimates)
+
+    # -- believing -------------------------------------------------------------------------------------------
+
+    def _arrive(self, fact: Enrolled | Responded, history: History) -> Decision:
+        """Decide, then believe the arrival and the decision together: no unit is ever without an arm."""
+        decision = self._decide(history)
+        self._believe(fact, Assigned(decision), arrived=history)
+        return decision
+
+    def _tell(self, fact: Fact | None) -> None:
+        if fact is not None:
+            self._believe(fact, arrived=self._histories.advance(fact))
+
+    def _believe(self, *facts: Fact, arrived: History) -> None:
+        """Fold facts into histories and policy; ``arrived`` is the history that the first leads to."""
+        try:
+            for fact in facts:
+                history = arrived if fact is facts[0] else self._histories.advance(fact)
+                self._histories.record(fact, history)
+                self._state = self.policy.update(self._state, history, fact)
+        except BaseException:
+            # An interrupted update may have learnt half a fact: read the log again, and leave it as it was.
+            again = _reread(self._log, self.design, self.policy, decide_again=False)
+            self._histories, self._state = again._histories, again._state
+            raise
+        self._log.extend(facts)
+
+    def _decide(self, history: History) -> Decision:
+        m = len(history.arms)
+        u = uniform(self.seed, history.round, m, len(self.design.stages))
+        choice = self.policy.decide(self._state, history, u)
+        _require_feasible(choice, history)
+        arms = self.design.stages[m].arms
+        contenders = choice.contenders or tuple(arm for arm, p in enumerate(choice.propensities) if p > 0)
+        return Decision(
+            history.unit,
+            history.round,
+            self.design.stages[m].name,
+            arms[choice.arm],
+            choice.reason,
+            choice.propensities[choice.arm],
+            _by_label(arms, choice.q_tilde),
+            _by_label(arms, choice.q_hat),
+            tuple(arms[arm] for arm in contenders),
+        )
+
+    def _estimates(self) -> Estimates:
+        if not isinstance(self.policy, Estimating):
+            raise ProtocolError(f"the policy {self.policy!r} estimates nothing")
+        return self.policy.estimates(self._state)
+
+    def _features(self, m: int, history: Mapping[str, float | str]) -> Vector:
+        stages = self.design.stages
+        names = {stage.name: stage.arms for stage in stages[:m]}
+        arms = {name: names[name].index(str(arm)) for name, arm in history.items() if name in names}
+        columns = {name: float(value) for name, value in history.items() if name not in names}
+        try:
+            return np.array(self.design.arrivals[m].features.row(columns, arms))
+        except KeyError as error:
+            raise ObservationError(
+                f"q_hat at stage {stages[m].name!r}: {error} is missing from the history {dict(history)}"
+            ) from error
+
+
+def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy[Any] | None = None) -> None:
+    """Decide again everything that a log assigned, and refuse the log at the first difference."""
+    _reread(log, design, policy, decide_again=True)
+
+
+def _reread(log: Iterable[Event], design: Design | None, policy: Policy[Any] | None, *, decide_again: bool) -> Session:
+    """Return the session that a log leads to, checking each event as if it came for the first time."""
+    events = iter(log)
+    session = _opened(next(events, None), design, policy)
+    due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
+    sequence = 1
+    for sequence, event in enumerate(events, 2):
+        try:
+            _require_in_turn(event, due)
+            fact = _checked(session._histories, event)
+            history = session._histories.advance(fact)
+            due = None
+            if isinstance(fact, Enrolled | Responded) and history.feasible:
+                due = session._decide(history) if decide_again else fact.unit
+            session._believe(fact, arrived=history)
+        except DTRError as error:
+            raise LogError(f"event {sequence} of the log, {type(event).__name__}: {error}") from error
+    if due is not None:
+        raise LogError(f"the log ends after event {sequence}, before the decision that it led to; it was cut off")
+    return session
+
+
+def _opened(event: Event | None, design: Design | None, policy: Policy[Any] | None) -> Session:
+    """Return the new session that the first event of a log speaks of."""
+    if not isinstance(event, Opened):
+        raise LogError(f"a log begins with Opened, found {type(event).__name__}; use a whole copy of it")
+    if event.numerics != NUMERICS:
+        release = RELEASES.get(event.numerics, f"whose NUMERICS is {event.numerics}")
+        raise LogError(
+            f"this log has numerics {event.numerics}, this release has {NUMERICS}: "
+            f"the next decision could differ; use dtrbandit release {release}"
+        )
+    session = Session(
+        design or Design.from_dict(event.design), policy or policy_from_dict(event.policy), seed=event.seed
+    )
+    if session._log[0] != event:
+        raise LogError(f"the log was opened with {event}, which is not the design and policy given here")
+    return session
+
+
+def _require_in_turn(event: Event, due: Decision | str | None) -> None:
+    if due is None:
+        if isinstance(event, Assigned):
+            raise LogError(f"no decision is due for unit {event.unit!r}: its arrival is missing or out of order")
+        return
+    unit = due if isinstance(due, str) else due.unit
+    if not isinstance(event, Assigned) or event.unit != unit:
+        raise LogError(f"the decision for unit {unit!r} must come here: the log is out of order or incomplete")
+    if isinstance(due, Decision) and event.decision != due:
+        raise LogError(f"recorded is {event.decision!r}, but these facts lead to {due!r}")
+
+
+def _checked(histories: Histories, event: Event) -> Fact:
+    """Return the event if it may be recorded next, else raise what its verb would have raised."""
+    fact: Fact | None
+    match event:
+        case Enrolled(unit, _, context):
+            fact = histories.enrolled(unit, context)
+        case Assigned(decision):
+            fact = histories.assigned(decision)
+        case Responded(unit, stage, context):
+            fact = histories.responded(unit, context, stage)
+        case Completed(unit, outcome):
+            fact = histories.completed(unit, outcome)
+        case Withdrawn(unit, reason):
+            fact = histories.withdrawn(unit, reason)
+        case Overridden(unit, stage, arm, reason):
+            fact = histories.overridden(unit, arm, reason, stage)
+        case Corrected(unit, corrected, at_stage, columns, reason):
+            fact = histories.corrected(unit, reason, corrected, at_stage, columns)
+        case Opened():
+            raise LogError("a log is opened once")
+    if fact != event:
+        raise LogError(f"found {event}, expected {'nothing, it is on record already' if fact is None else fact}")
+    return event
+
+
+def _require_feasible(choice: Choice, history: History) -> None:
+    arms = [arm for arm, yes in enumerate(history.feasible) if yes]
+    if choice.arm not in arms or len(choice.propensities) != len(history.feasible):
+        raise DesignError(
+            f"the policy chose arm {choice.arm} with propensities {choice.propensities} for unit {history.unit!r}; "
+            f"feasible are the arms {arms}, and propensities have one entry for each of {len(history.feasible)} arms"
+        )
+
+
+def _by_label(arms: Sequence[str], values: Numbers) -> dict[str, float | None]:
+    return dict(zip(arms, values or (None,) * len(arms), strict=True))

@@ -1,0 +1,85 @@
+"""What a policy is: a fold over facts, and a rule that looks and never touches."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+
+from dtrbandit.design.formula import Vector
+from dtrbandit.design.spec import Design
+from dtrbandit.estimators.backward_induction import Coefficients, Fits
+from dtrbandit.record.events import Fact
+from dtrbandit.record.histories import History
+
+State = TypeVar("State")
+Numbers = tuple[float | None, ...]
+
+
+class Choice(NamedTuple):
+    """An arm, why, and how probable each arm was.
+
+    Attributes
+    ----------
+    propensities
+        One per arm, summing to one; 0 where infeasible.
+    q_tilde, q_hat
+        The estimates that were compared, one per arm, None where there is none; for the explanation only.
+    contenders
+        The arms among which the rule chose; by default those with a positive propensity.
+    """
+
+    arm: int
+    reason: str
+    propensities: tuple[float, ...]
+    q_tilde: Numbers = ()
+    q_hat: Numbers = ()
+    contenders: tuple[int, ...] = ()
+
+
+class Policy(Protocol[State]):
+    """A learning algorithm. Contract tests: ``dtrbandit.testing.PolicyContract``."""
+
+    def init(self, design: Design) -> State:
+        """Return the state before the first fact, or raise DesignError if the policy does not fit the design."""
+
+    def update(self, state: State, history: History, event: Fact) -> State:
+        """Return the state after a fact; ``history`` is the unit's, the fact included. May work in place."""
+
+    def decide(self, state: State, history: History, u: float) -> Choice:
+        """Choose an arm for a unit that has arrived; ``u`` is uniform in [0, 1). Changes nothing."""
+
+
+@runtime_checkable
+class Estimating(Protocol):
+    """A policy that has estimates to show."""
+
+    def estimates(self, state: object) -> Estimates:
+        """Return what the policy believes at present."""
+
+
+class Estimates(NamedTuple):
+    """Coefficients per stage (K_m, d_m), NaN where there are none, and the fits behind ``hat`` if it has any."""
+
+    hat: Coefficients
+    tilde: Coefficients | None = None
+    fits: Fits | None = None
+
+
+def certain(arm: int, history: History, reason: str) -> Choice:
+    """Return the choice of an arm that had probability one."""
+    return Choice(arm, reason, tuple(float(other == arm) for other in range(len(history.feasible))))
+
+
+def feasible_arms(history: History) -> tuple[int, ...]:
+    """Return the numbers of the arms that may be given now."""
+    return tuple(arm for arm, yes in enumerate(history.feasible) if yes)
+
+
+def best(values: Vector, arms: tuple[int, ...]) -> int:
+    """Return the arm with the largest value: the lowest of equals, and of all if none has a value."""
+    known = [arm for arm in arms if values[arm] == values[arm]]
+    return max(known, key=lambda arm: (values[arm], -arm)) if known else arms[0]
+
+
+def numbers(values: Vector) -> Numbers:
+    """Return values as floats, None in place of NaN."""
+    return tuple(value if value == value else None for value in values.tolist())

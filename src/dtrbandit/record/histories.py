@@ -1,0 +1,419 @@
+"""Units' histories: the fold of a log, and the rules of what may be recorded next.
+
+Each verb has a method named after its event (``enrolled``, ``responded``, …) that returns the fact to record,
+None when the same fact is recorded already, or raises; none of them changes anything. ``advance`` gives the
+history that a fact leads to, and ``record`` alone believes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, assert_never
+
+import numpy as np
+
+from dtrbandit.design.contexts import LARGEST, Context, accept_context, accept_number, require_columns
+from dtrbandit.design.formula import Vector
+from dtrbandit.design.spec import Design
+from dtrbandit.errors import ObservationError, ProtocolError
+from dtrbandit.record.events import (
+    Assigned,
+    Completed,
+    Corrected,
+    Decision,
+    Enrolled,
+    Fact,
+    Overridden,
+    Responded,
+    Withdrawn,
+)
+
+
+class History(NamedTuple):
+    """A unit so far, as a policy sees it.
+
+    Attributes
+    ----------
+    round
+        Its number t, from 1.
+    node
+        The node of the design's tree that its arms lead to.
+    features
+        ψ_m(h_m) for each stage it arrived at, (d_m,) each.
+    arms
+        The arms really given, as numbers.
+    feasible
+        Whether each arm of the present stage may be given; empty while no decision is due.
+    outcome
+        Y, or None until it is known.
+
+    A unit that left early has an outcome and fewer arms than the design has stages.
+    """
+
+    unit: str
+    round: int
+    node: int
+    features: tuple[Vector, ...]
+    arms: tuple[int, ...]
+    feasible: tuple[bool, ...]
+    outcome: float | None
+
+
+@dataclass(slots=True)
+class Unit:
+    """What is on record for one unit: what was reported, what holds now, and what was decided."""
+
+    history: History
+    contexts: list[Context]  # as they hold now, corrections included
+    reported: list[Context]  # as they were first reported
+    decisions: list[Decision] = field(default_factory=list)
+    left: bool = False  # by enter_if, before the last stage
+    outcome: float | None = None  # as it was first reported
+    withdrawn: Withdrawn | None = None
+    amendments: dict[tuple[str, str | None], Overridden | Corrected] = field(default_factory=dict)
+
+    @property
+    def awaited(self) -> int:
+        """The number of the stage whose context comes next."""
+        return len(self.reported)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is expected."""
+        return self.outcome is not None or self.withdrawn is not None
+
+
+class Histories:
+    """All units of a log."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self.units: dict[str, Unit] = {}
+        self._last = len(design.stages) - 1
+
+    # -- what may be recorded --------------------------------------------------------------------------------
+
+    def enrolled(self, unit: str, context: Mapping[str, float]) -> Enrolled | None:
+        """Return the enrolment of ``unit``, which takes the next round."""
+        if not isinstance(unit, str) or not 0 < len(unit) <= 200 or not unit.isprintable():
+            raise ObservationError(f"a unit's id must be a printable text of 1 to 200 characters, found {unit!r}")
+        accepted = accept_context(self.design, 0, context, unit=unit)
+        require_columns(self.design, 0, accepted, self.design.columns[0], unit=unit)
+        known = self.units.get(unit)
+        if known is None:
+            return Enrolled(unit, len(self.units) + 1, accepted)
+        if known.reported[0] == accepted:
+            return None
+        raise ProtocolError(
+            f"unit {unit!r} is enrolled already with {known.reported[0]}, found {accepted}; "
+            "use correct() to mend a recorded context, or another id for another unit"
+        )
+
+    def responded(self, unit: str, context: Mapping[str, float], stage: str | None = None) -> Responded | None:
+        """Return the response of ``unit`` on arrival at its next stage."""
+        record = self._known(unit)
+        m = self.stage_of_response(unit, context, stage)
+        accepted = accept_context(self.design, m, context, unit=unit)
+        if m == record.awaited:
+            self._require_enough(unit, m, self._columns(record, accepted), accepted)
+            return Responded(unit, self._name(m), accepted)
+        if record.reported[m] == accepted:
+            return None
+        raise ProtocolError(
+            f"unit {unit!r} responded already at stage {self._name(m)!r} with {record.reported[m]}, "
+            f"found {accepted}; use correct() to mend a recorded context"
+        )
+
+    def completed(self, unit: str, outcome: float) -> Completed | None:
+        """Return the outcome of ``unit``."""
+        record = self._known(unit)
+        accepted = accept_number(outcome, f"unit {unit!r}, outcome")
+        if record.outcome is not None:
+            if record.outcome == accepted:
+                return None
+            raise ProtocolError(
+                f"unit {unit!r} has its outcome {record.outcome!r} already, found {accepted!r}; "
+                "use correct() to mend a recorded outcome"
+            )
+        self._require_open(unit, record, "complete")
+        if not record.left and record.awaited <= self._last:
+            raise ProtocolError(f"unit {unit!r} cannot complete: {self._expects(record)}")
+        return Completed(unit, accepted)
+
+    def withdrawn(self, unit: str, reason: str) -> Withdrawn | None:
+        """Return the withdrawal of ``unit``."""
+        record = self._known(unit)
+        fact = Withdrawn(unit, _accept_reason(reason, unit))
+        if record.withdrawn == fact:
+            return None
+        self._require_open(unit, record, "withdraw")
+        return fact
+
+    def overridden(self, unit: str, arm: str, reason: str, stage: str | None = None) -> Overridden | None:
+        """Return the override of the arm of ``unit`` at a stage, by default the latest."""
+        record = self._known(unit)
+        m = len(record.decisions) - 1 if stage is None else self._stage_number(unit, stage)
+        if m >= len(record.decisions):
+            raise ProtocolError(f"unit {unit!r} has no decision at stage {stage!r} yet: {self._expects(record)}")
+        fact = Overridden(unit, self._name(m), arm, _accept_reason(reason, unit))
+        if record.amendments.get(("arm", fact.stage)) == fact:
+            return None
+        arms = record.history.arms
+        labels = self.design.stages[m].arms
+        later = [
+            label
+            for number, label in enumerate(labels)
+            if self.design.tree.after((*arms[:m], number, *arms[m + 1 :])) >= 0
+        ]
+        if arm not in later:
+            raise ProtocolError(
+                f"unit {unit!r} cannot have received {arm!r} at stage {fact.stage!r}: "
+                f"feasible with its other arms are {later}; withdraw the unit if it received anything else"
+            )
+        if labels[arms[m]] == arm:
+            raise ProtocolError(
+                f"unit {unit!r} is on record with arm {arm!r} at stage {fact.stage!r}: nothing to override"
+            )
+        return fact
+
+    def corrected(
+        self,
+        unit: str,
+        reason: str,
+        outcome: float | None = None,
+        stage: str | None = None,
+        context: Mapping[str, float] | None = None,
+    ) -> Corrected | None:
+        """Return the correction of an outcome, or of columns of one stage's context."""
+        record = self._known(unit)
+        reason = _accept_reason(reason, unit)
+        if (outcome is None) == (context is None) or (stage is None) != (context is None):
+            raise ProtocolError(f"unit {unit!r}: correct either outcome=, or stage= and context=")
+        if context is None:
+            fact = self._corrected_outcome(unit, record, outcome, reason)
+        else:
+            fact = self._corrected_context(unit, record, str(stage), context, reason)
+        if record.amendments.get(("value", fact.stage)) == fact:
+            return None
+        if self._merge(record, fact) == (record.history.outcome, record.contexts):
+            raise ProtocolError(f"unit {unit!r}: nothing to correct, that value is on record already")
+        return fact
+
+    def assigned(self, decision: Decision) -> Assigned:
+        """Return the assignment of a decision that is due, as a log reports it."""
+        record = self._known(decision.unit)
+        history = record.history
+        m = len(history.arms)
+        if not history.feasible or decision.stage != self._name(m) or decision.round != history.round:
+            raise ProtocolError(
+                f"a decision for unit {decision.unit!r} at stage {decision.stage!r}, round {decision.round}, "
+                f"is not due: {self._expects(record)}"
+            )
+        feasible = [arm for arm, yes in zip(self.design.stages[m].arms, history.feasible, strict=True) if yes]
+        if decision.arm not in feasible:
+            raise ProtocolError(
+                f"unit {decision.unit!r} cannot receive {decision.arm!r} at stage {decision.stage!r}: "
+                f"feasible arms are {feasible}"
+            )
+        return Assigned(decision)
+
+    # -- what holds ------------------------------------------------------------------------------------------
+
+    def advance(self, fact: Fact) -> History:
+        """Return the history of the fact's unit as the fact makes it."""
+        if isinstance(fact, Enrolled):
+            features = self._all_features(fact.unit, [dict(fact.context)], ())
+            return History(fact.unit, fact.round, 0, features, (), self.design.tree.feasible[0], None)
+        record = self.units[fact.unit]
+        history = record.history
+        match fact:
+            case Assigned(decision):
+                arm = self.design.stages[len(history.arms)].arms.index(decision.arm)
+                return self._given(history, (*history.arms, arm))
+            case Overridden():
+                m = self.design.stage_number(fact.stage)
+                arm = self.design.stages[m].arms.index(fact.arm)
+                arms = (*history.arms[:m], arm, *history.arms[m + 1 :])
+                return self._given(history, arms)._replace(
+                    features=self._all_features(fact.unit, record.contexts, arms)
+                )
+            case Responded():
+                return self._arrived(record, fact)
+            case Completed():
+                return history._replace(outcome=fact.outcome)
+            case Withdrawn():
+                return history._replace(feasible=())
+            case Corrected():
+                outcome, contexts = self._merge(record, fact)
+                return history._replace(outcome=outcome, features=self._all_features(fact.unit, contexts, history.arms))
+            case _:
+                assert_never(fact)
+
+    def record(self, fact: Fact, history: History) -> None:
+        """Believe a fact and the history it leads to."""
+        if isinstance(fact, Enrolled):
+            context = dict(fact.context)
+            self.units[fact.unit] = Unit(history, [context], [context])
+            return
+        record = self.units[fact.unit]
+        match fact:
+            case Assigned(decision):
+                record.decisions.append(decision)
+            case Responded():
+                record.contexts.append(dict(fact.context))
+                record.reported.append(record.contexts[-1])
+                record.left = not history.feasible
+            case Completed():
+                record.outcome = fact.outcome
+            case Withdrawn():
+                record.withdrawn = fact
+            case Overridden():
+                record.amendments["arm", fact.stage] = fact
+            case Corrected():
+                _, record.contexts = self._merge(record, fact)
+                record.amendments["value", fact.stage] = fact
+            case _:
+                assert_never(fact)
+        record.history = history
+
+    # -- details ---------------------------------------------------------------------------------------------
+
+    def _known(self, unit: str) -> Unit:
+        record = self.units.get(unit) if isinstance(unit, str) else None
+        if record is None:
+            raise ProtocolError(f"unknown unit {unit!r}: enroll it first ({len(self.units)} units are enrolled)")
+        return record
+
+    def _name(self, m: int) -> str:
+        return self.design.stages[m].name
+
+    def _stage_number(self, unit: str, stage: str) -> int:
+        names = [each.name for each in self.design.stages]
+        if stage not in names:
+            raise ProtocolError(f"unit {unit!r}: there is no stage {stage!r}; the stages are {names}")
+        return names.index(stage)
+
+    def _expects(self, record: Unit) -> str:
+        """Say what the unit is waiting for."""
+        if record.withdrawn is not None:
+            return f"it was withdrawn ({record.withdrawn.reason})"
+        if record.outcome is not None:
+            return "it is complete"
+        if record.history.feasible:
+            return f"its decision at stage {self._name(len(record.history.arms))!r} comes next"
+        if record.left:
+            return "it left early and awaits its outcome"
+        if record.awaited > self._last:
+            return "it awaits its outcome"
+        columns = ", ".join(self.design.columns[record.awaited]) or "no columns"
+        return f"it awaits its response at stage {self._name(record.awaited)!r} ({columns})"
+
+    def _require_open(self, unit: str, record: Unit, verb: str) -> None:
+        if record.ended:
+            raise ProtocolError(f"unit {unit!r} cannot {verb}: {self._expects(record)}")
+
+    def stage_of_response(self, unit: str, context: Mapping[str, float], stage: str | None = None) -> int:
+        """Return the stage that a response speaks of: the one named, or the one its columns belong to."""
+        record = self._known(unit)
+        past = range(1, len(record.reported))
+        closed = record.ended or record.left or record.awaited > self._last
+        if stage is not None:
+            m = self._stage_number(unit, stage)
+            if m in past or (m == record.awaited and not closed):
+                return m
+            raise ProtocolError(f"unit {unit!r} cannot respond at stage {stage!r}: {self._expects(record)}")
+        same = [m for m in past if isinstance(context, Mapping) and context.keys() == record.reported[m].keys()]
+        if same and (closed or context):
+            return same[-1]
+        if closed:
+            raise ProtocolError(f"unit {unit!r} cannot respond: {self._expects(record)}")
+        if same and not self.design.columns[record.awaited]:
+            raise ProtocolError(f"unit {unit!r}: an empty response could be for two stages; name it with stage=")
+        return record.awaited
+
+    def _require_enough(self, unit: str, m: int, columns: Context, context: Context) -> None:
+        """Refuse a response without the columns of enter_if, or, if the unit enters, without all."""
+        condition = self.design.arrivals[m].condition
+        if condition is not None:
+            decisive = tuple(column for column in condition.columns if column in self.design.columns[m])
+            require_columns(self.design, m, context, decisive, unit=unit)
+            if not condition.holds(columns):
+                return
+        require_columns(self.design, m, context, self.design.columns[m], unit=unit)
+
+    def _columns(self, record: Unit, context: Mapping[str, float]) -> Context:
+        return {column: value for each in (*record.contexts, context) for column, value in each.items()}
+
+    def _arrived(self, record: Unit, fact: Responded) -> History:
+        m, history = record.awaited, record.history
+        condition = self.design.arrivals[m].condition
+        enters = condition is None or condition.holds(self._columns(record, fact.context))
+        features = self._all_features(fact.unit, [*record.contexts, dict(fact.context)], history.arms)
+        feasible = self.design.tree.feasible[history.node] if enters else ()
+        return history._replace(features=features, feasible=feasible)
+
+    def _given(self, history: History, arms: tuple[int, ...]) -> History:
+        return history._replace(arms=arms, node=self.design.tree.after(arms), feasible=())
+
+    def _all_features(self, unit: str, contexts: list[Context], arms: tuple[int, ...]) -> tuple[Vector, ...]:
+        """Return ψ for every stage whose columns are all known."""
+        columns: Context = {}
+        features = []
+        for m, context in enumerate(contexts):
+            columns.update(context)
+            if len(context) == len(self.design.columns[m]):
+                given = {self._name(k): arm for k, arm in enumerate(arms[:m])}
+                row = self.design.arrivals[m].features.row(columns, given)
+                self._require_finite(unit, m, row)
+                features.append(np.array(row))
+                features[-1].flags.writeable = False
+        return tuple(features)
+
+    def _require_finite(self, unit: str, m: int, row: tuple[float, ...]) -> None:
+        if not all(-LARGEST <= value <= LARGEST for value in row):
+            found = dict(zip(self.design.arrivals[m].features.names, row, strict=True))
+            raise ObservationError(
+                f"unit {unit!r}, stage {self._name(m)!r}: features must be finite and at most {LARGEST:g} in size, "
+                f"found {found}"
+            )
+
+    def _corrected_outcome(self, unit: str, record: Unit, outcome: float | None, reason: str) -> Corrected:
+        if record.outcome is None:
+            raise ProtocolError(f"unit {unit!r} has no outcome to correct: {self._expects(record)}")
+        return Corrected(unit, accept_number(outcome, f"unit {unit!r}, outcome"), None, None, reason)
+
+    def _corrected_context(
+        self, unit: str, record: Unit, stage: str, context: Mapping[str, float], reason: str
+    ) -> Corrected:
+        m = self._stage_number(unit, stage)
+        if m >= len(record.contexts):
+            raise ProtocolError(f"unit {unit!r} has no context at stage {stage!r} to correct: {self._expects(record)}")
+        fact = Corrected(unit, None, stage, accept_context(self.design, m, context, unit=unit), reason)
+        _, contexts = self._merge(record, fact)
+        for k in range(1, len(contexts)):
+            condition = self.design.arrivals[k].condition
+            columns = {column: value for each in contexts[: k + 1] for column, value in each.items()}
+            entered = not (record.left and k == len(contexts) - 1)
+            if condition is not None and condition.holds(columns) != entered:
+                raise ProtocolError(
+                    f"unit {unit!r}: with {dict(context)} it would have {'left before' if entered else 'entered'} "
+                    f"stage {self._name(k)!r}, and what was decided cannot change; withdraw the unit instead"
+                )
+        self._all_features(unit, contexts, record.history.arms)  # refuses features out of range
+        return fact
+
+    def _merge(self, record: Unit, fact: Corrected) -> tuple[float | None, list[Context]]:
+        """Return the outcome and the contexts as the correction makes them."""
+        if fact.stage is None or fact.context is None:
+            return fact.outcome, record.contexts
+        contexts = list(record.contexts)
+        m = self.design.stage_number(fact.stage)
+        contexts[m] = {**contexts[m], **fact.context}
+        return record.history.outcome, contexts
+
+
+def _accept_reason(reason: object, unit: str) -> str:
+    if not isinstance(reason, str) or not reason.strip() or len(reason) > 2000:
+        raise ObservationError(f"unit {unit!r}: a reason must be a text of 1 to 2000 characters, found {reason!r}")
+    return reason

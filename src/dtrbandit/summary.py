@@ -1,0 +1,159 @@
+"""Where a trial stands, in words and numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dtrbandit.design.spec import Design
+from dtrbandit.estimators.backward_induction import Coefficients
+from dtrbandit.policies.policy import Estimates
+from dtrbandit.record.histories import Unit
+
+
+class Coefficient(NamedTuple):
+    """One coefficient of Q̂ and of Q̃; None while the arm has no estimate."""
+
+    stage: str
+    arm: str
+    term: str
+    hat: float | None
+    tilde: float | None
+
+
+class Gap(NamedTuple):
+    """An arm whose Q̂ is not determined yet: which features, and how many more units it takes at least."""
+
+    stage: str
+    arm: str
+    features: tuple[str, ...]
+    missing: int
+
+    def __str__(self) -> str:
+        units = f"{self.missing} more unit{'s' if self.missing > 1 else ''}"
+        return f"{self.arm} at stage {self.stage}: {', '.join(self.features)} (at least {units} with other values)"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Where a trial stands; printing it reads well.
+
+    Attributes
+    ----------
+    status
+        How many units are in each state.
+    given
+        For each stage, how often each arm was really given.
+    reasons
+        How often each reason led to a decision.
+    coefficients, gaps
+        The estimates, and which of them the units so far do not determine.
+    """
+
+    policy: str
+    units: int
+    status: Mapping[str, int]
+    given: Mapping[str, Mapping[str, int]]
+    reasons: Mapping[str, int]
+    mean_outcome: float | None
+    coefficients: tuple[Coefficient, ...]
+    gaps: tuple[Gap, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.units} unit{'' if self.units == 1 else 's'} enrolled under {self.policy}."]
+        lines += [f"  {count:>6}  {name}" for name, count in self.status.items() if count]
+        if self.mean_outcome is not None:
+            lines.append(f"Mean outcome of completed units: {self.mean_outcome:.4g}.")
+        for stage, counts in self.given.items():
+            lines.append(f"Given at stage {stage}: " + ", ".join(f"{arm} {count}" for arm, count in counts.items()))
+        if self.reasons:
+            lines.append("Reasons: " + ", ".join(f"{reason} {count}" for reason, count in self.reasons.items()))
+        lines += self._estimates()
+        if self.gaps:
+            lines += [
+                "Not determined yet (the smallest coefficients that fit are used):",
+                *(f"  {g}" for g in self.gaps),
+            ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _estimates(self) -> list[str]:
+        if not self.coefficients:
+            return []
+        label = max(len(f"{c.stage}, {c.arm}") for c in self.coefficients) + 2
+        term = max(len(c.term) for c in self.coefficients)
+        forced = any(c.tilde is not None for c in self.coefficients)
+        lines = [f"{'Estimates':<{label + term}}{'all units':>14}{'forced rounds' if forced else '':>16}"]
+        for c in self.coefficients:
+            tilde = _number(c.tilde) if forced else ""
+            lines.append(f"  {f'{c.stage}, {c.arm}':<{label}}{c.term:<{term}}{_number(c.hat):>12}{tilde:>16}".rstrip())
+        return lines
+
+
+def summarise(design: Design, policy: object, units: Mapping[str, Unit], estimates: Estimates | None) -> Summary:
+    """Return the summary of a session's units and estimates."""
+    outcomes = [unit.history.outcome for unit in units.values() if unit.history.outcome is not None]
+    given = {
+        stage.name: {
+            arm: sum(u.history.arms[m : m + 1] == (a,) for u in units.values()) for a, arm in enumerate(stage.arms)
+        }
+        for m, stage in enumerate(design.stages)
+    }
+    return Summary(
+        policy=repr(policy),
+        units=len(units),
+        status=_status(design, units),
+        given=given,
+        reasons=dict(Counter(d.reason for unit in units.values() for d in unit.decisions).most_common()),
+        mean_outcome=sum(outcomes) / len(outcomes) if outcomes else None,
+        coefficients=() if estimates is None else coefficient_table(design, estimates),
+        gaps=() if estimates is None else _gaps(design, estimates),
+    )
+
+
+def coefficient_table(design: Design, estimates: Estimates) -> tuple[Coefficient, ...]:
+    """Return one line per stage, arm and feature."""
+    return tuple(
+        Coefficient(stage.name, arm, term, _entry(estimates.hat, m, a, j), _entry(estimates.tilde, m, a, j))
+        for m, stage in enumerate(design.stages)
+        for a, arm in enumerate(stage.arms)
+        for j, term in enumerate(design.arrivals[m].features.names)
+    )
+
+
+def _entry(coefficients: Coefficients | None, m: int, a: int, j: int) -> float | None:
+    value = float("nan") if coefficients is None else float(coefficients[m][a, j])
+    return value if value == value else None
+
+
+def _status(design: Design, units: Mapping[str, Unit]) -> dict[str, int]:
+    status = {
+        "completed": sum(u.outcome is not None and not u.left for u in units.values()),
+        "left early, completed": sum(u.outcome is not None and u.left for u in units.values()),
+        "withdrawn": sum(u.withdrawn is not None for u in units.values()),
+    }
+    waiting = [unit for unit in units.values() if not unit.ended]
+    for m, stage in enumerate(design.stages[1:], 1):
+        status[f"awaiting the response at stage {stage.name}"] = sum(u.awaited == m and not u.left for u in waiting)
+    status["awaiting the outcome"] = sum(u.left or u.awaited == len(design.stages) for u in waiting)
+    return status
+
+
+def _gaps(design: Design, estimates: Estimates) -> tuple[Gap, ...]:
+    gaps = []
+    for m, stage in enumerate(design.stages):
+        names = design.arrivals[m].features.names
+        for arm, fit in zip(stage.arms, estimates.fits[m] if estimates.fits else (), strict=bool(estimates.fits)):
+            if fit is None:
+                gaps.append(Gap(stage.name, arm, names, len(names)))
+            elif fit.rank < len(names):
+                open_features = tuple(n for n, known in zip(names, fit.determined, strict=True) if not known)
+                gaps.append(Gap(stage.name, arm, open_features, len(names) - fit.rank))
+    return tuple(gaps)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
