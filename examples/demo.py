@@ -49,7 +49,9 @@ def main() -> None:
     with Progress(*columns, console=console) as progress:
         for name, policy in POLICIES.items():
             session = dtr.Session(Synthetic().design, policy, seed=chosen.seed)
-            regret = np.cumsum([play(session, units, i) for i in progress.track(range(chosen.rounds), description=name)])
+            regret = np.cumsum(
+                [play(session, units, i) for i in progress.track(range(chosen.rounds), description=name)]
+            )
             marks = regret[[chosen.rounds // 4 - 1, chosen.rounds // 2 - 1, -1]]
             table.add_row(name, *(f"{mark:.1f}" for mark in marks))
     console.print(table)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dtrbandit._version import NUMERICS, RELEASES
+from dtrbandit.design.contexts import accept_number
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, DTRError, LogError, ObservationError, ProtocolError
@@ -93,10 +94,9 @@ class Session:
 
     def override(self, unit: str, arm: str, *, reason: str, stage: str | None = None) -> Decision:
         """Record that another arm than the one decided was really given, at the latest stage or at ``stage``."""
+        m = self._histories.stage_of_override(unit, arm, reason, stage)
         self._tell(self._histories.overridden(unit, arm, reason, stage))
-        decisions = self._histories.units[unit].decisions
-        decided = decisions[-1] if stage is None else decisions[self.design.stage_number(stage)]
-        return decided._replace(arm=arm, reason="override", propensity=None)
+        return self._histories.units[unit].decisions[m]._replace(arm=arm, reason="override", propensity=None)
 
     def correct(
         self,
@@ -202,15 +202,22 @@ class Session:
         return self.policy.estimates(self._state)
 
     def _features(self, m: int, history: Mapping[str, float | str]) -> Vector:
-        stages = self.design.stages
-        names = {stage.name: stage.arms for stage in stages[:m]}
-        arms = {name: names[name].index(str(arm)) for name, arm in history.items() if name in names}
-        columns = {name: float(value) for name, value in history.items() if name not in names}
+        stage = self.design.stages[m].name
+        labels = {earlier.name: earlier.arms for earlier in self.design.stages[:m]}
         try:
+            arms = {name: labels[name].index(str(arm)) for name, arm in history.items() if name in labels}
+            columns = {
+                name: accept_number(value, f"q_hat at stage {stage!r}, column {name!r}")
+                for name, value in history.items()
+                if name not in labels
+            }
             return np.array(self.design.arrivals[m].features.row(columns, arms))
-        except KeyError as error:
+        except (KeyError, ValueError) as error:
+            if isinstance(error, ObservationError):
+                raise
             raise ObservationError(
-                f"q_hat at stage {stages[m].name!r}: {error} is missing from the history {dict(history)}"
+                f"q_hat at stage {stage!r} needs its columns, and earlier arms by their labels {labels}; "
+                f"found {dict(history)}"
             ) from error
 
 

@@ -491,21 +491,6 @@ def lsvi_ucb(
 # ------------------------------------------------------------ epsilon-greedy
 
 
-def initial_plan(t: int, plans: Sequence[Plan], d: int, initial: Sequence[tuple[Plan, Trajectory]]) -> Plan | None:
-    """Return the plan to pull first in round t (section 5.1, item 1), None when all are done.
-
-    Each plan d times, consecutively and in order; then, again in order, what units
-    that left early still owe (reading 10).
-    """
-    if t <= d * len(plans):
-        return plans[(t - 1) // d]
-    for plan in plans:
-        stayed = [unit for given, unit in initial if given == plan and not unit.left]
-        if len(stayed) < d:
-            return plan
-    return None
-
-
 def epsilon_greedy_rule(hat: Values, epsilon: float, u: float) -> Pick:
     """Choose the best Q-hat, or with probability epsilon another arm (section 5.1, reading 8)."""
     feasible = tuple(sorted(hat))
@@ -526,13 +511,17 @@ def epsilon_greedy(
     epsilon: float,
     horizon: int,
 ) -> Path:
-    """Run epsilon-Greedy (section 5.1, item 1); ``uniform(t, m)`` is the u of a decision."""
+    """Run epsilon-Greedy (section 5.1, item 1); ``uniform(t, m)`` is the u of a decision.
+
+    It begins with d pulls of each plan, in order. The pull of a unit that leaves early is
+    owed again, after all those owed already (reading 10).
+    """
     counts = arm_counts(plans)
-    initial: list[tuple[Plan, Trajectory]] = []
+    owed = [plan for plan in plans for _ in range(d)]
     units: list[Trajectory] = []
     path = Path()
     for t in range(1, horizon + 1):
-        plan = initial_plan(t, plans, d, initial)
+        plan = owed.pop(0) if owed else None
         hat = hat_estimates(units, counts)
         unit = Trajectory()
         while observe(unit, world, t, plans):
@@ -546,7 +535,7 @@ def epsilon_greedy(
             pull(unit, pick.arm, forced=False)
         complete(unit, world, t)
         units.append(unit)
-        if plan is not None:
-            initial.append((plan, unit))
+        if plan is not None and unit.left:
+            owed.append(plan)
         path.arms.append(tuple(unit.arms))
     return path

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.policies.policy import Policy
 from paper.literal import Arrival, Path, Plan, Values
 from paper.worlds import DrawnWorld, arrivals_without_delay
 
@@ -76,7 +78,7 @@ def run_session(session: dtr.Session, world: DrawnWorld, arrivals: Sequence[Arri
 
 
 def run_policy(
-    policy: object,
+    policy: Policy[Any],
     world: DrawnWorld,
     plans: Sequence[Plan],
     *,

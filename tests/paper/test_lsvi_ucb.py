@@ -9,10 +9,10 @@ from paper.literal import Plan, lsvi_ucb
 from paper.sessions import assert_same_arms, run_policy
 from paper.worlds import THREE_PLANS, THREE_STAGES_WITH_GAPS, draw_world, every_plan
 
-ROUNDS = 120
+ROUNDS = 90
 
 
-@pytest.mark.parametrize("beta", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("beta", [0.5, 4.0])
 @pytest.mark.parametrize("counts", [(2, 2), (2, 4), (3, 2), (2, 2, 2)])
 def test_arm_blocked_features_make_the_choices_of_jin_et_al(counts: Plan, beta: float) -> None:
     world, plans = draw_world(counts, units=ROUNDS, seed=sum(counts)), every_plan(*counts)

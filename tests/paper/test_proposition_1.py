@@ -6,14 +6,14 @@ true statement would miss one in about two million draws.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dtrbandit.environments import Synthetic
+from dtrbandit.environments import PotentialOutcomes, Synthetic
 
 Array = NDArray[np.float64]
 Polynomial = Sequence[Fraction]  # coefficients of 1, x, x^2, ...
@@ -57,17 +57,22 @@ def first_stage_lines() -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Frac
     return first, (low, high - low)
 
 
-def column(contexts: dict[str, Array]) -> Array:
+def column(contexts: Mapping[str, Array]) -> Array:
     (values,) = contexts.values()
     return values
 
 
+def true_q(units: PotentialOutcomes) -> tuple[Array, ...]:
+    assert units.q is not None
+    return units.q
+
+
 def within_band(sample: Array, expected: float) -> bool:
-    return abs(sample.mean() - expected) < BAND * sample.std() / np.sqrt(len(sample))
+    return bool(abs(sample.mean() - expected) < BAND * sample.std() / np.sqrt(len(sample)))
 
 
 @pytest.fixture(scope="module")
-def drawn() -> object:
+def drawn() -> PotentialOutcomes:
     return Synthetic().draw(UNITS, np.random.default_rng(52))
 
 
@@ -94,21 +99,23 @@ def test_the_optimal_value_is_6833_over_3360() -> None:
     assert value == Fraction(6833, 3360)
 
 
-def test_the_environment_carries_the_true_q_functions(drawn) -> None:
+def test_the_environment_carries_the_true_q_functions(drawn: PotentialOutcomes) -> None:
     x1, x2 = column(drawn.contexts[0]), column(drawn.contexts[1])
 
-    first, second = drawn.q
+    first, second = true_q(drawn)
 
-    assert first[:, 0] == pytest.approx(17 / 12 + 239 / 240 * x1, abs=1e-12)
-    assert first[:, 1] == pytest.approx(25 / 12 - 209 / 240 * x1, abs=1e-12)
-    assert second[:, :, 0] == pytest.approx(1 + x2, abs=1e-12)
-    assert second[:, :, 1] == pytest.approx(3 * x2, abs=1e-12)
+    np.testing.assert_allclose(first[:, 0], 17 / 12 + 239 / 240 * x1, rtol=1e-12)
+    np.testing.assert_allclose(first[:, 1], 25 / 12 - 209 / 240 * x1, rtol=1e-12)
+    np.testing.assert_allclose(second[:, :, 0], 1 + x2, rtol=1e-12)
+    np.testing.assert_allclose(second[:, :, 1], 3 * x2, rtol=1e-12)
 
 
 @pytest.mark.parametrize("a1", [0, 1])
-def test_the_drawn_second_contexts_have_the_mean_of_q1_at_every_first_context(drawn, a1: int) -> None:
+def test_the_drawn_second_contexts_have_the_mean_of_q1_at_every_first_context(
+    drawn: PotentialOutcomes, a1: int
+) -> None:
     x1, x2 = column(drawn.contexts[0]), column(drawn.contexts[1])
-    residual = np.maximum(1 + x2[:, a1], 3 * x2[:, a1]) - drawn.q[0][:, a1]
+    residual = np.maximum(1 + x2[:, a1], 3 * x2[:, a1]) - true_q(drawn)[0][:, a1]
 
     tenths = [residual[(low <= x1) & (x1 < low + 0.1)] for low in np.arange(0.0, 1.0, 0.1)]
 
@@ -117,18 +124,18 @@ def test_the_drawn_second_contexts_have_the_mean_of_q1_at_every_first_context(dr
 
 @pytest.mark.parametrize("a1", [0, 1])
 @pytest.mark.parametrize("a2", [0, 1])
-def test_the_drawn_outcomes_are_q2_plus_standard_normal_noise(drawn, a1: int, a2: int) -> None:
-    noise = drawn.outcome[:, a1, a2] - drawn.q[1][:, a1, a2]
+def test_the_drawn_outcomes_are_q2_plus_standard_normal_noise(drawn: PotentialOutcomes, a1: int, a2: int) -> None:
+    noise = drawn.outcome[:, a1, a2] - true_q(drawn)[1][:, a1, a2]
 
     assert within_band(noise, 0.0)
     assert within_band(noise**2, 1.0)
     assert within_band(noise**4, 3.0)
 
 
-def test_the_oracle_earns_the_optimal_value(drawn) -> None:
+def test_the_oracle_earns_the_optimal_value(drawn: PotentialOutcomes) -> None:
     rows = np.arange(UNITS)
-    first = np.argmax(drawn.q[0], axis=1)
-    second = np.argmax(drawn.q[1][rows, first], axis=1)
+    first = np.argmax(true_q(drawn)[0], axis=1)
+    second = np.argmax(true_q(drawn)[1][rows, first], axis=1)
 
     earned = drawn.outcome[rows, first, second]
 
@@ -136,8 +143,10 @@ def test_the_oracle_earns_the_optimal_value(drawn) -> None:
 
 
 @pytest.mark.parametrize(("wrong_first", "wrong_second"), [(True, False), (False, True), (True, True)])
-def test_regret_is_the_sum_of_the_q_differences(drawn, wrong_first: bool, wrong_second: bool) -> None:
-    rows, (q1, q2) = np.arange(UNITS), drawn.q
+def test_regret_is_the_sum_of_the_q_differences(
+    drawn: PotentialOutcomes, wrong_first: bool, wrong_second: bool
+) -> None:
+    rows, (q1, q2) = np.arange(UNITS), true_q(drawn)
     best_first = (column(drawn.contexts[0]) <= 5 / 14).astype(int)
     best_second = np.argmax(q2[rows, best_first], axis=1)
     first = 1 - best_first if wrong_first else best_first

@@ -30,13 +30,15 @@ def least_squares(rows: Matrix, targets: Vector) -> Fit:
     >>> least_squares(np.array([[1.0, 2.0]]), np.array([10.0])).coefficients
     array([2., 4.])
     """
+    n, d = rows.shape
     scale = np.sqrt(np.einsum("ij,ij->j", rows, rows))
     scale[scale == 0] = 1.0
-    left, singular, right = np.linalg.svd(rows / scale, full_matrices=False)
-    rank = int(np.sum(singular > TOLERANCE * singular[0])) if singular.size and singular[0] > 0 else 0
-    left, singular, right = left[:, :rank], singular[:rank], right[:rank]
-    # X_r = U_r S_r (V_rᵀ D): its pseudo-inverse, through the QR factors of D V_r.
-    orthogonal, triangular = np.linalg.qr((right * scale).T)
-    coefficients = orthogonal @ np.linalg.solve(triangular.T, (left.T @ targets) / singular)
-    null = 1.0 - np.einsum("ij,ij->j", right, right)
-    return Fit(coefficients, rank, tuple((null < np.sqrt(TOLERANCE)).tolist()))
+    padded = np.vstack([rows / scale, np.zeros((max(d - n, 0), d))])  # so that V is complete
+    left, singular, right = np.linalg.svd(padded, full_matrices=False)
+    rank = int(np.sum(singular > TOLERANCE * singular[0]))
+    shortest = right[:rank].T @ ((left[:n, :rank].T @ targets) / singular[:rank]) / scale
+    null = right[rank:].T / scale[:, None]  # adding any combination of these changes no fitted value
+    if rank < d:
+        shortest -= null @ np.linalg.lstsq(null, shortest, rcond=None)[0]
+    determined = np.abs(right[rank:]).max(axis=0, initial=0.0) < np.sqrt(TOLERANCE)
+    return Fit(shortest, rank, tuple(determined.tolist()))

@@ -50,7 +50,7 @@ def policy_from_dict(entries: Mapping[str, object]) -> Policy[Any]:
 
 
 def _plain(value: object) -> object:
-    """Return nested tuples as lists and numbers as floats where they are not whole."""
+    """Return nested tuples as lists, which JSON and TOML know."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     if isinstance(value, Mapping):
@@ -59,4 +59,6 @@ def _plain(value: object) -> object:
 
 
 def _tuples(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _tuples(each) for key, each in value.items()}
     return tuple(_tuples(each) for each in value) if isinstance(value, list) else value

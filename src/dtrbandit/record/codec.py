@@ -77,12 +77,24 @@ def _text(document: Mapping[str, object]) -> str:
 
 def _document(line: str) -> dict[str, object]:
     try:
-        document = json.loads(line)
+        document = json.loads(line, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
     except ValueError as error:
         raise LogError(f"not valid JSON ({error})") from error
     if not isinstance(document, dict):
         raise LogError(f"expected a JSON object, found {line.strip()[:80]!r}")
     return document
+
+
+def _no_key_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise ValueError(f"an object has {twice!r} twice")
+    return entries
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not a number")
 
 
 def _event(document: Mapping[str, object]) -> Event:

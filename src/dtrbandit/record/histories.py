@@ -153,9 +153,7 @@ class Histories:
     def overridden(self, unit: str, arm: str, reason: str, stage: str | None = None) -> Overridden | None:
         """Return the override of the arm of ``unit`` at a stage, by default the latest."""
         record = self._known(unit)
-        m = len(record.decisions) - 1 if stage is None else self._stage_number(unit, stage)
-        if m >= len(record.decisions):
-            raise ProtocolError(f"unit {unit!r} has no decision at stage {stage!r} yet: {self._expects(record)}")
+        m = self.stage_of_override(unit, arm, reason, stage)
         fact = Overridden(unit, self._name(m), arm, _accept_reason(reason, unit))
         if record.amendments.get(("arm", fact.stage)) == fact:
             return None
@@ -331,6 +329,27 @@ class Histories:
         if same and not self.design.columns[record.awaited]:
             raise ProtocolError(f"unit {unit!r}: an empty response could be for two stages; name it with stage=")
         return record.awaited
+
+    def stage_of_override(self, unit: str, arm: str, reason: str, stage: str | None = None) -> int:
+        """Return the stage that an override speaks of: the one named, or the latest decided."""
+        record = self._known(unit)
+        latest = len(record.decisions) - 1
+        if stage is not None:
+            if self._stage_number(unit, stage) > latest:
+                raise ProtocolError(f"unit {unit!r} has no decision at stage {stage!r} yet: {self._expects(record)}")
+            return self._stage_number(unit, stage)
+        same = [m for m in range(latest) if self._overridden(record, m)[2:] == (arm, reason)]
+        if not same or self._overridden(record, latest)[2:] == (arm, reason):
+            return latest
+        if self.design.stages[latest].arms[record.history.arms[latest]] == arm:
+            return same[-1]  # a repetition: at the latest stage there is nothing to override
+        raise ProtocolError(
+            f"unit {unit!r}: this override is on record for stage {self._name(same[-1])!r}; "
+            f"say stage={self._name(latest)!r} if the same happened there"
+        )
+
+    def _overridden(self, record: Unit, m: int) -> tuple[object, ...]:
+        return tuple(record.amendments.get(("arm", self._name(m)), ()))
 
     def _require_enough(self, unit: str, m: int, columns: Context, context: Context) -> None:
         """Refuse a response without the columns of enter_if, or, if the unit enters, without all."""

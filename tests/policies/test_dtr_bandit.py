@@ -1,0 +1,220 @@
+"""What the paper leaves open and docs/readings.md settles: filter, frozen Q̃, overrides, corrections, permuted blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dtrbandit as dtr
+from dtrbandit.policies.dtr_bandit import filtered
+
+DESIGN = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")])
+THREE = dtr.Design(
+    [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")],
+    plans=[("a", "a"), ("a", "b"), ("b", "b")],
+)
+values = st.one_of(st.none(), st.integers(-4, 4).map(float))
+
+
+@given(st.tuples(values, values), st.sampled_from([0.5, 1.0, 2.0, 4.0]))
+def test_two_arm_rule_equals_the_filter_rule_of_algorithm_4(q_tilde: tuple[float | None, ...], delta: float) -> None:
+    kept = filtered(np.array([np.nan if q is None else q for q in q_tilde]), (0, 1), delta)
+
+    first, second = q_tilde
+    if first is None or second is None or not abs(first - second) > delta / 2:
+        assert kept == (0, 1)
+    else:
+        assert kept == (int(second > first),)
+
+
+@given(st.lists(values, min_size=3, max_size=3), st.sampled_from([1.0, 3.0]))
+def test_an_arm_without_a_forced_estimate_is_never_filtered_out(q_tilde: list[float | None], delta: float) -> None:
+    kept = filtered(np.array([np.nan if q is None else q for q in q_tilde]), (0, 1, 2), delta)
+
+    assert {arm for arm, q in enumerate(q_tilde) if q is None} <= set(kept)
+    assert kept
+
+
+def unit(session: dtr.Session, name: str, *, x: float = 0.0, z: float = 0.0, y: float = 0.0) -> None:
+    session.enroll(name, {"x": x})
+    session.respond(name, {"z": z})
+    session.complete(name, y)
+
+
+def finished(design: dtr.Design, rounds: int, *, delta: float = 0.01) -> dtr.Session:
+    """Return a session whose first rounds are complete, with outcomes that tell arms and contexts apart."""
+    session = dtr.Session(design, dtr.DTRBandit(q=1, delta=delta))
+    rng = np.random.default_rng(0)
+    for t in range(1, rounds + 1):
+        arm = session.enroll(f"u{t}", {"x": float(rng.normal())}).arm
+        decision = session.respond(f"u{t}", {"z": float(rng.normal())})
+        assert decision is not None
+        session.complete(f"u{t}", float(rng.normal()) + (arm == "a") + 2 * (decision.arm == "b"))
+    return session
+
+
+def test_under_delay_a_unit_keeps_the_forced_estimate_of_its_own_block_at_late_stages() -> None:
+    session = finished(DESIGN, 7)  # round 8, the last forced one of its block, is still out when round 9 comes
+    session.enroll("u8", {"x": 0.3})
+    first = session.enroll("u9", {"x": 0.1})  # the first free round: Q̃ is frozen here
+    session.respond("u8", {"z": 1.0})
+    session.complete("u8", 50.0)
+
+    late = session.respond("u9", {"z": 0.5})
+    second = session.enroll("u10", {"x": 0.1})
+
+    assert late is not None
+    twin = finished(DESIGN, 7)
+    twin.enroll("u8", {"x": 0.3})
+    assert twin.enroll("u9", {"x": 0.1}).q_tilde == first.q_tilde == second.q_tilde
+    undisturbed = twin.respond("u9", {"z": 0.5})
+    assert undisturbed is not None
+    assert late.q_tilde == undisturbed.q_tilde
+    assert late.q_hat != undisturbed.q_hat  # Q̂ uses everything observed by then
+
+
+def test_a_later_block_has_a_forced_estimate_of_its_own() -> None:
+    session = finished(DESIGN, 12)  # block 0 and 1 are forced, 2 is free, 3 (rounds 13 to 16) is forced
+    before = session.enroll("probe", {"x": 0.4}).q_tilde
+    for t in (14, 15, 16):
+        unit(session, f"u{t}", x=0.2 * t, z=0.1 * t, y=3.0)
+    session.respond("probe", {"z": 0.3})
+    session.complete("probe", -9.0)
+
+    after = session.enroll("u17", {"x": 0.4})
+
+    assert (after.round, after.reason in ("clear", "close")) == (17, True)
+    assert after.q_tilde != before
+
+
+def test_a_sample_is_forced_only_if_the_scheduled_arm_was_given() -> None:
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=1.0))
+    session.enroll("u1", {"x": 1.0})  # scheduled: a, then a
+    session.override("u1", "b", reason="allergy")
+    second = session.respond("u1", {"z": 2.0})
+    session.complete("u1", 4.0)
+
+    assert second is not None
+    assert (second.arm, second.reason) == ("a", "forced")  # (b, a) is feasible: the rest of the plan stands
+    tilde = {(c.stage, c.arm) for c in session.coefficients() if c.tilde is not None}
+    hat = {(c.stage, c.arm) for c in session.coefficients() if c.hat is not None}
+    assert tilde == {("second", "a")}
+    assert hat == {("first", "b"), ("second", "a")}
+
+
+def test_an_override_that_makes_the_plan_infeasible_frees_the_later_stages() -> None:
+    session = dtr.Session(THREE, dtr.DTRBandit(q=1, delta=1.0))
+    session.enroll("u1", {"x": 1.0})  # scheduled: a, then a
+    session.override("u1", "b", reason="allergy")
+
+    second = session.respond("u1", {"z": 2.0})
+
+    assert second is not None
+    assert (second.arm, second.reason) == ("b", "only_feasible")
+
+
+def test_an_override_back_to_the_scheduled_arm_makes_the_sample_forced_again() -> None:
+    session = finished(DESIGN, 3)
+    before = session.coefficients()
+    session.override("u1", "b", reason="from the chart", stage="first")
+    assert session.coefficients() != before
+
+    session.override("u1", "a", reason="chart was misread", stage="first")
+
+    assert session.coefficients() == before
+
+
+def test_a_correction_changes_estimates_from_then_on_but_neither_decisions_nor_a_frozen_estimate() -> None:
+    session = finished(DESIGN, 10)
+    decisions = [event.decision for event in session.log if hasattr(event, "decision")]
+    before = session.enroll("u11", {"x": 0.4})
+
+    session.correct("u1", outcome=100.0, reason="typing error")
+    after = session.enroll("u12", {"x": 0.4})
+
+    assert after.q_tilde == before.q_tilde
+    assert after.q_hat != before.q_hat
+    assert [e.decision for e in session.log if hasattr(e, "decision")][: len(decisions)] == decisions
+    live = [c.tilde for c in session.coefficients()]
+    assert live != [c.tilde for c in finished(DESIGN, 10).coefficients()]
+
+
+def test_a_withdrawn_unit_keeps_the_rows_already_counted_and_adds_none() -> None:
+    session = dtr.Session(DESIGN, dtr.Greedy())
+    for name, y in (("u1", 1.0), ("u2", 2.0)):
+        unit(session, name, x=y, z=y, y=y)
+    session.enroll("u3", {"x": 5.0})
+    session.respond("u3", {"z": 5.0})
+    counted = session.coefficients()
+
+    session.withdraw("u3", reason="moved away")
+
+    assert session.coefficients() == counted
+    assert counted != dtr.Session.resume(session.log[:13]).coefficients()
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("design", [DESIGN, THREE], ids=["four plans", "three plans"])
+def test_a_permuted_block_gives_every_plan_q_times_in_an_order_that_differs(design: dtr.Design, seed: int) -> None:
+    q, plans = 3, design.plans or ()
+    session = dtr.Session(design, dtr.DTRBandit(q=q, delta=1.0, schedule="permuted"), seed=seed)
+
+    given = []
+    for t in range(2 * q * len(plans)):
+        first = session.enroll(f"u{t}", {"x": 0.0})
+        second = session.respond(f"u{t}", {"z": 0.0})
+        assert second is not None
+        assert first.reason == second.reason == "forced"
+        given.append((first.arm, second.arm))
+
+    for block in (given[: q * len(plans)], given[q * len(plans) :]):
+        assert Counter(block) == dict.fromkeys(plans, q)
+    assert given != sorted(given)
+
+
+def test_a_permuted_propensity_is_the_share_of_the_remaining_plans_that_agree() -> None:
+    session = dtr.Session(THREE, dtr.DTRBandit(q=1, delta=1.0, schedule="permuted"), seed=1)
+
+    remaining = [("a", "a"), ("a", "b"), ("b", "b")]
+    for t in range(3):
+        first = session.enroll(f"u{t}", {"x": 0.0})
+        assert first.propensity == pytest.approx(sum(p[0] == first.arm for p in remaining) / len(remaining))
+        second = session.respond(f"u{t}", {"z": 0.0})
+        agreeing = [p for p in remaining if p[0] == first.arm]
+        assert second is not None
+        assert second.propensity == pytest.approx(sum(p[1] == second.arm for p in agreeing) / len(agreeing))
+        remaining.remove((first.arm, second.arm))
+
+
+def test_permuted_first_arms_are_uniform_over_seeds() -> None:
+    """400 seeds, P(a) = 2/3 with three plans: a band of 4 standard errors, 4·√(2/9/400) = 0.094."""
+    policy = dtr.DTRBandit(q=1, delta=1.0, schedule="permuted")
+
+    arms = [dtr.Session(THREE, policy, seed=seed).enroll("u", {"x": 0.0}).arm for seed in range(400)]
+
+    assert abs(arms.count("a") / 400 - 2 / 3) < 0.094
+
+
+def test_ties_go_to_the_lowest_arm() -> None:
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=1.0))
+    for t in range(8):  # every plan twice, with equal data
+        unit(session, f"u{t}", x=float(t % 2), z=float(t % 2), y=1.0)
+
+    decision = session.enroll("tie", {"x": 0.5})
+
+    assert decision.q_hat["a"] == pytest.approx(decision.q_hat["b"])
+    assert decision.contenders == ("a", "b")
+
+
+def test_an_arm_without_rows_does_not_win_by_a_zero() -> None:
+    session = dtr.Session(DESIGN, dtr.Greedy())
+    session.enroll("u1", {"x": 1.0})
+    session.respond("u1", {"z": 1.0})
+    session.complete("u1", -5.0)
+
+    assert session.q_hat("second", {"z": 1.0}) == {"a": pytest.approx(-5.0), "b": None}
+    assert [c.hat for c in session.coefficients() if c.stage == "first"][:2] == pytest.approx([-2.5, -2.5])

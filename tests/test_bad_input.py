@@ -1,0 +1,403 @@
+"""Every row of docs/bad_input.md: a clear error, and nothing changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.policies import Choice
+from dtrbandit.record import Assigned, History
+from dtrbandit.record.events import Event, Fact
+
+DOCS = Path(__file__).parents[1] / "docs" / "bad_input.md"
+PLANS = [("ssri", "ssri"), ("ssri", "other"), ("other", "other")]
+
+
+def stages() -> list[dtr.Stage]:
+    return [
+        dtr.Stage("first", arms=("ssri", "other"), features="1 + start1 + start1:slope1"),
+        dtr.Stage("second", arms=("ssri", "other"), features="1 + start2", enter_if="end1 > 5"),
+    ]
+
+
+def started() -> dtr.Session:
+    """Return a session with units in every state."""
+    session = dtr.Session(dtr.Design(stages(), plans=PLANS), dtr.DTRBandit(q=1, delta=1.0))
+    for unit in ("entered", "new", "done", "left", "gone"):
+        session.enroll(unit, {"start1": 12.0, "slope1": -0.5})
+    for unit in ("entered", "done"):
+        session.respond(unit, {"start2": 9.0, "end1": 8.0})
+    session.complete("done", -8.0)
+    session.respond("left", {"end1": 3.0})
+    session.withdraw("gone", reason="moved away")
+    return session
+
+
+Attempt = Callable[[dtr.Session], object]
+
+
+CONTEXT = {"start1": 12.0, "slope1": -0.5}
+ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
+    "unknown-column": [
+        (
+            dtr.ObservationError,
+            ("'u'", "'first'", "'weight'", "'start1'"),
+            lambda s: s.enroll("u", {**CONTEXT, "weight": 1}),
+        ),
+        (dtr.ObservationError, ("'start1'", "'end1'"), lambda s: s.respond("new", {"start1": 9.0, "end1": 8.0})),
+    ],
+    "missing-column": [
+        (dtr.ObservationError, ("'slope1'", "missing", "'start1'"), lambda s: s.enroll("u", {"start1": 1.0})),
+        (dtr.ObservationError, ("'start2'", "missing"), lambda s: s.respond("new", {"end1": 8.0})),
+    ],
+    "missing-decisive-column": [
+        (dtr.ObservationError, ("'end1'", "missing"), lambda s: s.respond("new", {"start2": 8.0})),
+    ],
+    "context-not-a-mapping": [
+        (dtr.ObservationError, ("[12.0, -0.5]",), lambda s: s.enroll("u", [12.0, -0.5])),  # type: ignore[arg-type]
+        (dtr.ObservationError, ("3",), lambda s: s.respond("new", 3)),  # type: ignore[arg-type]
+    ],
+    "text-value": [
+        (
+            dtr.ObservationError,
+            ("'u'", "'start1'", "'12'", "str"),
+            lambda s: s.enroll("u", {**CONTEXT, "start1": "12"}),
+        ),  # type: ignore[dict-item]
+        (dtr.ObservationError, ("None",), lambda s: s.enroll("u", {**CONTEXT, "start1": None})),  # type: ignore[dict-item]
+    ],
+    "boolean-value": [(dtr.ObservationError, ("True", "bool"), lambda s: s.enroll("u", {**CONTEXT, "start1": True}))],
+    "nan": [(dtr.ObservationError, ("'slope1'", "nan"), lambda s: s.enroll("u", {**CONTEXT, "slope1": np.nan}))],
+    "infinity": [
+        (dtr.ObservationError, ("'end1'", "inf"), lambda s: s.respond("new", {"start2": 9.0, "end1": np.inf})),
+    ],
+    "huge-value": [(dtr.ObservationError, ("1e+300", "1e+100"), lambda s: s.enroll("u", {**CONTEXT, "start1": 1e300}))],
+    "huge-product": [
+        (dtr.ObservationError, ("'u'", "start1:slope1"), lambda s: s.enroll("u", {"start1": 1e90, "slope1": 1e90})),
+    ],
+    "inexact-integer": [
+        (dtr.ObservationError, (str(2**53 + 1),), lambda s: s.enroll("u", {**CONTEXT, "start1": 2**53 + 1})),
+        (dtr.ObservationError, ("int",), lambda s: s.enroll("u", {**CONTEXT, "start1": 10**400})),
+    ],
+    "nan-outcome": [
+        (dtr.ObservationError, ("'entered'", "outcome", "nan"), lambda s: s.complete("entered", np.nan)),
+        (dtr.ObservationError, ("'good'",), lambda s: s.complete("entered", "good")),  # type: ignore[arg-type]
+        (dtr.ObservationError, ("inf",), lambda s: s.correct("done", outcome=np.inf, reason="typo")),
+    ],
+    "bad-unit-id": [
+        (dtr.ObservationError, ("''",), lambda s: s.enroll("", CONTEXT)),
+        (dtr.ObservationError, ("7",), lambda s: s.enroll(7, CONTEXT)),  # type: ignore[arg-type]
+        (dtr.ObservationError, ("200",), lambda s: s.enroll("x" * 201, CONTEXT)),
+        (dtr.ObservationError, ("printable",), lambda s: s.enroll("a\nb", CONTEXT)),
+        (dtr.ObservationError, ("printable",), lambda s: s.enroll("\ud800", CONTEXT)),
+    ],
+    "empty-reason": [
+        (dtr.ObservationError, ("'new'", "reason"), lambda s: s.withdraw("new", reason=" ")),
+        (dtr.ObservationError, ("reason",), lambda s: s.override("new", "other", reason="")),
+        (dtr.ObservationError, ("reason",), lambda s: s.correct("done", outcome=1.0, reason=None)),  # type: ignore[arg-type]
+    ],
+    "unknown-unit": [
+        (dtr.ProtocolError, ("'nobody'", "enroll"), lambda s: s.respond("nobody", {"end1": 3.0})),
+        (dtr.ProtocolError, ("'nobody'",), lambda s: s.complete("nobody", 1.0)),
+        (dtr.ProtocolError, ("'nobody'",), lambda s: s.withdraw("nobody", reason="lost")),
+        (dtr.ProtocolError, ("'nobody'",), lambda s: s.override("nobody", "other", reason="allergy")),
+        (dtr.ProtocolError, ("'nobody'",), lambda s: s.correct("nobody", outcome=1.0, reason="typo")),
+    ],
+    "second-enrolment": [
+        (
+            dtr.ProtocolError,
+            ("'new'", "12.0", "13.0", "correct()"),
+            lambda s: s.enroll("new", {**CONTEXT, "start1": 13}),
+        ),
+    ],
+    "second-response": [
+        (dtr.ProtocolError, ("'done'", "9.0", "10.0"), lambda s: s.respond("done", {"start2": 10.0, "end1": 8.0})),
+        (dtr.ProtocolError, ("'left'", "3.0", "2.0"), lambda s: s.respond("left", {"end1": 2.0})),
+    ],
+    "second-outcome": [(dtr.ProtocolError, ("'done'", "-8.0", "-7.0"), lambda s: s.complete("done", -7.0))],
+    "second-withdrawal": [(dtr.ProtocolError, ("'gone'", "moved away"), lambda s: s.withdraw("gone", reason="ill"))],
+    "outcome-before-its-stage": [
+        (dtr.ProtocolError, ("'new'", "response", "'second'", "start2"), lambda s: s.complete("new", 1.0)),
+    ],
+    "response-after-withdrawal": [
+        (dtr.ProtocolError, ("'gone'", "withdrawn"), lambda s: s.respond("gone", {"start2": 9.0, "end1": 8.0})),
+    ],
+    "outcome-after-withdrawal": [(dtr.ProtocolError, ("'gone'", "withdrawn"), lambda s: s.complete("gone", 1.0))],
+    "withdrawal-after-outcome": [
+        (dtr.ProtocolError, ("'done'", "complete"), lambda s: s.withdraw("done", reason="lost"))
+    ],
+    "response-after-leaving": [
+        (dtr.ProtocolError, ("'left'", "left early"), lambda s: s.respond("left", {"start2": 9.0, "end1": 8.0})),
+    ],
+    "unknown-response-stage": [
+        (dtr.ProtocolError, ("'third'", "'second'"), lambda s: s.respond("new", {"end1": 1.0}, stage="third")),
+        (dtr.ProtocolError, ("'first'",), lambda s: s.respond("new", CONTEXT, stage="first")),
+        (dtr.ProtocolError, ("awaits its outcome",), lambda s: s.respond("entered", {"weight": 1.0})),
+    ],
+    "unknown-arm": [
+        (dtr.ProtocolError, ("'new'", "'placebo'", "ssri"), lambda s: s.override("new", "placebo", reason="error")),
+    ],
+    "infeasible-arm": [
+        (
+            dtr.ProtocolError,
+            ("'done'", "'ssri'", "['other']"),
+            lambda s: s.override("done", "ssri", reason="wrong box"),
+        ),
+        (
+            dtr.ProtocolError,
+            ("'entered'", "'other'", "['ssri']"),
+            lambda s: s.override("entered", "other", reason="wrong box", stage="first"),
+        ),
+    ],
+    "override-with-the-same-arm": [
+        (dtr.ProtocolError, ("'new'", "'ssri'", "nothing"), lambda s: s.override("new", "ssri", reason="checked")),
+        (dtr.ProtocolError, ("'second'",), lambda s: s.override("new", "other", reason="x", stage="second")),
+    ],
+    "nothing-to-correct": [
+        (dtr.ProtocolError, ("'new'", "no outcome"), lambda s: s.correct("new", outcome=1.0, reason="typo")),
+        (
+            dtr.ProtocolError,
+            ("'second'",),
+            lambda s: s.correct("new", stage="second", context={"end1": 7.0}, reason="typo"),
+        ),
+        (dtr.ProtocolError, ("already",), lambda s: s.correct("done", outcome=-8.0, reason="typo")),
+        (
+            dtr.ProtocolError,
+            ("already",),
+            lambda s: s.correct("done", stage="second", context={"end1": 8}, reason="typo"),
+        ),
+    ],
+    "correction-of-what": [
+        (dtr.ProtocolError, ("either",), lambda s: s.correct("done", reason="typo")),
+        (
+            dtr.ProtocolError,
+            ("either",),
+            lambda s: s.correct("done", outcome=1.0, stage="first", context=CONTEXT, reason="t"),
+        ),
+        (dtr.ProtocolError, ("either",), lambda s: s.correct("done", context=CONTEXT, reason="typo")),
+    ],
+    "correction-changes-entry": [
+        (
+            dtr.ProtocolError,
+            ("'done'", "left before", "withdraw"),
+            lambda s: s.correct("done", stage="second", context={"end1": 2.0}, reason="typo"),
+        ),
+        (
+            dtr.ProtocolError,
+            ("'left'", "entered"),
+            lambda s: s.correct("left", stage="second", context={"end1": 20.0}, reason="typo"),
+        ),
+    ],
+    "unknown-stage": [(dtr.DesignError, ("'third'", "first"), lambda s: s.q_hat("third", {}))],
+    "malformed-formula": [
+        (dtr.DesignError, ("position 6", "x**2"), lambda _: one_stage("1 + x**2")),
+        (dtr.DesignError, ("position 1", "ends"), lambda _: one_stage("")),
+        (dtr.DesignError, ("__import__",), lambda _: one_stage("__import__('os')")),
+        (dtr.DesignError, ("C(",), lambda _: one_stage("C(later)")),
+        (dtr.DesignError, ("once",), lambda _: one_stage("x:x")),
+        (dtr.DesignError, ("6 factors",), lambda _: one_stage("a*b*c*d*e*f*g")),
+        (dtr.DesignError, ("formula",), lambda _: one_stage(3)),
+    ],
+    "malformed-condition": [
+        (dtr.DesignError, ("enter_if", "comparison"), lambda _: conditional("end1")),
+        (dtr.DesignError, ("position 6",), lambda _: conditional("end1 = 5")),
+        (dtr.DesignError, ("')'",), lambda _: conditional("(end1 > 5")),
+        (dtr.DesignError, ("column",), lambda _: conditional("1 > 0")),
+        (dtr.DesignError, ("nest",), lambda _: conditional("(" * 60 + "end1 > 5" + ")" * 60)),
+        (dtr.DesignError, ("finite",), lambda _: conditional("end1 > 1e400")),
+        (
+            dtr.DesignError,
+            ("every enrolled unit",),
+            lambda _: dtr.Design([dtr.Stage("s", arms=("a", "b"), features="x", enter_if="x > 0")]),
+        ),
+    ],
+    "infeasible-plan": [
+        (dtr.DesignError, ("ssri", "second"), lambda _: dtr.Design(stages(), plans=[("ssri",)])),
+        (dtr.DesignError, ("'placebo'", "'first'"), lambda _: dtr.Design(stages(), plans=[("placebo", "ssri")])),
+        (dtr.DesignError, ("different",), lambda _: dtr.Design(stages(), plans=[*PLANS, PLANS[0]])),
+        (dtr.DesignError, ("['other']", "no plan"), lambda _: dtr.Design(stages(), plans=PLANS[:1])),
+        (dtr.DesignError, ("1 to",), lambda _: dtr.Design(stages(), plans=[])),
+    ],
+    "malformed-toml": [
+        (dtr.DesignError, ("line 2",), lambda _: from_toml("plans = []\nstage = = 3")),
+        (dtr.DesignError, ("'stage' is missing",), lambda _: from_toml("plans = []")),
+        (
+            dtr.DesignError,
+            ("'arm'", "arms"),
+            lambda _: from_toml('[[stage]]\nname="s"\narms=["a"]\nfeatures="x"\narm=1'),
+        ),
+        (dtr.DesignError, ("cannot read",), lambda _: dtr.Design.from_toml("no/such/file.toml")),
+        (dtr.DesignError, ("different",), lambda _: from_toml('[[stage]]\nname="s"\narms=["a","a"]\nfeatures="x"')),
+    ],
+    "bad-policy": [
+        (dtr.DesignError, ("q", "0"), lambda _: dtr.DTRBandit(q=0, delta=1.0)),
+        (dtr.DesignError, ("q", "1.5"), lambda _: dtr.DTRBandit(q=1.5, delta=1.0)),  # type: ignore[arg-type]
+        (dtr.DesignError, ("delta", "-1"), lambda _: dtr.DTRBandit(q=1, delta=-1.0)),
+        (dtr.DesignError, ("schedule",), lambda _: dtr.DTRBandit(q=1, delta=1.0, schedule="random")),  # type: ignore[arg-type]
+        (
+            dtr.DesignError,
+            ("3 numbers", "2 stages"),
+            lambda s: dtr.Session(s.design, dtr.DTRBandit(q=1, delta=(1, 1, 1))),
+        ),
+        (dtr.DesignError, ("epsilon", "1.2"), lambda _: dtr.EpsilonGreedy(epsilon=1.2)),
+        (dtr.DesignError, ("beta", "suggested_beta"), lambda s: dtr.Session(s.design, dtr.LSVIUCB())),
+        (dtr.DesignError, ("leavers",), lambda _: dtr.LSVIUCB(beta=1.0, leavers="no")),  # type: ignore[arg-type]
+        (dtr.DesignError, ("bound",), lambda s: dtr.Session(s.design, dtr.LSVIUCB(beta=1.0, bound=(1.0, (1.0,))))),
+        (dtr.DesignError, ("'placebo'",), lambda s: dtr.Session(s.design, regime(first="placebo"))),
+        (
+            dtr.DesignError,
+            ("3 coefficients",),
+            lambda s: dtr.Session(s.design, regime(first={"ssri": [1], "other": [0]})),
+        ),
+    ],
+    "bad-seed": [
+        (dtr.DesignError, ("-1",), lambda s: dtr.Session(s.design, dtr.Greedy(), seed=-1)),
+        (dtr.DesignError, ("1.5",), lambda s: dtr.Session(s.design, dtr.Greedy(), seed=1.5)),  # type: ignore[arg-type]
+    ],
+    "policy-breaks-contract": [
+        (dtr.DesignError, ("arm 7", "feasible"), lambda s: lawless(s.design).enroll("u", CONTEXT))
+    ],
+    "log-of-other-numerics": [
+        (
+            dtr.LogError,
+            ("numerics 99", "release"),
+            lambda s: dtr.Session.resume([s.log[0]._replace(numerics=99), *s.log[1:]]),  # type: ignore[call-arg]
+        ),
+    ],
+    "log-of-other-design": [
+        (dtr.LogError, ("opened with",), lambda s: dtr.Session.resume(s.log, policy=dtr.DTRBandit(q=2, delta=1.0))),
+        (dtr.LogError, ("opened with",), lambda s: dtr.Session.resume(s.log, design=dtr.Design(stages()))),
+    ],
+    "truncated-log": [
+        (dtr.LogError, ("ends after event 2",), lambda s: dtr.Session.resume(s.log[:2])),
+        (dtr.LogError, ("NoneType",), lambda _: dtr.Session.resume([])),
+        (dtr.LogError, ("Enrolled",), lambda s: dtr.Session.resume(s.log[1:])),
+    ],
+    "reordered-log": [
+        (dtr.LogError, ("event 2",), lambda s: dtr.Session.resume(swapped(s.log, 1, 2))),
+        (dtr.LogError, ("event 2",), lambda s: dtr.Session.resume(swapped(s.log, 1, 3))),
+        (dtr.LogError, ("event 4",), lambda s: dtr.Session.resume([*s.log[:3], *s.log[1:]])),
+        (dtr.LogError, ("event 4",), lambda s: dtr.Session.resume([*s.log[:3], *s.log[5:]])),
+        (dtr.LogError, ("once",), lambda s: dtr.Session.resume([*s.log, s.log[0]])),
+    ],
+    "damaged-log": [
+        (dtr.LogError, ("event 3", "'placebo'"), lambda s: dtr.Session.resume(with_arm(s.log, "placebo"))),
+    ],
+    "altered-log": [
+        (dtr.LogError, ("event 3", "lead to"), lambda s: dtr.verify(with_arm(s.log, "other"))),
+    ],
+}
+
+
+def one_stage(features: object) -> dtr.Design:
+    return dtr.Design([dtr.Stage("s", arms=("a", "b"), features=features)])  # type: ignore[arg-type]
+
+
+def conditional(enter_if: str) -> dtr.Design:
+    return dtr.Design([stages()[0], dtr.Stage("second", arms=("a",), features="1", enter_if=enter_if)])
+
+
+def from_toml(text: str) -> dtr.Design:
+    path = Path("design.toml")
+    path.write_text(text)
+    return dtr.Design.from_toml(path)
+
+
+def regime(**first: object) -> dtr.FixedRegime:
+    return dtr.FixedRegime(rule={"second": "other", **first})  # type: ignore[dict-item]
+
+
+def lawless(design: dtr.Design) -> dtr.Session:
+    @dataclass
+    class Lawless:
+        def init(self, design: dtr.Design) -> None: ...
+
+        def update(self, state: None, history: History, event: Fact) -> None: ...
+
+        def decide(self, state: None, history: History, u: float) -> Choice:  # noqa: ARG002
+            return Choice(7, "because", (0.0, 1.0))
+
+    return dtr.Session(design, Lawless())
+
+
+def swapped(log: Iterator[Event] | object, i: int, j: int) -> list[Event]:
+    events = list(log)  # type: ignore[call-overload]
+    events[i], events[j] = events[j], events[i]
+    return events
+
+
+def with_arm(log: object, arm: str) -> list[Event]:
+    """Return the log with another arm in its first decision."""
+    events = list(log)  # type: ignore[call-overload]
+    assigned = events[2]
+    assert isinstance(assigned, Assigned)
+    events[2] = Assigned(assigned.decision._replace(arm=arm))
+    return events
+
+
+@contextmanager
+def unchanged(session: dtr.Session) -> Iterator[None]:
+    """Demand that the log and the next decisions stay as they are."""
+    log, twin = session.log, dtr.Session.resume(session.log)
+    yield
+    assert session.log == log
+    assert session.coefficients() == twin.coefficients()
+    assert session.enroll("next", CONTEXT) == twin.enroll("next", CONTEXT)
+
+
+@pytest.mark.parametrize(
+    ("error", "says", "attempt"),
+    [pytest.param(*row, id=f"{key}-{i}") for key, rows in ATTEMPTS.items() for i, row in enumerate(rows)],
+)
+def test_bad_input_is_refused_and_changes_nothing(
+    error: type[Exception],
+    says: tuple[str, ...],
+    attempt: Attempt,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    session = started()
+
+    with unchanged(session), pytest.raises(error) as raised:
+        attempt(session)
+
+    for words in says:
+        assert words in str(raised.value)
+
+
+def test_every_row_of_the_table_in_the_docs_has_a_test() -> None:
+    rows = re.findall(r"^\| ([a-z-]+) \| .*`(\w+Error)`", DOCS.read_text(), flags=re.MULTILINE)
+
+    assert {key for key, _ in rows} == set(ATTEMPTS)
+    for key, name in rows:
+        assert {error.__name__ for error, _, _ in ATTEMPTS[key]} == {name}
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda text: text[:-20], "cut off"),
+        (lambda text: "".join(text.splitlines(keepends=True)[::-1]), "sequence number"),
+        (lambda text: text.replace('{"context"', '{"sequence":9,"context"', 1), "'sequence' twice"),
+        (lambda text: text.replace("12.0", "NaN"), "NaN"),
+        (lambda text: "".join(text.splitlines(keepends=True)[:3] + text.splitlines(keepends=True)[4:]), "line 4"),
+        (lambda text: text.replace("Enrolled", "Enroled"), "unknown event 'Enroled'"),
+        (lambda text: text.replace('"round"', '"rund"'), "damaged Enrolled"),
+        (lambda text: "[1]\n" + text, "JSON object"),
+        (lambda text: "{\n" + text, "not valid JSON"),
+    ],
+)
+def test_a_damaged_log_file_is_refused_with_its_line(damage: Callable[[str], str], says: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    dtr.write_log(path, started().log)
+    path.write_text(damage(path.read_text()))
+
+    with pytest.raises(dtr.LogError, match=re.escape(says)):
+        dtr.Session.resume(dtr.read_log(path))

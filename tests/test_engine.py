@@ -1,0 +1,255 @@
+"""Sessions: repeated calls, late facts, interruption, and what people read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.policies import Choice
+from dtrbandit.record import Assigned, Completed, History
+from dtrbandit.record.events import REASONS, Fact
+
+DESIGN = dtr.Design(
+    [
+        dtr.Stage("first", arms=("ssri", "other"), features="1 + start1"),
+        dtr.Stage("second", arms=("ssri", "other"), features="1 + start2", enter_if="end1 > 5"),
+    ],
+    plans=[("ssri", "ssri"), ("ssri", "other"), ("other", "other")],
+)
+
+
+def test_repeating_any_call_returns_the_recorded_answer_and_writes_nothing() -> None:
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=1.0))
+    calls: list[Any] = [
+        lambda: session.enroll("u1", {"start1": 12}),
+        lambda: session.override("u1", "other", reason="allergy"),
+        lambda: session.respond("u1", {"start2": 9, "end1": 8}),
+        lambda: session.complete("u1", -8.0),
+        lambda: session.correct("u1", outcome=-7.0, reason="typo"),
+        lambda: session.correct("u1", stage="first", context={"start1": 13.0}, reason="typo"),
+        lambda: session.enroll("u2", {"start1": 12}),
+        lambda: session.respond("u2", {"end1": 3.0}),
+        lambda: session.complete("u2", -3.0),
+        lambda: session.enroll("u3", {"start1": 12}),
+        lambda: session.withdraw("u3", reason="moved away"),
+    ]
+    answers = [call() for call in calls]
+    log = session.log
+
+    assert [call() for call in calls] == answers
+    assert session.log == log
+
+
+def test_a_unit_leaves_early_with_only_the_columns_that_decide_it() -> None:
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=1.0))
+    session.enroll("u1", {"start1": 12})
+
+    assert session.respond("u1", {"end1": 4.0}) is None
+    session.complete("u1", -4.0)
+
+    assert session.coefficients()[0].hat == pytest.approx(-4.0 / 145)  # one row (1, 12): minimum norm
+
+
+def test_with_three_stages_a_repeated_response_is_told_from_the_next_by_its_columns() -> None:
+    stages = [dtr.Stage(f"s{m}", ("a", "b"), f"1 + x{m}") for m in range(3)]
+    session = dtr.Session(dtr.Design(stages), dtr.DTRBandit(q=1, delta=1.0))
+    session.enroll("u", {"x0": 1})
+    second = session.respond("u", {"x1": 1})
+
+    assert session.respond("u", {"x1": 1}) == second
+    third = session.respond("u", {"x2": 1})
+    assert session.respond("u", {"x1": 1}) == second
+    assert session.respond("u", {"x2": 1}) == third
+    assert len(session.log) == 7
+
+
+def test_a_stage_that_observes_nothing_new_needs_its_name() -> None:
+    stages = [
+        dtr.Stage("s0", ("a", "b"), "1 + x"),
+        dtr.Stage("s1", ("a", "b"), "1 + x"),
+        dtr.Stage("s2", ("a", "b"), "1"),
+    ]
+    session = dtr.Session(dtr.Design(stages), dtr.DTRBandit(q=1, delta=1.0))
+    session.enroll("u", {"x": 1})
+    second = session.respond("u", {})
+
+    with pytest.raises(dtr.ProtocolError, match="stage="):
+        session.respond("u", {})
+    assert session.respond("u", {}, stage="s1") == second
+    third = session.respond("u", {}, stage="s2")
+    assert session.respond("u", {}) == third
+
+
+def test_rounds_are_gapless_and_arrival_order_changes_no_uniform_number() -> None:
+    def arms(order: list[str]) -> dict[str, str | None]:
+        session = dtr.Session(DESIGN, dtr.UniformRandom(), seed=4)
+        for t in range(8):
+            assert session.enroll(f"u{t}", {"start1": 1.0}).round == t + 1
+        second = {u: session.respond(u, {"start2": 1.0, "end1": 9.0}) for u in order}
+        return {u: d and d.arm for u, d in second.items()}
+
+    names = [f"u{t}" for t in range(8)]
+
+    assert arms(names) == arms(names[::-1])
+
+
+@dataclass
+class Fragile:
+    """A policy whose update fails for one unit, after half its work."""
+
+    def init(self, design: dtr.Design) -> list[str]:  # noqa: ARG002
+        return []
+
+    def update(self, state: list[str], history: History, event: Fact) -> list[str]:
+        state.append(f"{history.unit} {type(event).__name__}")
+        if isinstance(event, Completed) and history.unit == "bad":
+            raise KeyboardInterrupt
+        return state
+
+    def decide(self, state: list[str], history: History, u: float) -> Choice:  # noqa: ARG002
+        arm = history.feasible.index(True)
+        return Choice(arm, "first", tuple(float(a == arm) for a in range(len(history.feasible))))
+
+
+def test_an_interrupted_update_leaves_neither_half_a_fact_nor_a_lost_one() -> None:
+    session = dtr.Session(DESIGN, Fragile())
+    for unit in ("good", "bad"):
+        session.enroll(unit, {"start1": 1.0})
+        session.respond(unit, {"end1": 2.0})
+    log = session.log
+
+    with pytest.raises(KeyboardInterrupt):
+        session.complete("bad", 1.0)
+
+    assert session.log == log
+    assert "bad Completed" not in session._state
+    session.complete("good", 1.0)
+    assert session._state.count("good Completed") == 1
+
+
+def test_a_callable_design_resumes_with_the_design_given() -> None:
+    def design() -> dtr.Design:
+        return dtr.Design([dtr.Stage("s", ("a", "b"), lambda c: np.column_stack([c["x"] ** 2]), columns=("x",))])
+
+    own = design()
+    session = dtr.Session(own, dtr.Greedy())
+    session.enroll("u1", {"x": 2.0})
+    session.complete("u1", 8.0)
+
+    resumed = dtr.Session.resume(session.log, design=own)
+
+    assert resumed.q_hat("s", {"x": 3.0}) == {"a": pytest.approx(18.0), "b": None}
+    with pytest.raises(dtr.DesignError, match="design="):
+        dtr.Session.resume(session.log)
+
+
+def test_q_hat_takes_earlier_arms_by_label_and_names_what_is_missing() -> None:
+    stages = [dtr.Stage("first", ("a", "b"), "1"), dtr.Stage("second", ("a", "b"), "0 + C(first)")]
+    session = dtr.Session(dtr.Design(stages), dtr.Greedy())
+    session.enroll("u1", {})
+    session.respond("u1", {})
+    session.complete("u1", 6.0)
+
+    assert session.q_hat("second", {"first": "a"}) == {"a": pytest.approx(6.0), "b": None}
+    with pytest.raises(dtr.ObservationError, match="'first'"):
+        session.q_hat("second", {})
+    with pytest.raises(dtr.ObservationError, match="'z'"):
+        session.q_hat("second", {"first": "z"})
+
+
+def test_a_policy_without_estimates_says_so() -> None:
+    session = dtr.Session(DESIGN, dtr.UniformRandom())
+
+    with pytest.raises(dtr.ProtocolError, match="estimates nothing"):
+        session.coefficients()
+    assert "0 units enrolled" in str(session.summary())
+
+
+def some_session() -> dtr.Session:
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.1))
+    rng = np.random.default_rng(0)
+    for t in range(9):
+        arm = session.enroll(f"u{t}", {"start1": float(rng.normal())}).arm
+        if session.respond(f"u{t}", {"start2": float(rng.normal()), "end1": 9.0 if t % 4 else 2.0}):
+            session.complete(f"u{t}", float(rng.normal()) + 3 * (arm == "other"))
+    session.withdraw("u8", reason="moved away") if session._histories.units["u8"].outcome is None else None
+    session.enroll("in flight", {"start1": 0.0})
+    return session
+
+
+def test_a_decision_reads_well() -> None:
+    text = str(some_session().enroll("in flight", {"start1": 0.0}))
+
+    assert text.startswith("Unit in flight (round 10), stage first: give ")
+    assert "Reason: " in text
+    assert "forced rounds    all units" in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_every_reason_has_an_explanation() -> None:
+    reasons = "forced clear close greedy explore optimistic uniform rule only_feasible override".split()
+
+    assert list(REASONS) == reasons
+
+
+def test_a_summary_counts_units_arms_and_what_is_not_determined() -> None:
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=1.0))
+    session.enroll("u1", {"start1": 1.0})
+    session.respond("u1", {"start2": 1.0, "end1": 9.0})
+    session.complete("u1", 2.0)
+    session.enroll("u2", {"start1": 1.0})
+    session.enroll("u3", {"start1": 1.0})
+    session.respond("u3", {"end1": 1.0})
+
+    summary = session.summary()
+
+    assert summary.units == 3
+    assert {name: n for name, n in summary.status.items() if n} == {
+        "completed": 1,
+        "awaiting the response at stage second": 1,
+        "awaiting the outcome": 1,
+    }
+    assert summary.given == {"first": {"ssri": 2, "other": 1}, "second": {"ssri": 1, "other": 0}}
+    assert summary.mean_outcome == 2.0
+    gaps = {(gap.stage, gap.arm): (gap.features, gap.missing) for gap in summary.gaps}
+    assert gaps["first", "ssri"] == (("1", "start1"), 1)
+    assert gaps["second", "other"] == (("1", "start2"), 2)
+    assert "Not determined yet" in str(summary)
+    assert repr(summary) == str(summary)
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(dtr.__all__) == sorted(
+        [
+            "DTRBandit", "DTRError", "Decision", "Design", "DesignError", "EpsilonGreedy", "FixedRegime", "Greedy",
+            "LSVIUCB", "LogError", "NUMERICS", "ObservationError", "ProtocolError", "Session", "Stage",
+            "UniformRandom", "__version__", "read_log", "suggested_beta", "verify", "write_log",
+        ]
+    )  # fmt: skip
+
+
+def test_the_changelog_names_the_release_and_its_numerics() -> None:
+    changelog = (Path(__file__).parents[1] / "CHANGELOG.md").read_text()
+
+    assert f"## {dtr.__version__}" in changelog
+    assert f"NUMERICS is {dtr.NUMERICS}" in changelog
+
+
+def test_recovery_never_decides_again() -> None:
+    session = some_session()
+    log = list(session.log)
+    at = next(i for i, event in enumerate(log) if isinstance(event, Assigned) and event.decision.reason == "clear")
+    decision = log[at].decision  # type: ignore[union-attr]
+    other = "other" if decision.arm == "ssri" else "ssri"
+    log[at:] = [Assigned(decision._replace(arm=other))]
+
+    resumed = dtr.Session.resume(log)
+
+    assert resumed.log[-1] == log[-1]
+    with pytest.raises(dtr.LogError, match=f"event {at + 1} "):
+        dtr.verify(log)
