@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,9 +69,9 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
         (
             dtr.ObservationError,
             ("'u'", "'start1'", "'12'", "str"),
-            lambda s: s.enroll("u", {**CONTEXT, "start1": "12"}),
-        ),  # type: ignore[dict-item]
-        (dtr.ObservationError, ("None",), lambda s: s.enroll("u", {**CONTEXT, "start1": None})),  # type: ignore[dict-item]
+            lambda s: s.enroll("u", odd(start1="12")),
+        ),
+        (dtr.ObservationError, ("None",), lambda s: s.enroll("u", odd(start1=None))),
     ],
     "boolean-value": [(dtr.ObservationError, ("True", "bool"), lambda s: s.enroll("u", {**CONTEXT, "start1": True}))],
     "nan": [(dtr.ObservationError, ("'slope1'", "nan"), lambda s: s.enroll("u", {**CONTEXT, "slope1": np.nan}))],
@@ -295,6 +296,10 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
 }
 
 
+def odd(**values: Any) -> dict[str, Any]:
+    return {**CONTEXT, **values}
+
+
 def one_stage(features: object) -> dtr.Design:
     return dtr.Design([dtr.Stage("s", arms=("a", "b"), features=features)])  # type: ignore[arg-type]
 
@@ -309,8 +314,8 @@ def from_toml(text: str) -> dtr.Design:
     return dtr.Design.from_toml(path)
 
 
-def regime(**first: object) -> dtr.FixedRegime:
-    return dtr.FixedRegime(rule={"second": "other", **first})  # type: ignore[dict-item]
+def regime(**first: Any) -> dtr.FixedRegime:
+    return dtr.FixedRegime(rule={"second": "other", **first})
 
 
 def lawless(design: dtr.Design) -> dtr.Session:
@@ -326,19 +331,17 @@ def lawless(design: dtr.Design) -> dtr.Session:
     return dtr.Session(design, Lawless())
 
 
-def swapped(log: Iterator[Event] | object, i: int, j: int) -> list[Event]:
-    events = list(log)  # type: ignore[call-overload]
+def swapped(log: Sequence[Event], i: int, j: int) -> list[Event]:
+    events = list(log)
     events[i], events[j] = events[j], events[i]
     return events
 
 
-def with_arm(log: object, arm: str) -> list[Event]:
+def with_arm(log: Sequence[Event], arm: str) -> list[Event]:
     """Return the log with another arm in its first decision."""
-    events = list(log)  # type: ignore[call-overload]
-    assigned = events[2]
+    assigned = log[2]
     assert isinstance(assigned, Assigned)
-    events[2] = Assigned(assigned.decision._replace(arm=arm))
-    return events
+    return [*log[:2], Assigned(assigned.decision._replace(arm=arm)), *log[3:]]
 
 
 @contextmanager

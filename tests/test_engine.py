@@ -192,7 +192,18 @@ def test_a_decision_reads_well() -> None:
 
 
 def test_every_reason_has_an_explanation() -> None:
-    reasons = "forced clear close greedy explore optimistic uniform rule only_feasible override".split()
+    reasons = [
+        "forced",
+        "clear",
+        "close",
+        "greedy",
+        "explore",
+        "optimistic",
+        "uniform",
+        "rule",
+        "only_feasible",
+        "override",
+    ]
 
     assert list(REASONS) == reasons
 

@@ -22,7 +22,7 @@ def stard(**changes: object) -> dtr.Design:
         dtr.Stage("first", arms=("ssri", "other"), features="1 + start1 + preference", expected_days=84),
         dtr.Stage("second", arms=("ssri", "other"), features="1 + start2 + preference", enter_if="end1 > 5"),
     ]
-    return dtr.Design(stages, plans=[("other", "other"), ("ssri", "ssri"), ("ssri", "other")], **changes)  # type: ignore[arg-type]
+    return dtr.Design(stages, plans=[("other", "other"), ("ssri", "ssri"), ("ssri", "other")], **changes)
 
 
 def test_a_column_belongs_to_the_first_stage_that_names_it() -> None:
@@ -107,6 +107,10 @@ def test_printing_a_design_explains_it() -> None:
     assert "84 days" in text
 
 
+def three_ones(_: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.ones(3)
+
+
 def squares(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.column_stack([np.ones_like(columns["x"]), columns["x"] ** 2, columns["first"]])
 
@@ -134,7 +138,7 @@ def test_a_function_cannot_be_read_back_from_a_log_or_written_as_toml() -> None:
 @pytest.mark.parametrize(
     ("stage", "says"),
     [
-        (lambda: dtr.Stage("s", ("a", "b"), lambda c: np.ones((1, 1))), "columns="),
+        (lambda: dtr.Stage("s", ("a", "b"), squares), "columns="),
         (lambda: dtr.Stage("s", "ab", "x"), "list"),  # type: ignore[arg-type]
         (lambda: dtr.Stage("s", (), "x"), "at least 1"),
         (lambda: dtr.Stage("", ("a",), "x"), "printable"),
@@ -142,7 +146,7 @@ def test_a_function_cannot_be_read_back_from_a_log_or_written_as_toml() -> None:
         (lambda: dtr.Design([]), "at least one"),
         (lambda: dtr.Design([dtr.Stage("s", ("a",), "x")] * 2), "different names"),
         (lambda: dtr.Design([dtr.Stage("x", ("a",), "x")]), "both a column and a stage"),
-        (lambda: dtr.Design([dtr.Stage("s", ("a",), lambda c: np.ones(3), columns=("x",))]), r"\(n, d\)"),
+        (lambda: dtr.Design([dtr.Stage("s", ("a",), three_ones, columns=("x",))]), r"\(n, d\)"),
         (lambda: dtr.Design([dtr.Stage(f"s{m}", tuple("abcde"), "x") for m in range(6)]), "10000 plans"),
     ],
 )

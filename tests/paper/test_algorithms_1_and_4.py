@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import dtrbandit as dtr
@@ -83,6 +86,17 @@ def test_fits_below_full_rank_are_the_shortest_in_original_units(columns: int) -
     run = run_policy(dtr.DTRBandit(q=1, delta=0.5), world, TWO_BY_TWO)
 
     path = algorithm_4(world, TWO_BY_TWO, q=1, delta=[0.5] * 2, horizon=150)
+    assert_same_arms(run, path)
+    assert_same_estimates(run, path)
+
+
+def test_a_column_that_repeats_another_in_other_units_leaves_the_fits_defined() -> None:
+    world = draw_world((2, 2), units=100, seed=93, columns=2)
+    repeated = replace(world, contexts=tuple(np.insert(x, 2, 1000.0 * x[..., 0], axis=-1) for x in world.contexts))
+
+    run = run_policy(dtr.DTRBandit(q=1, delta=0.5), repeated, TWO_BY_TWO)
+
+    path = algorithm_4(repeated, TWO_BY_TWO, q=1, delta=[0.5] * 2, horizon=100)
     assert_same_arms(run, path)
     assert_same_estimates(run, path)
 

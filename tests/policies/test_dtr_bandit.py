@@ -1,4 +1,4 @@
-"""What the paper leaves open and docs/readings.md settles: filter, frozen Q̃, overrides, corrections, permuted blocks."""
+"""What docs/readings.md settles: the filter, frozen Q̃, overrides, corrections, permuted blocks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import dtrbandit as dtr
 from dtrbandit.policies.dtr_bandit import filtered
+from dtrbandit.record import Assigned
 
 DESIGN = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")])
 THREE = dtr.Design(
@@ -130,7 +131,7 @@ def test_an_override_back_to_the_scheduled_arm_makes_the_sample_forced_again() -
 
 def test_a_correction_changes_estimates_from_then_on_but_neither_decisions_nor_a_frozen_estimate() -> None:
     session = finished(DESIGN, 10)
-    decisions = [event.decision for event in session.log if hasattr(event, "decision")]
+    decisions = [event.decision for event in session.log if isinstance(event, Assigned)]
     before = session.enroll("u11", {"x": 0.4})
 
     session.correct("u1", outcome=100.0, reason="typing error")
@@ -138,7 +139,7 @@ def test_a_correction_changes_estimates_from_then_on_but_neither_decisions_nor_a
 
     assert after.q_tilde == before.q_tilde
     assert after.q_hat != before.q_hat
-    assert [e.decision for e in session.log if hasattr(e, "decision")][: len(decisions)] == decisions
+    assert [event.decision for event in session.log if isinstance(event, Assigned)][: len(decisions)] == decisions
     live = [c.tilde for c in session.coefficients()]
     assert live != [c.tilde for c in finished(DESIGN, 10).coefficients()]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -46,7 +48,7 @@ def test_exploring_is_uniform_over_the_other_feasible_arms() -> None:
 
 
 def test_a_fixed_regime_follows_its_coefficients_among_feasible_arms() -> None:
-    rule = {"first": {"a": [0.0, 1.0], "b": [0.5, 0.0]}, "second": "b"}
+    rule: dict[str, Any] = {"first": {"a": [0.0, 1.0], "b": [0.5, 0.0]}, "second": "b"}
     session = dtr.Session(DESIGN, dtr.FixedRegime(rule=rule))
 
     assert session.enroll("u1", {"x": 0.6}).arm == "a"

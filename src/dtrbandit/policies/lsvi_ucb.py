@@ -128,7 +128,7 @@ def suggested_beta(design: Design, *, rounds: int, p: float = 1.0, c: float = 1.
     --------
     >>> from dtrbandit.environments import Synthetic
     >>> round(suggested_beta(Synthetic().design, rounds=10_000), 4)  # 4·√log(4T)
-    13.0209
+    13.021
     """
     d, stages = max(design.dimensions), len(design.stages)
     return c * d * stages * math.sqrt(math.log(2 * d * rounds / p))

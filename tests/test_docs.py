@@ -1,0 +1,47 @@
+"""What the documents claim is there and works."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", ["docs/readings.md", "docs/paper_to_code.md"])
+def test_every_file_and_test_that_is_named_exists(name: str) -> None:
+    named = re.findall(
+        r"`((?:tests|examples|design|record|estimators|policies|environments)/[\w/.]+)(?:::(\w+))?`",
+        (ROOT / name).read_text(),
+    )
+
+    assert len(named) > 10
+    for path, test in named:
+        file = ROOT / path if path.startswith(("tests", "examples")) else ROOT / "src/dtrbandit" / path
+        assert file.exists(), path
+        assert not test or f"def {test}(" in file.read_text(), test
+
+
+def test_every_settled_reading_has_a_test() -> None:
+    paragraphs = re.split(r"^(?=\d+\. )", (ROOT / "docs/readings.md").read_text(), flags=re.MULTILINE)[1:]
+
+    assert [int(paragraph.split(".")[0]) for paragraph in paragraphs] == list(range(1, 16))
+    assert all("`tests/" in paragraph for paragraph in paragraphs)
+
+
+def test_the_readmes_lines_run_and_print_what_it_shows() -> None:
+    readme = (ROOT / "README.md").read_text()
+    code = re.search(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+    shown = re.search(r"```\n(Unit u1.*?)```", readme, flags=re.DOTALL)
+    assert code
+    assert shown
+
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(code.group(1), "README.md", "exec"), {})
+
+    assert printed.getvalue().startswith(shown.group(1))
+    assert len([line for line in code.group(1).splitlines() if line.strip()]) == 8
