@@ -186,7 +186,7 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
     "correction-changes-entry": [
         (
             dtr.ProtocolError,
-            ("'done'", "left before", "withdraw"),
+            ("'done'", "left before", "stays as it is"),
             lambda s: s.correct("done", stage="second", context={"end1": 2.0}, reason="typo"),
         ),
         (

@@ -6,7 +6,7 @@
 >>> print(session.enroll("u1", {"x": 0.2}))
 Unit u1 (round 1), stage first: give a.
 Reason: forced; this round is scheduled to try this arm, whatever the estimates say.
-There are no estimates yet.
+There are no estimates.
 """
 
 from dtrbandit._version import NUMERICS, __version__

@@ -31,6 +31,8 @@ from dtrbandit.record.events import (
 from dtrbandit.record.histories import Histories, History
 from dtrbandit.summary import Coefficient, Summary, coefficient_table, summarise
 
+POLICY_VERBS = ("init", "update", "decide")
+
 
 class Session:
     """A trial in memory: units enrol, respond and complete in any order, and each arrival gets a decision.
@@ -50,6 +52,10 @@ class Session:
     """
 
     def __init__(self, design: Design, policy: Policy[Any], *, seed: int = 0) -> None:
+        if not isinstance(design, Design):
+            raise DesignError(f"a session needs a Design, found {design!r}; a file is read by Design.from_toml")
+        if isinstance(policy, type) or not all(callable(getattr(policy, verb, None)) for verb in POLICY_VERBS):
+            raise DesignError(f"a session needs a policy such as Greedy(), found {policy!r}")
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
             raise DesignError(f"seed must be a whole number from 0 to 2**64 - 1, found {seed!r}")
         self.design = design
@@ -151,6 +157,9 @@ class Session:
         estimates = self._estimates() if isinstance(self.policy, Estimating) else None
         return summarise(self.design, self.policy, self._histories.units, estimates)
 
+    def __repr__(self) -> str:
+        return f"<Session of {len(self._histories.units)} units under {self.policy!r}, seed {self.seed}>"
+
     # -- believing -------------------------------------------------------------------------------------------
 
     def _arrive(self, fact: Enrolled | Responded, history: History) -> Decision:
@@ -202,23 +211,20 @@ class Session:
         return self.policy.estimates(self._state)
 
     def _features(self, m: int, history: Mapping[str, float | str]) -> Vector:
-        stage = self.design.stages[m].name
-        labels = {earlier.name: earlier.arms for earlier in self.design.stages[:m]}
+        where = f"q_hat at stage {self.design.stages[m].name!r}"
+        labels = {stage.name: stage.arms for stage in self.design.stages[:m]}
+        arms, columns = {}, {}
+        for name, value in history.items():
+            if name not in labels:
+                columns[name] = accept_number(value, f"{where}, column {name!r}")
+            elif value in labels[name]:
+                arms[name] = labels[name].index(str(value))
+            else:
+                raise ObservationError(f"{where}: unknown arm {value!r} of stage {name!r}; its arms are {labels[name]}")
         try:
-            arms = {name: labels[name].index(str(arm)) for name, arm in history.items() if name in labels}
-            columns = {
-                name: accept_number(value, f"q_hat at stage {stage!r}, column {name!r}")
-                for name, value in history.items()
-                if name not in labels
-            }
             return np.array(self.design.arrivals[m].features.row(columns, arms))
-        except (KeyError, ValueError) as error:
-            if isinstance(error, ObservationError):
-                raise
-            raise ObservationError(
-                f"q_hat at stage {stage!r} needs its columns, and earlier arms by their labels {labels}; "
-                f"found {dict(history)}"
-            ) from error
+        except KeyError as error:
+            raise ObservationError(f"{where}: {error} is missing; found {', '.join(map(repr, history))}") from error
 
 
 def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy[Any] | None = None) -> None:
@@ -251,7 +257,8 @@ def _reread(log: Iterable[Event], design: Design | None, policy: Policy[Any] | N
 def _opened(event: Event | None, design: Design | None, policy: Policy[Any] | None) -> Session:
     """Return the new session that the first event of a log speaks of."""
     if not isinstance(event, Opened):
-        raise LogError(f"a log begins with Opened, found {type(event).__name__}; use a whole copy of it")
+        found = repr(event) if isinstance(event, str) else type(event).__name__
+        raise LogError(f"a log begins with Opened, found {found}; use a whole log, or read_log(path) for a file")
     if event.numerics != NUMERICS:
         release = RELEASES.get(event.numerics, f"whose NUMERICS is {event.numerics}")
         raise LogError(
@@ -275,7 +282,12 @@ def _require_in_turn(event: Event, due: Decision | str | None) -> None:
     if not isinstance(event, Assigned) or event.unit != unit:
         raise LogError(f"the decision for unit {unit!r} must come here: the log is out of order or incomplete")
     if isinstance(due, Decision) and event.decision != due:
-        raise LogError(f"recorded is {event.decision!r}, but these facts lead to {due!r}")
+        found, expected = event.decision, due
+        field = next(name for name in Decision._fields if getattr(found, name) != getattr(expected, name))
+        raise LogError(
+            f"unit {unit!r}, stage {expected.stage!r}: the log has {field} {getattr(found, field)!r}, "
+            f"but these facts lead to {getattr(expected, field)!r}"
+        )
 
 
 def _checked(histories: Histories, event: Event) -> Fact:
@@ -305,10 +317,11 @@ def _checked(histories: Histories, event: Event) -> Fact:
 
 def _require_feasible(choice: Choice, history: History) -> None:
     arms = [arm for arm, yes in enumerate(history.feasible) if yes]
-    if choice.arm not in arms or len(choice.propensities) != len(history.feasible):
+    honest = all(p >= 0 for p in choice.propensities) and abs(sum(choice.propensities) - 1) < 1e-9
+    if choice.arm not in arms or len(choice.propensities) != len(history.feasible) or not honest:
         raise DesignError(
             f"the policy chose arm {choice.arm} with propensities {choice.propensities} for unit {history.unit!r}; "
-            f"feasible are the arms {arms}, and propensities have one entry for each of {len(history.feasible)} arms"
+            f"feasible are the arms {arms}; propensities are one for each of {len(history.feasible)} arms and sum to 1"
         )
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.backward_induction import Coefficients
 from dtrbandit.policies.policy import Estimates
+from dtrbandit.record.events import Corrected, Overridden, in_words
 from dtrbandit.record.histories import Unit
 
 
@@ -24,8 +25,9 @@ class Coefficient(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """An arm whose Q̂ is not determined yet: which features, and how many more units it takes at least."""
+    """An arm whose estimate is not determined yet: which features, and how many more units it takes at least."""
 
+    estimate: str  # "hat" or "tilde"
     stage: str
     arm: str
     features: tuple[str, ...]
@@ -33,7 +35,9 @@ class Gap(NamedTuple):
 
     def __str__(self) -> str:
         units = f"{self.missing} more unit{'s' if self.missing > 1 else ''}"
-        return f"{self.arm} at stage {self.stage}: {', '.join(self.features)} (at least {units} with other values)"
+        rounds = "" if self.estimate == "hat" else " in forced rounds"
+        features = ", ".join("intercept" if name == "1" else name for name in self.features)
+        return f"{self.arm} at stage {self.stage}: {features} (at least {units}{rounds})"
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Summary:
     def __str__(self) -> str:
         lines = [f"{self.units} unit{'' if self.units == 1 else 's'} enrolled under {self.policy}."]
         lines += [f"  {count:>6}  {name}" for name, count in self.status.items() if count]
+        if not self.units:
+            return lines[0]
         if self.mean_outcome is not None:
             lines.append(f"Mean outcome of completed units: {self.mean_outcome:.4g}.")
         for stage, counts in self.given.items():
@@ -88,8 +94,8 @@ class Summary:
         forced = any(c.tilde is not None for c in self.coefficients)
         lines = [f"{'Estimates':<{label + term}}{'all units':>14}{'forced rounds' if forced else '':>16}"]
         for c in self.coefficients:
-            tilde = _number(c.tilde) if forced else ""
-            lines.append(f"  {f'{c.stage}, {c.arm}':<{label}}{c.term:<{term}}{_number(c.hat):>12}{tilde:>16}".rstrip())
+            tilde = in_words(c.tilde) if forced else ""
+            lines.append(f"  {f'{c.stage}, {c.arm}':<{label}}{c.term:<{term}}{in_words(c.hat):>12}{tilde:>16}".rstrip())
         return lines
 
 
@@ -135,25 +141,25 @@ def _status(design: Design, units: Mapping[str, Unit]) -> dict[str, int]:
         "left early, completed": sum(u.outcome is not None and u.left for u in units.values()),
         "withdrawn": sum(u.withdrawn is not None for u in units.values()),
     }
+    amendments = [amendment for unit in units.values() for amendment in unit.amendments.values()]
     waiting = [unit for unit in units.values() if not unit.ended]
     for m, stage in enumerate(design.stages[1:], 1):
         status[f"awaiting the response at stage {stage.name}"] = sum(u.awaited == m and not u.left for u in waiting)
     status["awaiting the outcome"] = sum(u.left or u.awaited == len(design.stages) for u in waiting)
+    status["arms overridden"] = sum(isinstance(amendment, Overridden) for amendment in amendments)
+    status["values corrected"] = sum(isinstance(amendment, Corrected) for amendment in amendments)
     return status
 
 
 def _gaps(design: Design, estimates: Estimates) -> tuple[Gap, ...]:
     gaps = []
-    for m, stage in enumerate(design.stages):
-        names = design.arrivals[m].features.names
-        for arm, fit in zip(stage.arms, estimates.fits[m] if estimates.fits else (), strict=bool(estimates.fits)):
-            if fit is None:
-                gaps.append(Gap(stage.name, arm, names, len(names)))
-            elif fit.rank < len(names):
-                open_features = tuple(n for n, known in zip(names, fit.determined, strict=True) if not known)
-                gaps.append(Gap(stage.name, arm, open_features, len(names) - fit.rank))
+    for estimate, fits in (("hat", estimates.hat_fits), ("tilde", estimates.tilde_fits)):
+        for m, stage in enumerate(design.stages if fits else ()):
+            names = design.arrivals[m].features.names
+            for a, arm in enumerate(stage.arms):
+                fit = fits[m][a] if fits else None
+                rank, determined = (0, (False,) * len(names)) if fit is None else (fit.rank, fit.determined)
+                if rank < len(names):
+                    open_names = tuple(name for name, known in zip(names, determined, strict=True) if not known)
+                    gaps.append(Gap(estimate, stage.name, arm, open_names, len(names) - rank))
     return tuple(gaps)
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"

@@ -102,7 +102,7 @@ def test_printing_a_design_explains_it() -> None:
     text = str(stard())
 
     assert "A design of 2 stages with 3 feasible plans." in text
-    assert "Entered if end1 > 5; the others leave early, with their outcome." in text
+    assert "Entered if end1 > 5; the others leave early, with their outcome, and need end1." in text
     assert "ssri, then other" in text
     assert "84 days" in text
 

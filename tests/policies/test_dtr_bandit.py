@@ -219,3 +219,20 @@ def test_an_arm_without_rows_does_not_win_by_a_zero() -> None:
 
     assert session.q_hat("second", {"z": 1.0}) == {"a": pytest.approx(-5.0), "b": None}
     assert [c.hat for c in session.coefficients() if c.stage == "first"][:2] == pytest.approx([-2.5, -2.5])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_permuted_propensities_stay_probabilities_when_overrides_meet_three_stages(seed: int) -> None:
+    plans = ["ax1", "ax2", "ay1", "ay2", "bx1", "by1", "by2"]
+    stages = [dtr.Stage("s1", ("a", "b"), "1"), dtr.Stage("s2", ("x", "y"), "1"), dtr.Stage("s3", ("1", "2"), "1")]
+    design = dtr.Design(stages, plans=[tuple(plan) for plan in plans])
+    session = dtr.Session(design, dtr.DTRBandit(q=1, delta=1.0, schedule="permuted"), seed=seed)
+
+    for t in range(7):
+        if session.enroll(f"u{t}", {}).arm == "a" and t > 1:
+            session.override(f"u{t}", "b", reason="allergy")
+        for stage in ("s2", "s3"):
+            decision = session.respond(f"u{t}", {}, stage=stage)
+            assert decision is not None
+            assert decision.propensity is not None
+            assert 0 < decision.propensity <= 1

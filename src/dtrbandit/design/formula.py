@@ -137,7 +137,7 @@ def _sum(reader: Reader, earlier: Mapping[str, Sequence[str]]) -> tuple[dict[tup
         if reader.token.kind == "end":
             return products, "0" not in written
         if not reader.take_if("+"):
-            reader.reject("expected '+', ':' or '*' between features")
+            reader.reject("expected '+', ':' or '*' between features (compute anything else as a column of its own)")
 
 
 def _term(reader: Reader, earlier: Mapping[str, Sequence[str]]) -> list[tuple[Factor, ...]]:
@@ -163,6 +163,8 @@ def _factor(reader: Reader, earlier: Mapping[str, Sequence[str]]) -> Factor:
     token = reader.take()
     if token.kind != "name":
         reader.reject("expected a column or C(an earlier stage)", token)
+    if token.text in earlier:
+        reader.reject(f"write C({token.text}) for the arm given at stage {token.text!r}", token)
     if token.text != "C" or reader.token.text != "(":
         return Column(token.text)
     reader.expect("(")

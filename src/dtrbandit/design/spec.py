@@ -168,7 +168,7 @@ class Design:
         try:
             entries = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
-            raise DesignError(f"cannot read the design {path}: {error.strerror}") from error
+            raise DesignError(f"cannot read the design {str(path)[:100]!r}: {error.strerror}; give a path") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise DesignError(f"{path} is not valid TOML: {error}") from error
         try:
@@ -187,19 +187,27 @@ class Design:
 
     def _stage_in_words(self, m: int) -> list[str]:
         stage = self.stages[m]
-        model = stage.features if isinstance(stage.features, str) else self.arrivals[m].features.names[0][:-3]
-        lines = [f"Stage {m + 1}, {stage.name}: give {' or '.join(stage.arms)}."]
-        if stage.enter_if:
-            lines.append(f"  Entered if {stage.enter_if}; the others leave early, with their outcome.")
+        condition, model = self.arrivals[m].condition, " + ".join(self.arrivals[m].features.names)
+        lines = [f"Stage {m + 1}, {stage.name}: give {_either(stage.arms)}."]
+        if condition:
+            needed = ", ".join(column for column in condition.columns if column in self.columns[m]) or "nothing more"
+            lines.append(
+                f"  Entered if {stage.enter_if}; the others leave early, with their outcome, and need {needed}."
+            )
         lines.append(f"  Observed on arrival: {', '.join(self.columns[m]) or 'nothing new'}.")
         lines.append(f"  Model for each arm: {model} ({_count(self.dimensions[m], 'coefficient')}).")
         if stage.expected_days:
-            lines.append(f"  The response is expected after {stage.expected_days:g} days.")
+            what = "response" if m + 1 < len(self.stages) else "outcome"
+            lines.append(f"  The {what} is expected after {stage.expected_days:g} days.")
         return lines
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _either(arms: Sequence[str]) -> str:
+    return f"{', '.join(arms[:-1])} or {arms[-1]}" if len(arms) > 1 else arms[0]
 
 
 def _where(stage: Stage, part: str) -> str:

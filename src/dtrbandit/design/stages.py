@@ -90,12 +90,12 @@ def require_keys(entries: object, *, required: Sequence[str], optional: Sequence
     """Refuse anything but a table with exactly these keys."""
     if not isinstance(entries, Mapping):
         raise DesignError(f"{where} must be a table, found {entries!r}")
-    for key in required:
-        if key not in entries:
-            raise DesignError(f"{where}: {key!r} is missing; needed are {', '.join(required)}")
     for key in entries:
         if key not in required and key not in optional:
             raise DesignError(f"{where}: unknown key {key!r}; allowed are {', '.join((*required, *optional))}")
+    for key in required:
+        if key not in entries:
+            raise DesignError(f"{where}: {key!r} is missing; needed are {', '.join(required)}")
 
 
 def require_label(text: object, what: str) -> None:

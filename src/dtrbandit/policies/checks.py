@@ -33,7 +33,7 @@ def positive_per_stage(value: object, what: str) -> float | tuple[float, ...]:
 
 def positive(value: object, what: str) -> float:
     """Return a finite number above zero."""
-    number = real(value, what, low=0.0)
-    if number == 0:
-        raise DesignError(f"{what} must be above zero, found {value!r}")
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise DesignError(f"{what} must be a finite number above 0, found {value!r}")
     return number

@@ -38,7 +38,8 @@ class DTRBanditState:
     design: Design
     delta: tuple[float, ...]  # Δ_m
     samples: Samples
-    fits: Fits  # behind Q̂
+    hat_fits: Fits
+    tilde_fits: Fits
     hat: Coefficients  # of Q̂
     tilde: Coefficients  # of Q̃, now
     frozen: dict[int, Coefficients] = field(default_factory=dict)  # of Q̃ at e_t, by forced block
@@ -85,7 +86,7 @@ class DTRBandit:
         if len(delta) != len(design.stages):
             raise DesignError(f"DTRBandit: delta has {len(delta)} numbers for a design of {len(design.stages)} stages")
         none = coefficients_of(fits, design)
-        return DTRBanditState(design, delta, samples, fits, none, none)
+        return DTRBanditState(design, delta, samples, fits, fits, none, none)
 
     def decide(self, state: DTRBanditState, history: History, u: float) -> Choice:
         """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3)."""
@@ -113,16 +114,16 @@ class DTRBandit:
                     state.frozen.setdefault(t.latest, state.tilde)  # this round is the first after e_t
             case Responded() | Completed() | Overridden() | Corrected():
                 state.samples.record(history)
-                state.fits = backward_induction(state.design, state.samples)
-                state.hat = coefficients_of(state.fits, state.design)
+                state.hat_fits = backward_induction(state.design, state.samples)
+                state.hat = coefficients_of(state.hat_fits, state.design)
                 if history.round in state.scheduled:
-                    fits = backward_induction(state.design, state.samples, _forced_samples(state))
-                    state.tilde = coefficients_of(fits, state.design)
+                    state.tilde_fits = backward_induction(state.design, state.samples, _forced_samples(state))
+                    state.tilde = coefficients_of(state.tilde_fits, state.design)
         return state
 
     def estimates(self, state: DTRBanditState) -> Estimates:
         """Return the coefficients of Q̂ and of Q̃ as it is now."""
-        return Estimates(state.hat, state.tilde, state.fits)
+        return Estimates(state.hat, state.tilde, state.hat_fits, state.tilde_fits)
 
     # -- forced rounds ---------------------------------------------------------------------------------------
 
@@ -142,14 +143,12 @@ class DTRBandit:
         if len(scheduled) < len(history.arms):
             return None
         node = state.design.tree.after(tuple(scheduled))
-        remaining = np.zeros(len(history.feasible))
-        for plan in state.design.arm_plans:
-            m = len(scheduled)
-            if plan[:m] == tuple(scheduled) and next_of_plan(plan, history.arms, state.design.tree) is not None:
-                remaining[plan[m]] += self.q
-        used = state.drawn.get(t.latest)
-        if used is not None:
-            remaining = np.where(remaining > 0, remaining - used[node, : len(remaining)], 0.0)
+        m, arms = len(scheduled), len(history.feasible)
+        agreeing = [plan for plan in state.design.arm_plans if plan[:m] == tuple(scheduled)]
+        slots = np.bincount([plan[m] for plan in agreeing], minlength=arms) * self.q
+        possible = {plan[m] for plan in agreeing if next_of_plan(plan, history.arms, state.design.tree) is not None}
+        used = state.drawn.get(t.latest, np.zeros_like(state.design.tree.child))[node, :arms]
+        remaining = np.where([arm in possible for arm in range(arms)], slots - used, 0.0)
         if remaining.sum() <= 0:
             return None
         arm = int(np.searchsorted(np.cumsum(remaining), u * remaining.sum(), side="right"))

@@ -57,11 +57,12 @@ class Estimating(Protocol):
 
 
 class Estimates(NamedTuple):
-    """Coefficients per stage (K_m, d_m), NaN where there are none, and the fits behind ``hat`` if it has any."""
+    """Coefficients per stage (K_m, d_m), NaN where there are none, and the least-squares fits behind them, if any."""
 
     hat: Coefficients
     tilde: Coefficients | None = None
-    fits: Fits | None = None
+    hat_fits: Fits | None = None
+    tilde_fits: Fits | None = None
 
 
 def certain(arm: int, history: History, reason: str) -> Choice:

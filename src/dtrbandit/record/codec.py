@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -44,9 +45,13 @@ def write_log(path: str | Path, log: Iterable[Event]) -> None:
     >>> encode(Completed("u1", -8.5))
     '{"event":"Completed","outcome":-8.5,"unit":"u1"}'
     """
-    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+    beside = Path(f"{path}.part")
+    with beside.open("w", encoding="utf-8", newline="\n") as file:
         for sequence, event in enumerate(log, 1):
             file.write(_text({"sequence": sequence, **_document(encode(event))}) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)  # at no moment is there half a log under this name
 
 
 def read_log(path: str | Path) -> list[Event]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,8 +12,8 @@ QValues = Mapping[str, float | None]
 
 REASONS = {
     "forced": "this round is scheduled to try this arm, whatever the estimates say",
-    "clear": "the forced rounds alone set this arm clearly apart from the others",
-    "close": "the forced rounds leave several arms close together; among these it has the best estimate from all units",
+    "clear": "by the forced rounds alone, every other arm is worse by more than half of delta",
+    "close": "the forced rounds cannot tell the arms apart; it has the best estimate from all units",
     "greedy": "it has the best estimate from all units",
     "explore": "this unit was drawn by chance to try an arm that does not look best",
     "optimistic": "it has the best estimate once the benefit of the doubt is given",
@@ -47,31 +48,48 @@ class Decision(NamedTuple):
     contenders: tuple[str, ...]
 
     def __str__(self) -> str:
+        what = f"{self.arm} was given" if self.reason == "override" else f"give {self.arm}"
+        why = f"; {REASONS[self.reason]}" if self.reason in REASONS else ""
         head = [
-            f"Unit {self.unit} (round {self.round}), stage {self.stage}: give {self.arm}.",
-            f"Reason: {self.reason}; {REASONS.get(self.reason, 'see the policy')}.",
+            f"Unit {self.unit} (round {self.round}), stage {self.stage}: {what}.",
+            f"Reason: {self.reason}{why}.",
         ]
-        return "\n".join([*head, *self._table(), *self._chance()])
+        if self.propensity is not None and self.propensity < 1:
+            head.append(f"The chance of this arm, before the draw, was {self.propensity:.3g}.")
+        return "\n".join([*head, *self._table()])
 
     def _table(self) -> list[str]:
-        if all(value is None for value in (*self.q_tilde.values(), *self.q_hat.values())):
-            return ["There are no estimates yet."]
-        width = max(map(len, self.q_hat))
-        lines = [f"{'Estimated outcome':<{width + 4}}  forced rounds    all units"]
-        for arm, hat in self.q_hat.items():
+        """Return the estimates, one line per arm, in columns that fit the labels."""
+        columns = {
+            "forced rounds": self.q_tilde,
+            "with bonus" if self.reason == "optimistic" else "all units": self.q_hat,
+        }
+        columns = {name: values for name, values in columns.items() if any(v is not None for v in values.values())}
+        if not columns:
+            return ["There are no estimates."]
+        width = max(len("Estimated outcome"), *(len(arm) + 2 for arm in self.q_hat))
+        lines = [f"{'Estimated outcome':<{width}}" + "".join(f"{name:>16}" for name in columns)]
+        for arm in self.q_hat:
             mark = ">" if arm == self.arm else " "
-            left_out = "" if arm in self.contenders else "   not considered"
-            lines.append(f"{mark} {arm:<{width + 2}}  {_number(self.q_tilde.get(arm)):>26}{_number(hat):>13}{left_out}")
+            cells = "".join(f"{in_words(values[arm]):>16}" for values in columns.values())
+            lines.append(f"{mark} {arm:<{width - 2}}{cells}{self._remark(arm)}")
         return lines
 
-    def _chance(self) -> list[str]:
-        if self.propensity is None or self.propensity == 1:
-            return []
-        return [f"The chance of this arm, before the draw, was {self.propensity:.3g}."]
+    def _remark(self, arm: str) -> str:
+        if arm in self.contenders:
+            return ""
+        return {"clear": "   ruled out", "close": "   ruled out", "only_feasible": "   not feasible"}.get(
+            self.reason, ""
+        )
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+def in_words(value: float | None) -> str:
+    """Return a number with about four digits, without exponents as far as possible."""
+    if value is None:
+        return "–"
+    if value != 0 and not 1e-4 <= abs(value) < 1e9:
+        return "0" if abs(value) < 1e-9 else f"{value:.3e}"
+    return f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))) if value else 0)}f}"
 
 
 class Opened(NamedTuple):

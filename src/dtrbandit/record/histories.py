@@ -167,7 +167,7 @@ class Histories:
         if arm not in later:
             raise ProtocolError(
                 f"unit {unit!r} cannot have received {arm!r} at stage {fact.stage!r}: "
-                f"feasible with its other arms are {later}; withdraw the unit if it received anything else"
+                f"feasible with its other arms are {later}; anything else is outside this design"
             )
         if labels[arms[m]] == arm:
             raise ProtocolError(
@@ -417,7 +417,8 @@ class Histories:
             if condition is not None and condition.holds(columns) != entered:
                 raise ProtocolError(
                     f"unit {unit!r}: with {dict(context)} it would have {'left before' if entered else 'entered'} "
-                    f"stage {self._name(k)!r}, and what was decided cannot change; withdraw the unit instead"
+                    f"stage {self._name(k)!r}, and what happened then cannot change; "
+                    f"{'the record stays as it is' if record.ended else 'withdraw the unit instead'}"
                 )
         self._all_features(unit, contexts, record.history.arms)  # refuses features out of range
         return fact
