@@ -12,9 +12,10 @@ from dtrbandit.design.contexts import accept_number
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, DTRError, LogError, ObservationError, ProtocolError
+from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.kernels.stream import uniform
 from dtrbandit.policies.builtin import policy_from_dict, policy_to_dict
-from dtrbandit.policies.policy import Choice, Estimates, Estimating, Numbers, Policy, numbers
+from dtrbandit.policies.policy import Choice, Estimating, Numbers, Policy
 from dtrbandit.record.events import (
     Assigned,
     Completed,
@@ -145,8 +146,8 @@ class Session:
         Only what the stage's features use is needed. For LSVIUCB this is the estimate without its bonus.
         """
         m = self.design.stage_number(stage)
-        values = (self._estimates().hat[m] * self._features(m, history)).sum(axis=1)
-        return dict(zip(self.design.stages[m].arms, numbers(values), strict=True))
+        values = (self._estimates().hat[m] * self._features(m, history)).sum(axis=1).tolist()
+        return {arm: q if q == q else None for arm, q in zip(self.design.stages[m].arms, values, strict=True)}
 
     def coefficients(self) -> tuple[Coefficient, ...]:
         """Return the coefficients of Q̂, and of Q̃ where the policy has it."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.backward_induction import Coefficients
-from dtrbandit.policies.policy import Estimates
+from dtrbandit.estimators.estimates import Coefficients, Estimates, rank_of
 from dtrbandit.record.events import Corrected, Overridden, in_words
 from dtrbandit.record.histories import Unit
 
@@ -153,13 +152,12 @@ def _status(design: Design, units: Mapping[str, Unit]) -> dict[str, int]:
 
 def _gaps(design: Design, estimates: Estimates) -> tuple[Gap, ...]:
     gaps = []
-    for estimate, fits in (("hat", estimates.hat_fits), ("tilde", estimates.tilde_fits)):
-        for m, stage in enumerate(design.stages if fits else ()):
+    for estimate, rows in (("hat", estimates.hat_rows), ("tilde", estimates.tilde_rows)):
+        for m, arms in enumerate(rows):
             names = design.arrivals[m].features.names
-            for a, arm in enumerate(stage.arms):
-                fit = fits[m][a] if fits else None
-                rank, determined = (0, (False,) * len(names)) if fit is None else (fit.rank, fit.determined)
+            for arm, own in zip(design.stages[m].arms, arms, strict=True):
+                rank, determined = rank_of(own)
                 if rank < len(names):
                     open_names = tuple(name for name, known in zip(names, determined, strict=True) if not known)
-                    gaps.append(Gap(estimate, stage.name, arm, open_names, len(names) - rank))
+                    gaps.append(Gap(estimate, design.stages[m].name, arm, open_names, len(names) - rank))
     return tuple(gaps)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.policies.dtr_bandit import filtered
 from dtrbandit.record import Assigned
+from plain.dtr_bandit import filtered
 
 DESIGN = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")])
 THREE = dtr.Design(

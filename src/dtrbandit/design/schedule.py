@@ -7,34 +7,27 @@ P = 4 the one for two.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dtrbandit.design.tree import Plan
+from dtrbandit.kernels.compile import kernel
 
-from dtrbandit.design.tree import Plan, Tree
 
-
-class Place(NamedTuple):
-    """Where a round stands in the schedule.
+@kernel
+def place(t: int, plans: int, q: int) -> tuple[bool, int, int]:
+    """Return where round ``t`` (from 1) stands in the schedule of so many plans: (forced, latest, offset).
 
     ``latest`` is the n of the last forced block that has begun by this round (for a free round the block that
     ends with the paper's e_t); ``offset`` counts the rounds before this one in its own block.
-    """
-
-    forced: bool
-    latest: int
-    offset: int
-
-
-def place(t: int, *, plans: int, q: int) -> Place:
-    """Return where round ``t`` (from 1) stands, given the number of plans.
 
     Examples
     --------
-    >>> place(9, plans=4, q=1)
-    Place(forced=False, latest=1, offset=0)
+    >>> place(9, 4, 1)
+    (False, 1, 0)
     """
     block, offset = divmod(t - 1, plans * q)
-    latest = (block + 1).bit_length() - 1
-    return Place(block + 1 == 1 << latest, latest, offset)
+    latest = 0
+    while 2 << latest <= block + 1:
+        latest += 1
+    return block + 1 == 1 << latest, latest, offset
 
 
 def forced_plan(t: int, plans: tuple[Plan, ...], *, q: int) -> Plan | None:
@@ -45,17 +38,5 @@ def forced_plan(t: int, plans: tuple[Plan, ...], *, q: int) -> Plan | None:
     >>> [forced_plan(t, ((0, 0), (0, 1), (1, 0), (1, 1)), q=1) for t in (1, 4, 8, 9)]
     [(0, 0), (1, 1), (1, 1), None]
     """
-    here = place(t, plans=len(plans), q=q)
-    return plans[here.offset // q] if here.forced else None
-
-
-def next_of_plan(plan: Plan, arms: Plan, tree: Tree) -> int | None:
-    """Return the arm that ``plan`` prescribes after ``arms``, or None once overrides have made it infeasible.
-
-    An override that leaves the rest of the plan feasible changes nothing; after one that does not, all later
-    stages are free (docs/readings.md, 6).
-    """
-    for m in range(len(arms) + 1):
-        if tree.after((*arms[:m], *plan[m:])) < 0:
-            return None
-    return plan[len(arms)]
+    forced, _, offset = place(t, len(plans), q)
+    return plans[offset // q] if forced else None

@@ -1,4 +1,4 @@
-"""The policies that come with the package, by name."""
+"""The policies that come with the package: their names, and the only switch between their rules."""
 
 from __future__ import annotations
 
@@ -6,19 +6,215 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
 from dtrbandit.design.features import describe
+from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
+from dtrbandit.estimators import exact, optimistic
+from dtrbandit.estimators.exact import ARRIVED, COMPLETED, GIVEN
+from dtrbandit.estimators.layout import Learner
+from dtrbandit.estimators.optimistic import LEFT
+from dtrbandit.kernels.compile import borrow, kernel
+from dtrbandit.policies import dtr_bandit, epsilon_greedy, fixed_regime, lsvi_ucb, uniform_random
+from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.policies.epsilon_greedy import EpsilonGreedy
+from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, Greedy
 from dtrbandit.policies.fixed_regime import FixedRegime
-from dtrbandit.policies.greedy import Greedy
 from dtrbandit.policies.lsvi_ucb import LSVIUCB
-from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.memory import (
+    DTR_BANDIT,
+    EPSILON_GREEDY,
+    FIXED_REGIME,
+    LSVI_UCB,
+    REASON_NAMES,
+    Memory,
+    create_memory,
+)
+from dtrbandit.policies.policy import Choice, Policy
 from dtrbandit.policies.uniform_random import UniformRandom
+from dtrbandit.record.events import Assigned, Completed, Enrolled, Fact, Responded, Withdrawn
+from dtrbandit.record.histories import History
 
 BUILTIN: Mapping[str, type[Policy[Any]]] = {
     kind.__name__: kind for kind in (DTRBandit, EpsilonGreedy, Greedy, LSVIUCB, FixedRegime, UniformRandom)
 }
+
+NOTHING = np.zeros(1)  # in place of features where there are none
+LOST = 4  # a fact beside those of the learners
+OF_LEARNER = len(Learner._fields)  # so many arrays of a state are the learner's, the others the memory's
+
+
+# -- the switch ----------------------------------------------------------------------------------------------
+
+
+@kernel(inline=True)
+def decide(kind, unit, m, node, psi, u, shown, learner, memory):
+    """Return the arm that a policy chooses for a unit arriving at stage ``m``, and the number of the reason.
+
+    Fills ``shown`` (4, K) with Q̃, Q̂, propensities and contenders; changes nothing else.
+    """
+    if kind == DTR_BANDIT:
+        arm, reason = dtr_bandit.decide(learner, memory, unit, m, node, psi, u, shown)
+    elif kind == EPSILON_GREEDY:
+        arm, reason = epsilon_greedy.decide(learner, memory, unit, m, node, psi, u, shown)
+    elif kind == LSVI_UCB:
+        arm, reason = lsvi_ucb.decide(learner, memory, m, node, psi, shown)
+    elif kind == FIXED_REGIME:
+        arm, reason = fixed_regime.decide(learner, memory, m, node, psi, shown)
+    else:
+        arm, reason = uniform_random.decide(learner, node, u, shown)
+    return arm, reason
+
+
+@kernel(inline=True)
+def learn(kind, fact, unit, m, index, value, psi, learner, memory):
+    """Learn from a fact.
+
+    ARRIVED at stage ``m`` (``index`` the node); GIVEN an arm at stage ``m`` (``index`` the arm, ``value`` 1 if it was
+    scheduled); LEFT before stage ``m`` (``index`` the node, −1 if its features are not known); COMPLETED after stage
+    ``m`` with outcome ``value``; LOST after ``m`` arms.
+    """
+    if kind in (DTR_BANDIT, EPSILON_GREEDY):
+        if fact <= COMPLETED:
+            exact.learn(learner, fact, unit, m, index, value, psi)
+        keep_account(kind, fact, unit, m, index, value, learner, memory)
+    elif kind == LSVI_UCB:
+        optimistic.learn(learner, memory.ridge, memory.numbers, fact, unit, m, index, value, psi)
+
+
+@kernel(inline=True)
+def keep_account(kind, fact, unit, m, index, value, learner, memory):
+    """Keep Q̃ and the schedule of DTRBandit, or the initial pulls of ε-Greedy, up to date."""
+    if kind == DTR_BANDIT:
+        if fact == GIVEN:
+            dtr_bandit.note_assignment(learner, memory, unit, m, index, value > 0.0)
+        elif fact == COMPLETED or (fact == ARRIVED and m > 0):
+            dtr_bandit.learn_forced(learner, memory, unit)
+    elif fact == GIVEN and m == 0:
+        epsilon_greedy.note_pull(memory, unit)
+    elif fact == LEFT or (fact == LOST and m < memory.plans.shape[1]):
+        epsilon_greedy.owe_pull(memory, unit)
+
+
+@kernel(inline=True)
+def begin_anew(kind, unit, learner, memory):
+    """Learn everything again, after what is known of a unit that has taught was written anew."""
+    if kind == LSVI_UCB:
+        optimistic.recount(learner, memory.ridge, memory.numbers)
+    else:
+        exact.rebuild(learner)
+        if kind == DTR_BANDIT:
+            dtr_bandit.learn_forced(learner, memory, unit)
+
+
+# -- the same, one call from Python: with flat arrays, since a tuple of them costs more to pass than the work ------
+
+
+@kernel
+def call_decide(kind, unit, m, node, psi, u, shown, *arrays):
+    """Call ``decide``."""
+    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    return decide(kind, unit, m, node, psi, u, shown, learner, memory)
+
+
+@kernel
+def call_learn(kind, fact, unit, m, index, value, psi, *arrays):
+    """Call ``learn``."""
+    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    learn(kind, fact, unit, m, index, value, psi, learner, memory)
+
+
+@kernel
+def call_begin_anew(kind, unit, *arrays):
+    """Call ``begin_anew``."""
+    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    begin_anew(kind, unit, learner, memory)
+
+
+def start(policy: CompiledPolicy, design: Design) -> CompiledState:
+    """Return the state of a policy before the first unit."""
+    assert policy.kind is not None
+    memory = create_memory(design, policy.kind, policy.numbers(design), scores=policy.scores(design))
+    state = CompiledState(design, policy.kind, memory)
+    if policy.kind == LSVI_UCB:
+        optimistic.clear_ridge(state.learner, memory.ridge, memory.numbers)
+    return state
+
+
+def choose(state: CompiledState, history: History, u: float) -> Choice:
+    """Return a policy's choice for a unit that has arrived."""
+    shown = np.empty((4, state.learner.child.shape[1]))
+    psi = state.psi(history.features[-1])
+    m = len(history.arms)
+    arm, reason = call_decide(state.kind, history.round - 1, m, history.node, psi, u, shown, *state.arrays)
+    arms = len(history.feasible)
+    tilde, hat, propensities, contenders = shown[:, :arms].tolist()
+    return Choice(
+        arm,
+        REASON_NAMES[reason],
+        tuple(propensities),
+        tuple([None if q != q else q for q in tilde]),
+        tuple([None if q != q else q for q in hat]),
+        tuple([a for a in range(arms) if contenders[a] > 0]),
+    )
+
+
+def update(state: CompiledState, history: History, event: Fact) -> None:
+    """Let a policy learn from a fact."""
+    unit, m, psi = history.round - 1, len(history.arms), NOTHING
+    match event:
+        case Enrolled():
+            state.reserve(unit + 1)
+            call = (ARRIVED, unit, 0, 0, 0.0, state.psi(history.features[0]))
+        case Assigned(decision):
+            call = (GIVEN, unit, m - 1, history.arms[-1], float(decision.reason == "forced"), psi)
+        case Responded() if history.feasible:
+            call = (ARRIVED, unit, m, history.node, 0.0, state.psi(history.features[-1]))
+        case Responded():
+            known = len(history.features) > m
+            call = (LEFT, unit, m, history.node if known else -1, 0.0, state.psi(history.features[-1]))
+        case Completed(_, outcome):
+            call = (COMPLETED, unit, m - 1, 0, outcome, psi)
+        case Withdrawn():
+            call = (LOST, unit, m, 0, 0.0, psi)
+        case _:
+            amend(state, history)
+            return
+    call_learn(state.kind, *call, *state.arrays)
+
+
+def amend(state: CompiledState, history: History) -> None:
+    """Let a policy learn that an arm was overridden or a value corrected."""
+    rewrite(state, history)
+    if has_taught(history) and state.kind in (DTR_BANDIT, EPSILON_GREEDY, LSVI_UCB):
+        call_begin_anew(state.kind, history.round - 1, *state.arrays)
+
+
+def has_taught(history: History) -> bool:
+    """Say whether a unit has rows that count: then an amendment makes the learner begin anew."""
+    return len(history.arms) > 1 or history.outcome is not None
+
+
+def rewrite(state: CompiledState, history: History) -> None:
+    """Write what is known of a unit anew, as its history has it now."""
+    learner, unit = state.learner, history.round - 1
+    stages, most = len(state.design.stages), learner.pages.shape[3]
+    for m, features in enumerate(history.features):
+        row = learner.rows[unit, m * most : m * most + len(features)]
+        if state.kind == LSVI_UCB:
+            optimistic.scale(learner, state.memory.numbers, m, state.psi(features), row)
+        elif m == len(history.arms):
+            break  # a stage that the unit did not enter
+        else:
+            row[:] = features
+        learner.marks[unit, m] = state.design.tree.after(history.arms[:m])
+    learner.marks[unit, stages : stages + len(history.arms)] = history.arms
+    if history.outcome is not None:
+        learner.rows[unit, stages * most] = history.outcome
+
+
+# -- policies as plain values --------------------------------------------------------------------------------
 
 
 def policy_to_dict(policy: Policy[Any]) -> dict[str, object]:

@@ -12,43 +12,42 @@ Q̃ as it was at e_t, the last forced round before t, it is Algorithm 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Vector
-from dtrbandit.design.schedule import Place, next_of_plan, place
+from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.backward_induction import Coefficients, Fits, backward_induction, coefficients_of, q_values
-from dtrbandit.estimators.samples import Samples
+from dtrbandit.estimators.estimates import Estimates, hat_coefficients, per_stage, rows_by_arm
+from dtrbandit.estimators.forced import forced_induction
+from dtrbandit.estimators.layout import Learner
+from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.checks import positive_integer, positive_per_stage
-from dtrbandit.policies.policy import Choice, Estimates, best, certain, feasible_arms, numbers
-from dtrbandit.record.events import Assigned, Completed, Corrected, Fact, Overridden, Responded
-from dtrbandit.record.histories import History
+from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
+from dtrbandit.policies.memory import (
+    CLEAR,
+    CLOSE,
+    CONTENDER,
+    DTR_BANDIT,
+    FORCED,
+    FORCED_UNITS,
+    LIVE,
+    ONLY_FEASIBLE,
+    PROPENSITY,
+    Q_HAT,
+    Q_TILDE,
+    Memory,
+)
+from dtrbandit.policies.rules import best, next_of_plan, show_hat, show_nothing, show_only, show_tilde
 
-
-@dataclass
-class DTRBanditState:
-    """What DTRBandit has learnt."""
-
-    design: Design
-    delta: tuple[float, ...]  # Δ_m
-    samples: Samples
-    hat_fits: Fits
-    tilde_fits: Fits
-    hat: Coefficients  # of Q̂
-    tilde: Coefficients  # of Q̃, now
-    frozen: dict[int, Coefficients] = field(default_factory=dict)  # of Q̃ at e_t, by forced block
-    scheduled: dict[int, list[int]] = field(default_factory=dict)  # forced round → arm scheduled per stage
-    drawn: dict[int, NDArray[np.int64]] = field(default_factory=dict)  # permuted block → (node, arm) used up
+ROUNDS_EACH, PERMUTED, DELTA = 0, 1, 2  # places of q, of the schedule and of the first Δ_m among the numbers
 
 
 @dataclass(frozen=True, kw_only=True)
-class DTRBandit:
+class DTRBandit(CompiledPolicy):
     """The paper's algorithm.
 
     Parameters
@@ -78,105 +77,153 @@ class DTRBandit:
         if self.schedule not in ("paper", "permuted"):
             raise DesignError(f"DTRBandit: schedule must be 'paper' or 'permuted', found {self.schedule!r}")
 
-    def init(self, design: Design) -> DTRBanditState:
-        """Return the state before the first unit."""
-        samples = Samples(design)
-        fits = backward_induction(design, samples)
+    @property
+    def kind(self) -> int:
+        """Its number in the switch."""
+        return DTR_BANDIT
+
+    def estimates(self, state: CompiledState) -> Estimates:
+        """Return the coefficients of Q̂ and of Q̃ as it is now."""
+        learner, memory = state.learner, state.memory
+        stages = len(state.design.stages)
+        forced = (memory.scheduled >= 0) & (memory.scheduled == learner.marks[:, stages : 2 * stages])
+        return Estimates(
+            hat_coefficients(state.design, learner),
+            per_stage(state.design, memory.tilde[LIVE]),
+            rows_by_arm(state.design, learner),
+            rows_by_arm(state.design, learner, forced),
+        )
+
+    def numbers(self, design: Design) -> Vector:
+        """Return q, whether blocks are permuted, and Δ_m for each stage."""
         delta = self.delta if isinstance(self.delta, tuple) else (self.delta,) * len(design.stages)
         if len(delta) != len(design.stages):
             raise DesignError(f"DTRBandit: delta has {len(delta)} numbers for a design of {len(design.stages)} stages")
-        none = coefficients_of(fits, design)
-        return DTRBanditState(design, delta, samples, fits, fits, none, none)
-
-    def decide(self, state: DTRBanditState, history: History, u: float) -> Choice:
-        """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3)."""
-        m, h, t = len(history.arms), history.features[-1], self._place(state, history)
-        q_hat = q_values(state.hat[m], h)
-        q_tilde = q_values(state.frozen.get(t.latest, state.tilde)[m], h)
-
-        choice = self._forced(state, history, t, u) if t.forced else None
-        if choice is None:
-            contenders = filtered(q_tilde, feasible_arms(history), state.delta[m])
-            reason = "clear" if len(contenders) == 1 else "close"
-            if sum(history.feasible) == 1:
-                reason = "only_feasible"
-            choice = certain(best(q_hat, contenders), history, reason)._replace(contenders=contenders)
-        return choice._replace(q_tilde=numbers(q_tilde), q_hat=numbers(q_hat))
-
-    def update(self, state: DTRBanditState, history: History, event: Fact) -> DTRBanditState:
-        """Learn from a fact: recompute β̂ and, in a forced round, β̃ (Algorithm 1, lines 5 and 13)."""
-        t = self._place(state, history)
-        match event:
-            case Assigned(decision):
-                if decision.reason == "forced":
-                    self._schedule(state, history, t)
-                elif len(history.arms) == 1 and not t.forced:
-                    state.frozen.setdefault(t.latest, state.tilde)  # this round is the first after e_t
-            case Responded() | Completed() | Overridden() | Corrected():
-                state.samples.record(history)
-                state.hat_fits = backward_induction(state.design, state.samples)
-                state.hat = coefficients_of(state.hat_fits, state.design)
-                if history.round in state.scheduled:
-                    state.tilde_fits = backward_induction(state.design, state.samples, _forced_samples(state))
-                    state.tilde = coefficients_of(state.tilde_fits, state.design)
-        return state
-
-    def estimates(self, state: DTRBanditState) -> Estimates:
-        """Return the coefficients of Q̂ and of Q̃ as it is now."""
-        return Estimates(state.hat, state.tilde, state.hat_fits, state.tilde_fits)
-
-    # -- forced rounds ---------------------------------------------------------------------------------------
-
-    def _place(self, state: DTRBanditState, history: History) -> Place:
-        return place(history.round, plans=len(state.design.arm_plans), q=self.q)
-
-    def _forced(self, state: DTRBanditState, history: History, t: Place, u: float) -> Choice | None:
-        """Return the scheduled arm, or None if an override has freed this round."""
-        if self.schedule == "permuted":
-            return self._drawn(state, history, t, u)
-        arm = next_of_plan(state.design.arm_plans[t.offset // self.q], history.arms, state.design.tree)
-        return None if arm is None else certain(arm, history, "forced")
-
-    def _drawn(self, state: DTRBanditState, history: History, t: Place, u: float) -> Choice | None:
-        """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12)."""
-        scheduled = state.scheduled.get(history.round, [])
-        if len(scheduled) < len(history.arms):
-            return None
-        node = state.design.tree.after(tuple(scheduled))
-        m, arms = len(scheduled), len(history.feasible)
-        agreeing = [plan for plan in state.design.arm_plans if plan[:m] == tuple(scheduled)]
-        slots = np.bincount([plan[m] for plan in agreeing], minlength=arms) * self.q
-        possible = {plan[m] for plan in agreeing if next_of_plan(plan, history.arms, state.design.tree) is not None}
-        used = state.drawn.get(t.latest, np.zeros_like(state.design.tree.child))[node, :arms]
-        remaining = np.where([arm in possible for arm in range(arms)], slots - used, 0.0)
-        if remaining.sum() <= 0:
-            return None
-        arm = int(np.searchsorted(np.cumsum(remaining), u * remaining.sum(), side="right"))
-        propensities = tuple((remaining / remaining.sum()).tolist())
-        return Choice(arm, "forced", propensities)
-
-    def _schedule(self, state: DTRBanditState, history: History, t: Place) -> None:
-        """Remember the arm that was scheduled, and take it from the block's remaining ones."""
-        scheduled = state.scheduled.setdefault(history.round, [])
-        node = state.design.tree.after(tuple(scheduled))
-        used = state.drawn.setdefault(t.latest, np.zeros_like(state.design.tree.child))
-        used[node, history.arms[-1]] += 1
-        scheduled.append(history.arms[-1])
+        return np.array([self.q, self.schedule == "permuted", *delta], dtype=np.float64)
 
 
-def filtered(q_tilde: Vector, arms: tuple[int, ...], delta: float) -> tuple[int, ...]:
-    """Return K̂: the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8).
+@kernel(inline=True)
+def decide(
+    learner: Learner, memory: Memory, unit: int, m: int, node: int, psi: Vector, u: float, shown: Matrix
+) -> tuple[int, int]:
+    """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3); return the arm and the reason."""
+    forced, latest, offset = place(unit + 1, memory.plans.shape[0], int(memory.numbers[ROUNDS_EACH]))
+    feasible = show_nothing(learner, node, shown)
+    show_hat(learner, m, psi, shown)
+    show_tilde(learner, memory, 1 + latest if memory.frozen[latest] else LIVE, m, psi, shown)
+
+    if forced:
+        arm = scheduled_arm(learner, memory, unit, m, latest, offset, u, shown)
+        if arm >= 0:
+            return arm, FORCED
+
+    contenders = keep_contenders(shown, memory.numbers[DELTA + m])
+    arm = best(shown, Q_HAT)
+    shown[PROPENSITY, arm] = 1.0
+    if feasible == 1:
+        return arm, ONLY_FEASIBLE
+    return arm, CLEAR if contenders == 1 else CLOSE
+
+
+@kernel(inline=True)
+def keep_contenders(shown: Matrix, delta: float) -> int:
+    """Keep K̂, the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8), and return how many these are.
 
     An arm without Q̃ is never filtered out, and filters nothing out (docs/readings.md, 3).
     """
-    top = max((q_tilde[arm] for arm in arms if q_tilde[arm] == q_tilde[arm]), default=0.0)
-    return tuple(arm for arm in arms if not top - q_tilde[arm] > delta / 2)
+    top, contenders = -np.inf, 0
+    for a in range(shown.shape[1]):
+        if shown[CONTENDER, a] > 0.0 and shown[Q_TILDE, a] > top:
+            top = shown[Q_TILDE, a]
+    for a in range(shown.shape[1]):
+        if top - shown[Q_TILDE, a] > delta / 2:
+            shown[CONTENDER, a] = 0.0
+        contenders += int(shown[CONTENDER, a])
+    return contenders
 
 
-def _forced_samples(state: DTRBanditState) -> Mask:
-    """Return which rows are forced samples, (n, M): the scheduled arm is what was given."""
-    mask = np.zeros(state.samples.arm.shape, dtype=np.bool_)
-    for t, arms in state.scheduled.items():
-        if t <= len(mask):
-            mask[t - 1, : len(arms)] = state.samples.arm[t - 1, : len(arms)] == arms
-    return mask
+# -- forced rounds -------------------------------------------------------------------------------------------
+
+
+@kernel(inline=True)
+def scheduled_arm(
+    learner: Learner, memory: Memory, unit: int, m: int, latest: int, offset: int, u: float, shown: Matrix
+) -> int:
+    """Return the arm that the schedule prescribes, or −1 if an override has freed this round."""
+    if memory.numbers[PERMUTED] > 0.0:
+        return drawn_arm(learner, memory, unit, m, latest, u, shown)
+    arm = next_of_plan(learner, memory, offset // int(memory.numbers[ROUNDS_EACH]), unit, m)
+    if arm >= 0:
+        show_only(shown, arm)
+    return arm
+
+
+@kernel
+def drawn_arm(learner: Learner, memory: Memory, unit: int, m: int, latest: int, u: float, shown: Matrix) -> int:
+    """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12)."""
+    node = np.int64(0)
+    for k in range(m):
+        if memory.scheduled[unit, k] < 0:
+            return -1
+        node = np.int64(learner.child[node, memory.scheduled[unit, k]])
+    remaining = 0.0
+    for a in range(shown.shape[1]):
+        slots, possible = 0.0, False
+        for plan in range(memory.plans.shape[0]):
+            agrees = memory.plans[plan, m] == a
+            for k in range(m):
+                agrees = agrees and memory.plans[plan, k] == memory.scheduled[unit, k]
+            if agrees:
+                slots += memory.numbers[ROUNDS_EACH]
+                possible = possible or next_of_plan(learner, memory, plan, unit, m) >= 0
+        shown[PROPENSITY, a] = slots - memory.drawn[latest, node, a] if possible else 0.0
+        remaining += shown[PROPENSITY, a]
+    return draw(shown, u, remaining)
+
+
+@kernel
+def draw(shown: Matrix, u: float, total: float) -> int:
+    """Draw an arm in proportion to the weights in PROPENSITY, which become probabilities; −1 if all are zero."""
+    arm, below = -1, 0.0
+    for a in range(shown.shape[1]):
+        weight = shown[PROPENSITY, a]
+        if weight > 0.0 and (arm < 0 or below <= u * total):
+            arm = a
+        below += weight
+    if arm >= 0:
+        for a in range(shown.shape[1]):
+            shown[CONTENDER, a] = 1.0 if shown[PROPENSITY, a] > 0.0 else 0.0
+            shown[PROPENSITY, a] /= total
+    return arm
+
+
+# -- learning ------------------------------------------------------------------------------------------------
+
+
+@kernel(inline=True)
+def note_assignment(learner: Learner, memory: Memory, unit: int, m: int, arm: int, forced: bool) -> None:
+    """Remember a scheduled arm; on the first free round after a forced block, freeze Q̃ (docs/readings.md, 3)."""
+    in_block, latest, _ = place(unit + 1, memory.plans.shape[0], int(memory.numbers[ROUNDS_EACH]))
+    if forced:
+        if m == 0:
+            memory.forced[memory.tally[FORCED_UNITS]] = unit
+            memory.tally[FORCED_UNITS] += 1
+        memory.scheduled[unit, m] = arm
+        if memory.numbers[PERMUTED] > 0.0:
+            node = np.int64(0)
+            for k in range(m):
+                node = np.int64(learner.child[node, memory.scheduled[unit, k]])
+            memory.drawn[latest, node, arm] += 1
+    elif m == 0 and not in_block and not memory.frozen[latest]:
+        memory.frozen[latest] = True
+        for k in range(memory.tilde.shape[1]):
+            for a in range(memory.tilde.shape[2]):
+                for j in range(memory.tilde.shape[3]):
+                    memory.tilde[1 + latest, k, a, j] = memory.tilde[LIVE, k, a, j]
+
+
+@kernel(inline=True)
+def learn_forced(learner: Learner, memory: Memory, unit: int) -> None:
+    """Refit Q̃, if the unit's round was forced (Algorithm 1, line 5)."""
+    if memory.scheduled[unit, 0] >= 0:
+        forced_induction(learner, memory.forced, memory.tally[FORCED_UNITS], memory.scheduled, memory.tilde)

@@ -1,34 +1,41 @@
-"""ε-Greedy (paper, section 5.1): initial pulls, then the best Q̂, and with probability ε another arm."""
+"""ε-Greedy (paper, section 5.1): initial pulls, then the best Q̂, and with probability ε another arm.
+
+Greedy is the special case ε = 0.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from dtrbandit.design.schedule import next_of_plan
+import numpy as np
+
+from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
-from dtrbandit.design.tree import Plan
-from dtrbandit.estimators.backward_induction import Coefficients, Fits, backward_induction, coefficients_of, q_values
-from dtrbandit.estimators.samples import Samples
+from dtrbandit.estimators.estimates import Estimates, hat_coefficients, rows_by_arm
+from dtrbandit.estimators.layout import Learner
+from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.checks import real
-from dtrbandit.policies.policy import Choice, Estimates, best, certain, feasible_arms, numbers
-from dtrbandit.record.events import Assigned, Completed, Corrected, Fact, Overridden, Responded, Withdrawn
-from dtrbandit.record.histories import History
+from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
+from dtrbandit.policies.memory import (
+    CONTENDER,
+    EPSILON_GREEDY,
+    EXPLORE,
+    FORCED,
+    GREEDY,
+    ONLY_FEASIBLE,
+    PROPENSITY,
+    PULLED,
+    PULLS,
+    Q_HAT,
+    Memory,
+)
+from dtrbandit.policies.rules import best, next_of_plan, show_hat, show_nothing, show_only
 
-
-@dataclass
-class GreedyState:
-    """What ε-Greedy has learnt, and the initial pulls: those to make, and those made, by round."""
-
-    design: Design
-    samples: Samples
-    fits: Fits
-    hat: Coefficients
-    pulls: list[Plan]
-    pulled: dict[int, Plan] = field(default_factory=dict)
+EPSILON = 0  # its place among the numbers
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpsilonGreedy:
+class EpsilonGreedy(CompiledPolicy):
     """Pull each feasible plan d times, then follow Q̂ with probability 1 − ε and explore with probability ε.
 
     With more than two arms, exploring is uniform over the other feasible arms.
@@ -44,60 +51,107 @@ class EpsilonGreedy:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", real(self.epsilon, "EpsilonGreedy: epsilon", low=0.0, high=1.0))
 
-    def init(self, design: Design) -> GreedyState:
-        """Return the state before the first unit, with all initial pulls to make."""
-        samples = Samples(design)
-        fits = backward_induction(design, samples)
-        pulls = [plan for plan in design.arm_plans for _ in range(max(design.dimensions))]
-        return GreedyState(design, samples, fits, coefficients_of(fits, design), pulls)
+    @property
+    def kind(self) -> int:
+        """Its number in the switch."""
+        return EPSILON_GREEDY
 
-    def decide(self, state: GreedyState, history: History, u: float) -> Choice:
-        """Make an initial pull, or act greedily, or explore when u < ε."""
-        arms = feasible_arms(history)
-        q_hat = q_values(state.hat[len(history.arms)], history.features[-1])
-        pull = self._initial_pull(state, history)
-        if pull is not None:
-            choice = certain(pull, history, "forced")
-        elif len(arms) == 1:
-            choice = certain(arms[0], history, "only_feasible")
-        else:
-            choice = self._explore(best(q_hat, arms), arms, history, u)
-        return choice._replace(q_tilde=(None,) * len(q_hat), q_hat=numbers(q_hat))
-
-    def update(self, state: GreedyState, history: History, event: Fact) -> GreedyState:
-        """Learn from a fact, and keep account of the initial pulls."""
-        match event:
-            case Assigned():
-                made = len(state.pulled)
-                if len(history.arms) == 1 and made < len(state.pulls):
-                    state.pulled[history.round] = state.pulls[made]
-            case Responded() | Completed() | Overridden() | Corrected():
-                state.samples.record(history)
-                state.fits = backward_induction(state.design, state.samples)
-                state.hat = coefficients_of(state.fits, state.design)
-        left = isinstance(event, Responded) and not history.feasible
-        lost = isinstance(event, Withdrawn) and len(history.arms) < len(state.design.stages)
-        if (left or lost) and history.round in state.pulled:
-            state.pulls.append(state.pulled[history.round])  # made up for at the end (docs/readings.md, 10)
-        return state
-
-    def estimates(self, state: GreedyState) -> Estimates:
+    def estimates(self, state: CompiledState) -> Estimates:
         """Return the coefficients of Q̂."""
-        return Estimates(state.hat, None, state.fits)
-
-    def _initial_pull(self, state: GreedyState, history: History) -> int | None:
-        plan = state.pulled.get(history.round)
-        if not history.arms and len(state.pulled) < len(state.pulls):
-            plan = state.pulls[len(state.pulled)]
-        return None if plan is None else next_of_plan(plan, history.arms, state.design.tree)
-
-    def _explore(self, greedy: int, arms: tuple[int, ...], history: History, u: float) -> Choice:
-        others = [arm for arm in arms if arm != greedy]
-        share = self.epsilon / len(others)
-        propensities = tuple(
-            1 - self.epsilon if arm == greedy else share * feasible for arm, feasible in enumerate(history.feasible)
+        return Estimates(
+            hat_coefficients(state.design, state.learner), hat_rows=rows_by_arm(state.design, state.learner)
         )
-        if u < self.epsilon:
-            arm = others[min(int(u / self.epsilon * len(others)), len(others) - 1)]
-            return Choice(arm, "explore", propensities, contenders=arms)
-        return Choice(greedy, "greedy", propensities, contenders=arms)
+
+    def numbers(self, design: Design) -> Vector:  # noqa: ARG002  # fits every design
+        """Return ε."""
+        return np.array([self.epsilon])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Greedy(CompiledPolicy):
+    """Pull each feasible plan d times, then always follow Q̂.
+
+    Examples
+    --------
+    >>> Greedy()
+    Greedy()
+    """
+
+    @property
+    def kind(self) -> int:
+        """Its number in the switch: that of ε-Greedy."""
+        return EPSILON_GREEDY
+
+    def estimates(self, state: CompiledState) -> Estimates:
+        """Return the coefficients of Q̂."""
+        return Estimates(
+            hat_coefficients(state.design, state.learner), hat_rows=rows_by_arm(state.design, state.learner)
+        )
+
+    def numbers(self, design: Design) -> Vector:  # noqa: ARG002  # fits every design
+        """Return ε = 0."""
+        return np.zeros(1)
+
+
+@kernel(inline=True)
+def decide(
+    learner: Learner, memory: Memory, unit: int, m: int, node: int, psi: Vector, u: float, shown: Matrix
+) -> tuple[int, int]:
+    """Make an initial pull, or act greedily, or explore when u < ε; return the arm and the reason."""
+    feasible = show_nothing(learner, node, shown)
+    show_hat(learner, m, psi, shown)
+    plan = np.int64(memory.pulled[unit]) if m > 0 else next_pull(memory)
+    arm = next_of_plan(learner, memory, plan, unit, m) if plan >= 0 else -1
+    if arm >= 0:
+        show_only(shown, arm)
+        return arm, FORCED
+    greedy = best(shown, Q_HAT)
+    if feasible == 1:
+        shown[PROPENSITY, greedy] = 1.0
+        return greedy, ONLY_FEASIBLE
+    return explore(shown, greedy, feasible - 1, memory.numbers[EPSILON], u)
+
+
+@kernel(inline=True)
+def explore(shown: Matrix, greedy: int, others: int, epsilon: float, u: float) -> tuple[int, int]:
+    """Take the greedy arm, or when u < ε one of the others, uniformly."""
+    pick = min(int(u / epsilon * others), others - 1) if u < epsilon else -1
+    arm, passed = greedy, 0
+    for a in range(shown.shape[1]):
+        if shown[CONTENDER, a] > 0.0:
+            if a == greedy:
+                shown[PROPENSITY, a] = 1.0 - epsilon
+            else:
+                shown[PROPENSITY, a] = epsilon / others
+                if passed == pick:
+                    arm = a
+                passed += 1
+    return arm, EXPLORE if pick >= 0 else GREEDY
+
+
+# -- initial pulls -------------------------------------------------------------------------------------------
+
+
+@kernel(inline=True)
+def next_pull(memory: Memory) -> int:
+    """Return the plan of the next initial pull, −1 when all are made."""
+    made = memory.tally[PULLED]
+    return np.int64(memory.pulls[made]) if made < memory.tally[PULLS] else np.int64(-1)
+
+
+@kernel(inline=True)
+def note_pull(memory: Memory, unit: int) -> None:
+    """Remember the initial pull of a unit that was just given its first arm."""
+    plan = next_pull(memory)
+    memory.pulled[unit] = plan
+    if plan >= 0:
+        memory.tally[PULLED] += 1
+
+
+@kernel(inline=True)
+def owe_pull(memory: Memory, unit: int) -> None:
+    """Put the pull of a unit that left or was lost behind those to make (docs/readings.md, 10)."""
+    if memory.pulled[unit] >= 0:
+        memory.pulls[memory.tally[PULLS]] = memory.pulled[unit]
+        memory.tally[PULLS] += 1
+        memory.pulled[unit] = -1  # owed once, whatever else befalls the unit

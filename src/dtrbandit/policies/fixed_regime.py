@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix
+from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.backward_induction import q_values
+from dtrbandit.estimators.layout import Learner
+from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.checks import real
-from dtrbandit.policies.policy import Choice, best, certain, feasible_arms
+from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.memory import FIXED_REGIME, LIVE, ONLY_FEASIBLE, PROPENSITY, Q_TILDE, RULE, Memory
+from dtrbandit.policies.policy import Choice, certain, feasible_arms
+from dtrbandit.policies.rules import best, show_nothing, show_tilde
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
 
@@ -22,15 +26,8 @@ StageRule = str | Mapping[str, Sequence[float]]
 Rule = Callable[[History], str] | Mapping[str, StageRule]
 
 
-class Regime(NamedTuple):
-    """A rule made ready: a function, or for each stage an arm or the arms' coefficients (K_m, d_m)."""
-
-    design: Design
-    rule: Callable[[History], str] | tuple[str | Matrix, ...]
-
-
 @dataclass(frozen=True, kw_only=True)
-class FixedRegime:
+class FixedRegime(CompiledPolicy):
     """Follow a rule and learn nothing.
 
     Parameters
@@ -47,33 +44,67 @@ class FixedRegime:
 
     rule: Rule
 
-    def init(self, design: Design) -> Regime:
+    @property
+    def kind(self) -> int | None:
+        """Its number in the switch; a function of the caller's has none."""
+        return None if callable(self.rule) else FIXED_REGIME
+
+    def numbers(self, design: Design) -> Vector:
+        """Return for each stage the arm that is settled, −1 where coefficients choose."""
+        rules = self._by_stage(design)
+        settled = [
+            stage.arms.index(rule) if isinstance(rule, str) else -1
+            for stage, rule in zip(design.stages, rules, strict=True)
+        ]
+        _require_reachable(design, settled)
+        return np.array(settled, dtype=np.float64)
+
+    def scores(self, design: Design) -> list[Matrix]:
+        """Return for each stage the coefficients of its arms, (K_m, d_m), zeros where an arm is settled."""
+        rules = zip(self._by_stage(design), design.arm_counts, design.dimensions, strict=True)
+        return [np.zeros((arms, d)) if isinstance(rule, str) else rule for rule, arms, d in rules]
+
+    def init(self, design: Design) -> Any:
         """Return the rule made ready for a design."""
-        if callable(self.rule):
-            return Regime(design, self.rule)
+        return design if callable(self.rule) else super().init(design)
+
+    def update(self, state: Any, history: History, event: Fact) -> Any:  # learns nothing
+        """Learn nothing, but what was given."""
+        return state if callable(self.rule) else super().update(state, history, event)
+
+    def decide(self, state: Any, history: History, u: float) -> Choice:
+        """Apply the rule, among the feasible arms."""
+        if not callable(self.rule):
+            return super().decide(state, history, u)
+        arms = feasible_arms(history)
+        if len(arms) == 1:
+            return certain(arms[0], history, "only_feasible")
+        label, stage = self.rule(history), state.stages[len(history.arms)]
+        allowed = [stage.arms[arm] for arm in arms]
+        if label not in allowed:
+            raise DesignError(f"the rule gave {label!r} at stage {stage.name!r}, where {allowed} are feasible")
+        return certain(stage.arms.index(label), history, "rule")
+
+    def _by_stage(self, design: Design) -> list[str | Matrix]:
         names = [stage.name for stage in design.stages]
         if not isinstance(self.rule, Mapping) or set(self.rule) != set(names):
             raise DesignError(f"FixedRegime: rule must be a function or have an entry for each of {names}")
         stages = zip(design.stages, design.dimensions, strict=True)
-        return Regime(design, tuple(_stage_rule(self.rule[stage.name], stage, d) for stage, d in stages))
+        return [_stage_rule(self.rule[stage.name], stage, d) for stage, d in stages]
 
-    def update(self, state: Regime, history: History, event: Fact) -> Regime:  # noqa: ARG002  # learns nothing
-        """Learn nothing."""
-        return state
 
-    def decide(self, state: Regime, history: History, u: float) -> Choice:  # noqa: ARG002  # draws nothing
-        """Apply the rule, among the feasible arms."""
-        arms = feasible_arms(history)
-        if len(arms) == 1:
-            return certain(arms[0], history, "only_feasible")
-        m = len(history.arms)
-        stage, rule = state.design.stages[m], state.rule if callable(state.rule) else state.rule[m]
-        if isinstance(rule, np.ndarray):
-            return certain(best(q_values(rule, history.features[-1]), arms), history, "rule")
-        label, allowed = rule(history) if callable(rule) else rule, [stage.arms[arm] for arm in arms]
-        if label not in allowed:
-            raise DesignError(f"the rule gave {label!r} at stage {stage.name!r}, where {allowed} are feasible")
-        return certain(stage.arms.index(label), history, "rule")
+@kernel(inline=True)
+def decide(learner: Learner, memory: Memory, m: int, node: int, psi: Vector, shown: Matrix) -> tuple[int, int]:
+    """Apply the rule; a settled arm that an override has made infeasible gives way to the lowest that is feasible."""
+    feasible = show_nothing(learner, node, shown)
+    arm = int(memory.numbers[m])
+    if arm < 0 or learner.child[node, arm] < 0:
+        show_tilde(learner, memory, LIVE, m, psi, shown)
+        arm = best(shown, Q_TILDE)
+        for a in range(shown.shape[1]):
+            shown[Q_TILDE, a] = np.nan  # scores, not estimates
+    shown[PROPENSITY, arm] = 1.0
+    return arm, ONLY_FEASIBLE if feasible == 1 else RULE
 
 
 def _stage_rule(rule: StageRule, stage: Stage, dimension: int) -> str | Matrix:
@@ -87,3 +118,21 @@ def _stage_rule(rule: StageRule, stage: Stage, dimension: int) -> str | Matrix:
     if any(len(rule[arm]) != dimension for arm in stage.arms):
         raise DesignError(f"{where}: each arm needs {dimension} coefficients, one for each feature")
     return np.array([[real(c, f"{where}, {arm}", low=-np.inf) for c in rule[arm]] for arm in stage.arms])
+
+
+def _require_reachable(design: Design, settled: list[int]) -> None:
+    """Refuse a settled arm that is infeasible where the rule itself can lead, unless only one arm is feasible."""
+    reached = [()]
+    for m, arm in enumerate(settled):
+        following = []
+        for arms in reached:
+            feasible = [a for a, yes in enumerate(design.tree.feasible[design.tree.after(arms)]) if yes]
+            if arm >= 0 and arm not in feasible and len(feasible) > 1:
+                stage = design.stages[m]
+                allowed = [stage.arms[a] for a in feasible]
+                raise DesignError(
+                    f"FixedRegime: {stage.arms[arm]!r} at stage {stage.name!r} is not always feasible: "
+                    f"after the rule's own arms only {allowed} may be"
+                )
+            following += [(*arms, a) for a in ([arm] if arm in feasible else feasible)]
+        reached = following

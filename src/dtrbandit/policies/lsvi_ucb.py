@@ -9,31 +9,23 @@ from typing import Literal
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
+from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.optimistic_ridge import Optimism, Ridge, optimistic_induction, optimistic_values
-from dtrbandit.estimators.samples import Samples
+from dtrbandit.estimators.estimates import Estimates, per_stage
+from dtrbandit.estimators.layout import Learner
+from dtrbandit.estimators.optimistic import IN_USE, WEIGHTS, optimistic, scale
+from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.checks import positive, positive_per_stage
-from dtrbandit.policies.policy import Choice, Estimates, best, certain, feasible_arms, numbers
-from dtrbandit.record.events import Completed, Corrected, Fact, Overridden, Responded
-from dtrbandit.record.histories import History
+from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
+from dtrbandit.policies.memory import LSVI_UCB, ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, Memory
+from dtrbandit.policies.rules import best, show_nothing
 
 Bound = tuple[float | tuple[float, ...], ...]
 
 
-@dataclass
-class LSVIUCBState:
-    """What LSVI-UCB has learnt."""
-
-    design: Design
-    optimism: Optimism
-    samples: Samples
-    fits: tuple[Ridge, ...]
-
-
 @dataclass(frozen=True, kw_only=True)
-class LSVIUCB:
+class LSVIUCB(CompiledPolicy):
     """Pull the arm with the best optimistic estimate: ridge regression plus β times its uncertainty.
 
     Parameters
@@ -51,7 +43,7 @@ class LSVIUCB:
         stage it did not enter, where its context carries that stage's features.
     switching
         ``"every"``: refit after every fact, as published. ``"rare"``: only when a stage's Gram determinant
-        has doubled.
+        has doubled, or a fact was amended.
 
     Examples
     --------
@@ -81,8 +73,19 @@ class LSVIUCB:
         if self.switching not in ("every", "rare"):
             raise DesignError(f"LSVIUCB: switching must be 'every' or 'rare', found {self.switching!r}")
 
-    def init(self, design: Design) -> LSVIUCBState:
-        """Return the state before the first unit."""
+    @property
+    def kind(self) -> int:
+        """Its number in the switch."""
+        return LSVI_UCB
+
+    def estimates(self, state: CompiledState) -> Estimates:
+        """Return the weights w, on the scale of the features as given."""
+        most = state.learner.pages.shape[3]
+        weights = state.memory.ridge[IN_USE, :, :, most + WEIGHTS, :] / self.divisors(state.design)[:, None, :]
+        return Estimates(per_stage(state.design, weights))
+
+    def numbers(self, design: Design) -> Vector:
+        """Return β, λ, the two options, the clip of each stage, and the divisors of each stage's features."""
         if self.beta is None:
             raise DesignError(
                 "LSVIUCB: beta is needed here, since the number of rounds is open; "
@@ -90,35 +93,35 @@ class LSVIUCB:
             )
         stages = len(design.stages)
         clip = self.clip if isinstance(self.clip, tuple) else (math.inf if self.clip is None else self.clip,) * stages
-        bound = (1.0,) * stages if self.bound is None else self.bound
-        if len(clip) != stages or len(bound) != stages:
-            raise DesignError(f"LSVIUCB: clip and bound need one entry for each of the {stages} stages")
-        divisors = tuple(_divisors(bound[m], design.dimensions[m], m) for m in range(stages))
-        optimism = Optimism(self.beta, self.ridge, clip, divisors, self.leavers == "observed")
-        samples = Samples(design)
-        return LSVIUCBState(design, optimism, samples, optimistic_induction(design, samples, optimism))
+        options = [self.leavers == "observed", self.switching == "rare"]
+        if len(clip) != stages:
+            raise DesignError(f"LSVIUCB: clip needs one entry for each of the {stages} stages, found {len(clip)}")
+        return np.array([self.beta, self.ridge, *options, *clip, *self.divisors(design).ravel()], dtype=np.float64)
 
-    def decide(self, state: LSVIUCBState, history: History, u: float) -> Choice:  # noqa: ARG002  # draws nothing
-        """Pull argmax_a Q_m(h, a) (Jin et al., line 12)."""
-        m, arms = len(history.arms), feasible_arms(history)
-        q = optimistic_values(state.fits[m], history.features[-1][None, :], m, state.optimism)[0]
-        reason = "only_feasible" if len(arms) == 1 else "optimistic"
-        choice = certain(best(q, arms), history, reason)
-        return choice._replace(q_tilde=(None,) * len(q), q_hat=numbers(q), contenders=arms)
+    def divisors(self, design: Design) -> Matrix:
+        """Return what features are divided by, (M, D)."""
+        bound = (1.0,) * len(design.stages) if self.bound is None else self.bound
+        if len(bound) != len(design.stages):
+            raise DesignError(f"LSVIUCB: bound needs one entry for each of {len(design.stages)} stages, found {bound}")
+        divisors = np.ones((len(design.stages), max(design.dimensions)))
+        for m, (divisor, d) in enumerate(zip(bound, design.dimensions, strict=True)):
+            if isinstance(divisor, tuple) and len(divisor) != d:
+                raise DesignError(f"LSVIUCB: bound of stage {m + 1} has {len(divisor)} numbers for {d} features")
+            divisors[m, :d] = divisor
+        return divisors
 
-    def update(self, state: LSVIUCBState, history: History, event: Fact) -> LSVIUCBState:
-        """Learn from a fact (Jin et al., lines 3 to 9)."""
-        if isinstance(event, Responded | Completed | Overridden | Corrected):
-            state.samples.record(history)
-            fits = optimistic_induction(state.design, state.samples, state.optimism)
-            if self.switching == "every" or _doubled(fits, state.fits):
-                state.fits = fits
-        return state
 
-    def estimates(self, state: LSVIUCBState) -> Estimates:
-        """Return the weights w, on the scale of the features as given."""
-        divisors = state.optimism.divisors
-        return Estimates(tuple(fit.weights / d for fit, d in zip(state.fits, divisors, strict=True)))
+@kernel(inline=True)
+def decide(learner: Learner, memory: Memory, m: int, node: int, psi: Vector, shown: Matrix) -> tuple[int, int]:
+    """Pull argmax_a Q_m(h, a) (Jin et al., line 12); return the arm and the reason."""
+    feasible, d = show_nothing(learner, node, shown), learner.shape[m, 1]
+    scaled, work = np.empty((1, d)), np.empty(d)
+    scale(learner, memory.numbers, m, psi, scaled[0])
+    for a in range(learner.shape[m, 0]):
+        shown[Q_HAT, a] = optimistic(memory.ridge, memory.numbers, m, a, scaled, 0, 0, work)
+    arm = best(shown, Q_HAT)
+    shown[PROPENSITY, arm] = 1.0
+    return arm, ONLY_FEASIBLE if feasible == 1 else OPTIMISTIC
 
 
 def suggested_beta(design: Design, *, rounds: int, p: float = 1.0, c: float = 1.0) -> float:
@@ -132,19 +135,3 @@ def suggested_beta(design: Design, *, rounds: int, p: float = 1.0, c: float = 1.
     """
     d, stages = max(design.dimensions), len(design.stages)
     return c * d * stages * math.sqrt(math.log(2 * d * rounds / p))
-
-
-def _divisors(bound: float | tuple[float, ...], dimension: int, m: int) -> Vector:
-    divisors = np.array(bound if isinstance(bound, tuple) else (bound,) * dimension)
-    if len(divisors) != dimension:
-        raise DesignError(f"LSVIUCB: bound of stage {m + 1} has {len(divisors)} numbers for {dimension} features")
-    return divisors
-
-
-def _doubled(new: tuple[Ridge, ...], old: tuple[Ridge, ...]) -> bool:
-    """Say whether a stage's det Λ_h has at least doubled, or has shrunk because a row was amended."""
-    for after, before in zip(new, old, strict=True):
-        gain = np.linalg.slogdet(after.gram)[1].sum() - np.linalg.slogdet(before.gram)[1].sum()
-        if gain >= math.log(2) or gain < -1e-9:
-            return True
-    return False

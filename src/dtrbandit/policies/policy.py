@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.backward_induction import Coefficients, Fits
+from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
 
@@ -52,17 +51,8 @@ class Policy(Protocol[State]):
 class Estimating(Protocol):
     """A policy that has estimates to show."""
 
-    def estimates(self, state: object) -> Estimates:
+    def estimates(self, state: Any) -> Estimates:
         """Return what the policy believes at present."""
-
-
-class Estimates(NamedTuple):
-    """Coefficients per stage (K_m, d_m), NaN where there are none, and the least-squares fits behind them, if any."""
-
-    hat: Coefficients
-    tilde: Coefficients | None = None
-    hat_fits: Fits | None = None
-    tilde_fits: Fits | None = None
 
 
 def certain(arm: int, history: History, reason: str) -> Choice:
@@ -73,14 +63,3 @@ def certain(arm: int, history: History, reason: str) -> Choice:
 def feasible_arms(history: History) -> tuple[int, ...]:
     """Return the numbers of the arms that may be given now."""
     return tuple(arm for arm, yes in enumerate(history.feasible) if yes)
-
-
-def best(values: Vector, arms: tuple[int, ...]) -> int:
-    """Return the arm with the largest value: the lowest of equals, and of all if none has a value."""
-    known = [arm for arm in arms if values[arm] == values[arm]]
-    return max(known, key=lambda arm: (values[arm], -arm)) if known else arms[0]
-
-
-def numbers(values: Vector) -> Numbers:
-    """Return values as floats, None in place of NaN."""
-    return tuple(value if value == value else None for value in values.tolist())

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
-from dtrbandit.policies.policy import Choice, certain, feasible_arms
-from dtrbandit.record.events import Fact
-from dtrbandit.record.histories import History
+from dtrbandit.estimators.layout import Learner
+from dtrbandit.kernels.compile import kernel
+from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.memory import CONTENDER, ONLY_FEASIBLE, PROPENSITY, UNIFORM, UNIFORM_RANDOM
+from dtrbandit.policies.rules import show_nothing
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformRandom:
+class UniformRandom(CompiledPolicy):
     """Give every feasible arm of a stage the same probability.
 
     Examples
@@ -20,16 +25,26 @@ class UniformRandom:
     UniformRandom()
     """
 
-    def init(self, design: Design) -> None:
-        """Return the state, of which there is none."""
+    @property
+    def kind(self) -> int:
+        """Its number in the switch."""
+        return UNIFORM_RANDOM
 
-    def update(self, state: None, history: History, event: Fact) -> None:
-        """Learn nothing."""
+    def numbers(self, design: Design) -> Vector:  # noqa: ARG002  # fits every design
+        """Return none: it has no parameters."""
+        return np.zeros(0)
 
-    def decide(self, state: None, history: History, u: float) -> Choice:  # noqa: ARG002  # has no state
-        """Draw one of the feasible arms."""
-        arms = feasible_arms(history)
-        if len(arms) == 1:
-            return certain(arms[0], history, "only_feasible")
-        propensities = tuple(feasible / len(arms) for feasible in history.feasible)
-        return Choice(arms[int(u * len(arms))], "uniform", propensities)
+
+@kernel(inline=True)
+def decide(learner: Learner, node: int, u: float, shown: Matrix) -> tuple[int, int]:
+    """Draw one of the feasible arms; return it and the reason."""
+    feasible = show_nothing(learner, node, shown)
+    pick = int(u * feasible)
+    arm, passed = -1, 0
+    for a in range(shown.shape[1]):
+        if shown[CONTENDER, a] > 0.0:
+            shown[PROPENSITY, a] = 1.0 / feasible
+            if passed == pick:
+                arm = a
+            passed += 1
+    return arm, ONLY_FEASIBLE if feasible == 1 else UNIFORM

@@ -5,23 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dtrbandit.design.spec import Design
-from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, GreedyState
-from dtrbandit.policies.policy import Choice, Estimates
+from dtrbandit.policies.policy import Choice
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
+from plain.epsilon_greedy import EpsilonGreedy, GreedyState
+from plain.rules import Estimates
 
 NEVER_EXPLORE = EpsilonGreedy(epsilon=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Greedy:
-    """Pull each feasible plan d times, then always follow Q̂.
-
-    Examples
-    --------
-    >>> Greedy()
-    Greedy()
-    """
+    """Pull each feasible plan d times, then always follow Q̂."""
 
     def init(self, design: Design) -> GreedyState:
         """Return the state before the first unit."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.samples import Samples
+from plain.samples import Samples
 
 
 class Optimism(NamedTuple):

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dtrbandit.estimators.least_squares import least_squares
+from plain.least_squares import least_squares
 
 grid = st.integers(-3, 3).map(float)
 

@@ -17,8 +17,8 @@ import numpy as np
 from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.least_squares import Fit, least_squares
-from dtrbandit.estimators.samples import Samples
+from plain.least_squares import Fit, least_squares
+from plain.samples import Samples
 
 Coefficients = tuple[Matrix, ...]  # per stage (K_m, d_m), NaN where an arm has no estimate
 Fits = tuple[tuple[Fit | None, ...], ...]  # per stage and arm

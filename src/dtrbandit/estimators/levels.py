@@ -1,0 +1,397 @@
+"""Which units' labels can have changed: levels of shrinking radius.
+
+The label of a row is the best arm of the next stage at its unit's features. It can flip
+only if some pair of arms has moved apart by more than the unit's lead. Level l has a
+radius r_l and remembers the coefficients at which it was last checked, its *reference*.
+Lengths are measured so that |Δ·ψ| ≤ ‖CΔ‖ ‖C⁻ᵀψ‖, with CᵀC the pooled Gram matrix of ψ.
+
+* Displacement of a level: the most any pair of arms has moved apart since its reference.
+* Slack: a lower bound of radius minus displacement. Each scan takes off the length of
+  the step just made; only when nothing is left is the displacement itself measured.
+* A unit may enter a level if its *current* lead is at least radius + displacement, for
+  then its lead at the reference was at least the radius, and while the displacement is
+  less than that the label stands. (The lead at the reference alone says nothing.)
+* The last level takes every unit. Its radius is rounding error: closer than that, two
+  arms give the same target.
+
+Units of a level lie in a chain of blocks, in the order in which they came, with all that
+a re-check reads: contiguous memory, and one product when there are two arms.
+"""
+
+import math
+
+import numpy as np
+
+from dtrbandit.estimators.layout import (
+    BLOCK,
+    DEPTH,
+    FILL,
+    FLIPS,
+    FREE,
+    HEAD,
+    HELD,
+    LABEL,
+    LEVELS,
+    NODE,
+    OLD_FILL,
+    OLD_HEAD,
+    PATH,
+    RADIUS,
+    RECHECKS,
+    ROWS,
+    SLACK,
+    STEPS,
+    TAIL,
+    UNIT,
+    UNITS,
+    USED,
+)
+from dtrbandit.kernels.compile import kernel
+from dtrbandit.kernels.triangular import BETA, FACTOR, GAP, WHITE, WORK
+
+RIDGE = 1e-6  # of each feature's own mean square: a direction may not have varied yet
+ROUNDING = 1e-14  # of the length of the coefficients
+SHRINK = 2.0  # from one radius to the next
+NARROWEST = 0.5  # smallest radius, in usual steps
+
+
+@kernel
+def label_of(pages, tallies, child, shape, m, node, table, index, first):
+    """Return the best arm of stage m at ``table[index, first:]``, its lead, and the contenders.
+
+    Contenders are the arms feasible at ``node`` that have a Q-hat; ties go to the lowest.
+    """
+    label, contenders = -1, 0
+    best, second = -math.inf, -math.inf
+    for a in range(shape[m, 0]):
+        if child[node, a] >= 0 and tallies[m, a, ROWS] > 0:
+            contenders += 1
+            value = 0.0
+            for j in range(shape[m, 1]):
+                value += pages[m, a, BETA, j] * table[index, first + j]
+            if value > best:
+                label, best, second = a, value, best
+            elif value > second:
+                second = value
+    return label, best - second, contenders
+
+
+@kernel(inline=True)
+def arm_of(learner, unit, m):
+    """Return the arm given to a unit at stage ``m``."""
+    # One integer type throughout: a kernel is compiled again for each.
+    return np.int64(learner.marks[unit, learner.shape.shape[0] + m])
+
+
+@kernel
+def add_cross(pages, rows, shape, m, a, unit, label):
+    """Add ψ_m ψ_{m+1}ᵀ of a unit to the cross moments of its arm ``a`` and its label."""
+    most = pages.shape[3]
+    top = FACTOR + (2 + label) * most
+    for j in range(shape[m + 1, 1]):
+        weight = rows[unit, (m + 1) * most + j]
+        for k in range(shape[m, 1]):
+            pages[m, a, top + j, k] += weight * rows[unit, m * most + k]
+
+
+@kernel
+def whiten(pages, whitener, m, a, d):
+    """Refresh the whitened coefficients of arm ``a`` of stage ``m``, at link m - 1."""
+    for j in range(d):
+        total = 0.0
+        for k in range(j, d):
+            total += whitener[m - 1, j, k] * pages[m, a, BETA, k]
+        pages[m, a, WHITE, j] = total
+
+
+@kernel
+def whitened_length(pages, whitener, rows, m, unit, d):
+    """Return ‖C⁻ᵀψ‖ of a unit's features at stage m + 1."""
+    first, length = (m + 1) * pages.shape[3], 0.0
+    for j in range(d):
+        value = rows[unit, first + j]
+        for k in range(j):
+            value -= whitener[m, k, j] * pages[m, 0, WORK, k]
+        value /= whitener[m, j, j]
+        pages[m, 0, WORK, j] = value
+        length += value * value
+    return math.sqrt(length)
+
+
+@kernel
+def displacement(pages, tallies, references, shape, m, level):
+    """Return the most any two arms of stage m + 1 have moved apart since a reference."""
+    most = 0.0
+    for a in range(1, shape[m + 1, 0]):
+        for b in range(a):
+            if tallies[m + 1, a, ROWS] > 0 and tallies[m + 1, b, ROWS] > 0:
+                total = 0.0
+                for j in range(shape[m + 1, 1]):
+                    moved_a = pages[m + 1, a, WHITE, j] - references[m, level, a, j]
+                    moved_b = pages[m + 1, b, WHITE, j] - references[m, level, b, j]
+                    total += (moved_a - moved_b) * (moved_a - moved_b)
+                most = max(most, total)
+    return math.sqrt(most)
+
+
+@kernel
+def refer(pages, references, shape, m, level):
+    """Make the current coefficients the reference of a level."""
+    for a in range(shape[m + 1, 0]):
+        for j in range(shape[m + 1, 1]):
+            references[m, level, a, j] = pages[m + 1, a, WHITE, j]
+
+
+@kernel
+def find_level(gauges, m, start, depth, lead):
+    """Return the widest level that may take a unit with this lead, looking from ``start``."""
+    level = start
+    while level > 0 and gauges[m, RADIUS, level - 1] <= lead:
+        level -= 1
+    while level < depth - 1 and lead < 2.0 * gauges[m, RADIUS, level] - gauges[m, SLACK, level]:
+        level += 1
+    return level
+
+
+@kernel
+def open_block(learner, m, level):
+    """Lengthen a level's chain by a block: one given back earlier, or one never used.
+
+    A level that was empty takes the current coefficients as its reference.
+    """
+    chains, follows = learner.chains, learner.follows
+    block = chains[m, LEVELS, FREE]
+    if block >= 0:
+        chains[m, LEVELS, FREE] = follows[m, block]
+    else:
+        block = chains[m, LEVELS, USED]
+        chains[m, LEVELS, USED] = block + 1
+    if chains[m, level, FILL] == 0:
+        chains[m, level, HEAD] = block
+        refer(learner.pages, learner.references, learner.shape, m, level)
+    else:
+        follows[m, chains[m, level, TAIL]] = block
+    chains[m, level, TAIL] = block
+
+
+@kernel
+def next_slot(chains, m, level):
+    """Take the next slot of a level's last block."""
+    fill = chains[m, level, FILL]
+    chains[m, level, FILL] = fill + 1
+    return chains[m, level, TAIL] * BLOCK + fill % BLOCK
+
+
+@kernel(inline=True)
+def place(learner, m, unit, label, lead):
+    """Put a unit into its level; one whose features are all zero needs none."""
+    chains, rows, cells, tags = learner.chains, learner.rows, learner.cells, learner.tags
+    d, first = learner.shape[m + 1, 1], (m + 1) * learner.pages.shape[3]
+    length = whitened_length(learner.pages, learner.whitener, rows, m, unit, d)
+    if length > 0.0:
+        level = find_level(learner.gauges, m, np.int64(0), chains[m, LEVELS, DEPTH], lead / length)
+        if chains[m, level, FILL] % BLOCK == 0:
+            open_block(learner, m, level)
+        slot = next_slot(chains, m, level)
+        for j in range(d):
+            cells[m, slot, j] = rows[unit, first + j] / length
+        tags[m, slot, UNIT] = unit
+        tags[m, slot, NODE] = learner.marks[unit, m + 1]
+        tags[m, slot, LABEL] = label
+        chains[m, LEVELS, HELD] += 1
+
+
+@kernel(inline=True)
+def scan(learner, m):
+    """Bring the labels of link ``m`` up to date with the coefficients of stage m + 1."""
+    pages, tallies, shape = learner.pages, learner.tallies, learner.shape
+    chains, gauges, references = learner.chains, learner.gauges, learner.references
+    latest, depth, expired = np.int64(LEVELS), chains[m, LEVELS, DEPTH], False
+    step = displacement(pages, tallies, references, shape, m, latest)
+    if step > 0.0:
+        refer(pages, references, shape, m, latest)
+        gauges[m, PATH, LEVELS] += step
+        gauges[m, STEPS, LEVELS] += 1.0
+        for level in range(depth):
+            if chains[m, level, FILL] > 0:
+                gauges[m, SLACK, level] -= step
+                if gauges[m, SLACK, level] <= 0.0:
+                    moved = displacement(pages, tallies, references, shape, m, level)
+                    expired = expire(chains, gauges, m, level, moved) or expired
+    if expired:
+        set_gap(pages, shape, m)
+        for level in range(depth):
+            if chains[m, level, OLD_FILL] > 0:
+                recheck(learner, m, level)
+
+
+@kernel
+def expire(chains, gauges, m, level, moved):
+    """Renew a level's slack; if the radius is used up, detach its chain and tell so."""
+    if moved < gauges[m, RADIUS, level]:
+        gauges[m, SLACK, level] = gauges[m, RADIUS, level] - moved
+        return False
+    chains[m, level, OLD_HEAD] = chains[m, level, HEAD]
+    chains[m, level, OLD_FILL] = chains[m, level, FILL]
+    chains[m, level, FILL] = 0
+    gauges[m, SLACK, level] = gauges[m, RADIUS, level]
+    return True
+
+
+@kernel
+def set_gap(pages, shape, m):
+    """Keep the difference of two arms' coefficients, for re-checks by one product."""
+    if shape[m + 1, 0] == 2:
+        for j in range(shape[m + 1, 1]):
+            pages[m, 0, GAP, j] = pages[m + 1, 0, BETA, j] - pages[m + 1, 1, BETA, j]
+
+
+@kernel
+def recheck(learner, m, level):
+    """Relabel the units of a detached chain and place them again."""
+    chains, follows = learner.chains, learner.follows
+    block, left = chains[m, level, OLD_HEAD], chains[m, level, OLD_FILL]
+    learner.sizes[RECHECKS] += left
+    chains[m, level, OLD_FILL] = 0
+    while left > 0:
+        recheck_block(learner, m, level, block * BLOCK, min(left, BLOCK))
+        following = np.int64(follows[m, block])
+        follows[m, block] = chains[m, LEVELS, FREE]
+        chains[m, LEVELS, FREE] = block
+        block = following
+        left -= BLOCK
+
+
+@kernel(inline=True)
+def recheck_block(learner, m, level, first, count):
+    """Relabel and place again the units in ``count`` slots from ``first``."""
+    pages, rows, shape, marks = learner.pages, learner.rows, learner.shape, learner.marks
+    cells, tags, gauges, chains = learner.cells[m], learner.tags[m], learner.gauges, learner.chains
+    child, tallies, start = learner.child, learner.tallies, np.int64(0)
+    pair, d, depth = shape[m + 1, 0] == 2, shape[m + 1, 1], chains[m, LEVELS, DEPTH]
+    for slot in range(first, first + count):
+        if pair:  # both are contenders: one product
+            lead = 0.0
+            for j in range(d):
+                lead += pages[m, 0, GAP, j] * cells[slot, j]
+            label = 1 if lead < 0.0 else 0
+            lead = abs(lead)
+        else:
+            node = np.int64(tags[slot, NODE])
+            label, lead, _ = label_of(pages, tallies, child, shape, m + 1, node, cells, slot, start)
+        target = find_level(gauges, m, level, depth, lead)
+        if chains[m, target, FILL] % BLOCK == 0:
+            open_block(learner, m, target)
+        goal = next_slot(chains, m, target)
+        for j in range(d):
+            cells[goal, j] = cells[slot, j]
+        unit, old = np.int64(tags[slot, UNIT]), np.int64(tags[slot, LABEL])
+        tags[goal, UNIT] = unit
+        tags[goal, NODE] = tags[slot, NODE]
+        tags[goal, LABEL] = label
+        if label != old:
+            a = np.int64(marks[unit, shape.shape[0] + m])
+            flip(pages, rows, shape, m, a, unit, old, label)
+            learner.sizes[FLIPS] += 1
+
+
+@kernel
+def flip(pages, rows, shape, m, a, unit, old, label):
+    """Move a unit's ψ_m ψ_{m+1}ᵀ from its old label to its new one."""
+    most = pages.shape[3]
+    source, goal = FACTOR + (2 + old) * most, FACTOR + (2 + label) * most
+    for j in range(shape[m + 1, 1]):
+        weight = rows[unit, (m + 1) * most + j]
+        for k in range(shape[m, 1]):
+            product = weight * rows[unit, m * most + k]
+            pages[m, a, source + j, k] -= product
+            pages[m, a, goal + j, k] += product
+
+
+@kernel(inline=True)
+def measure(learner, m):
+    """Set the whitener of link ``m`` from the features of stage m + 1 seen so far."""
+    rows, marks, gram = learner.rows, learner.marks, learner.whitener
+    d, first, seen = learner.shape[m + 1, 1], (m + 1) * learner.pages.shape[3], 0
+    for j in range(d):
+        for k in range(d):
+            gram[m, j, k] = 0.0
+    for unit in range(learner.sizes[UNITS]):
+        if marks[unit, m + 1] >= 0:
+            seen += 1
+            for j in range(d):
+                for k in range(j, d):
+                    gram[m, j, k] += rows[unit, first + j] * rows[unit, first + k]
+    for j in range(d):
+        for k in range(j, d):
+            gram[m, j, k] /= seen
+        gram[m, j, j] *= 1.0 + RIDGE
+        if gram[m, j, j] == 0.0:
+            gram[m, j, j] = 1.0
+    factorise(gram, m, d)
+
+
+@kernel(inline=True)
+def factorise(gram, m, d):
+    """Replace the upper triangle of ``gram[m]`` by its Cholesky factor."""
+    for j in range(d):
+        root = math.sqrt(gram[m, j, j])
+        for k in range(j, d):
+            gram[m, j, k] /= root
+        for i in range(j + 1, d):
+            for k in range(i, d):
+                gram[m, i, k] -= gram[m, j, i] * gram[m, j, k]
+
+
+@kernel(inline=True)
+def clear_levels(learner, m):
+    """Empty the levels of link ``m`` and set their radii.
+
+    From how far apart the arms are down to half the usual step: a level narrower than
+    that would expire every time.
+    """
+    chains, gauges = learner.chains, learner.gauges
+    radius, length = spread(learner, m)
+    usual_step = gauges[m, PATH, LEVELS] / max(gauges[m, STEPS, LEVELS], 1.0)
+    depth = 1
+    while depth < LEVELS and radius > NARROWEST * usual_step:
+        set_radius(learner, m, depth - 1, radius)
+        depth += 1
+        radius /= SHRINK
+    set_radius(learner, m, depth - 1, ROUNDING * length)
+    chains[m, LEVELS, FREE] = -1
+    chains[m, LEVELS, USED] = 0
+    chains[m, LEVELS, HELD] = 0
+    chains[m, LEVELS, DEPTH] = depth
+    gauges[m, PATH, LEVELS] = 0.0
+    gauges[m, STEPS, LEVELS] = 0.0
+    refer(learner.pages, learner.references, learner.shape, m, np.int64(LEVELS))
+
+
+@kernel(inline=True)
+def set_radius(learner, m, level, radius):
+    """Make a level empty and give it a radius."""
+    learner.chains[m, level, FILL] = 0
+    learner.gauges[m, RADIUS, level] = radius
+    learner.gauges[m, SLACK, level] = radius
+
+
+@kernel(inline=True)
+def spread(learner, m):
+    """Return the largest whitened distance between two arms, and the largest length."""
+    pages, d = learner.pages, learner.shape[m + 1, 1]
+    apart, longest = 0.0, 0.0
+    for a in range(learner.shape[m + 1, 0]):
+        for b in range(a + 1):
+            distance, length = 0.0, 0.0
+            for j in range(d):
+                value = pages[m + 1, a, WHITE, j]
+                gap = value - pages[m + 1, b, WHITE, j]
+                distance += gap * gap
+                length += value * value
+            apart, longest = max(apart, distance), max(longest, length)
+    if longest == 0.0:
+        return 1.0, 0.0
+    if apart <= ROUNDING * longest:
+        apart = longest
+    return math.sqrt(apart), math.sqrt(longest)

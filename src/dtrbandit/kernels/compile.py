@@ -1,0 +1,108 @@
+"""The only place that compiles: the decorator ``kernel`` and its cache.
+
+numba keeps compiled code in a cache but looks only at the file of the function itself: a cached kernel that calls
+an edited one in another file would go on with the old code. Here the cache folder is named after a hash of all
+files that hold kernels, so that an edit anywhere starts a new one. ``NUMBA_CACHE_DIR`` or ``XDG_CACHE_HOME`` say
+where it lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+import numba
+from numba.core import cgutils
+from numba.core.event import Event, Listener, register
+from numba.extending import intrinsic
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+PACKAGE = Path(__file__).parents[1]
+
+
+def fingerprint(package: Path = PACKAGE) -> str:
+    """Return a hash of all files of the package that hold kernels or what kernels are made of."""
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    for path in sorted(package.rglob("*.py")):
+        source = path.read_bytes()
+        if path.parent.name == "kernels" or b"import kernel" in source:
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source)
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """Return the folder for this version of the kernels."""
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "dtrbandit" / fingerprint()
+
+
+CACHE = str(cache_folder())
+
+
+@overload
+def kernel(function: Function, /) -> Function: ...
+@overload
+def kernel(*, inline: bool) -> Callable[[Function], Function]: ...
+def kernel(function: Any = None, /, *, inline: bool = False) -> Any:
+    """Compile a kernel: fixed order of operations, no fastmath; ``inline=True`` copies it into its callers."""
+    if function is None:
+        return lambda inner: _compile(inner, inline)
+    return _compile(function, inline)
+
+
+def _compile(function: Any, inline: bool) -> Any:
+    elsewhere, numba.config.CACHE_DIR = numba.config.CACHE_DIR, CACHE
+    try:
+        return numba.njit(
+            cache=True,
+            nogil=True,
+            fastmath=False,
+            error_model="numpy",  # divide without a branch for zero
+            inline="always" if inline else "never",
+        )(function)
+    finally:
+        numba.config.CACHE_DIR = elsewhere
+
+
+class Announcer(Listener):
+    """Says once, on standard error, that kernels are being compiled."""
+
+    def __init__(self) -> None:
+        self.said = False
+
+    def on_start(self, event: Event) -> None:
+        """Speak when the first kernel of ours is compiled rather than loaded."""
+        dispatcher = (event.data or {}).get("dispatcher")
+        if not self.said and getattr(dispatcher, "__module__", "").startswith("dtrbandit"):
+            self.said = True
+            print("dtrbandit: compiling its kernels, once for this release …", file=sys.stderr, flush=True)
+
+    def on_end(self, event: Event) -> None:
+        """Stay silent."""
+
+
+register("numba:compile", Announcer())
+
+
+@intrinsic
+def borrow(_typing_context: Any, arrays: Any) -> Any:
+    """Give a tuple of arrays that are not counted: the caller keeps them alive.
+
+    Kernels hand such tuples to each other many times per event, and counting references to each array would cost
+    more than the arithmetic.
+    """
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        borrowed = arguments[0]
+        for place, kind in enumerate(signature.args[0]):
+            view = context.make_array(kind)(context, builder, builder.extract_value(borrowed, place))
+            view.meminfo = cgutils.get_null_value(view.meminfo.type)
+            view.parent = cgutils.get_null_value(view.parent.type)
+            borrowed = builder.insert_value(borrowed, view._getvalue(), place)
+        return borrowed
+
+    return arrays(arrays), build

@@ -1,0 +1,79 @@
+"""What the built-in policies share: their state is a set of arrays, and compiled code learns and decides on it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.spec import Design
+from dtrbandit.estimators.layout import Learner, create, grow
+from dtrbandit.policies.memory import Memory, grow_memory
+from dtrbandit.policies.policy import Choice
+from dtrbandit.record.events import Fact
+from dtrbandit.record.histories import History
+
+
+class CompiledState:
+    """The arrays of a policy in play; ``policies/builtin.py`` says what facts and decisions do to them."""
+
+    __slots__ = ("arrays", "capacity", "design", "kind", "learner", "memory")
+
+    def __init__(self, design: Design, kind: int, memory: Memory) -> None:
+        self.design = design
+        self.kind = kind
+        self.capacity = 0
+        self.learner: Learner = create(design.tree.child, list(design.arm_counts), list(design.dimensions), capacity=0)
+        self.memory = memory
+        self.reserve(64)
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for at least ``capacity`` units, doubling what there is."""
+        if capacity > self.capacity:
+            self.capacity = max(capacity, 2 * self.capacity)
+            self.learner = grow(self.learner, self.capacity)
+            self.memory = grow_memory(self.memory, self.kind, self.capacity)
+            self.arrays = (*self.learner, *self.memory)
+
+    def psi(self, features: Vector) -> Vector:
+        """Return a copy of features as kernels take them, padded to the largest stage."""
+        missing = self.learner.pages.shape[3] - len(features)
+        return np.concatenate([features, np.zeros(missing)]) if missing else features.copy()
+
+
+class CompiledPolicy(ABC):
+    """A policy whose rule is compiled; a subclass says which, and with which numbers."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> int | None:
+        """The number of its rule in the switch of ``policies/builtin.py``."""
+
+    @abstractmethod
+    def numbers(self, design: Design) -> Vector:
+        """Return its parameters as the rule expects them, or raise DesignError if they do not fit the design."""
+
+    def scores(self, design: Design) -> list[Matrix]:  # noqa: ARG002  # few policies have any
+        """Return coefficients that the policy starts with, (K_m, d_m) for each stage."""
+        return []
+
+    def init(self, design: Design) -> Any:
+        """Return the state before the first unit."""
+        from dtrbandit.policies import builtin  # the switch knows all rules, and so cannot be known to them
+
+        return builtin.start(self, design)
+
+    def update(self, state: Any, history: History, event: Fact) -> Any:
+        """Learn from a fact, in place."""
+        from dtrbandit.policies import builtin
+
+        builtin.update(state, history, event)
+        return state
+
+    def decide(self, state: Any, history: History, u: float) -> Choice:
+        """Choose an arm."""
+        from dtrbandit.policies import builtin
+
+        return builtin.choose(state, history, u)

@@ -1,0 +1,179 @@
+"""DTRBandit: Algorithm 1 of the paper, and Algorithms 3 (delay) and 4 (K arms), which are the same rule.
+
+Two estimates of each Q-function are kept. Q̃ learns from forced rounds only: few, but clean. Q̂ learns from all.
+In a free round, at each stage m:
+
+    K̂ = { a feasible : max_i Q̃_m(h, i) − Q̃_m(h, a) ≤ Δ_m / 2 }
+    pull argmax_{a ∈ K̂} Q̂_m(h, a)
+
+With two arms this is Algorithm 1: if Q̃ tells the arms apart by more than Δ_m/2, K̂ has one arm, else both. With
+Q̃ as it was at e_t, the last forced round before t, it is Algorithm 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.condition import Mask
+from dtrbandit.design.formula import Vector
+from dtrbandit.design.spec import Design
+from dtrbandit.errors import DesignError
+from dtrbandit.policies.checks import positive_integer, positive_per_stage
+from dtrbandit.policies.policy import Choice, certain, feasible_arms
+from dtrbandit.record.events import Assigned, Completed, Corrected, Fact, Overridden, Responded
+from dtrbandit.record.histories import History
+from plain.backward_induction import Coefficients, Fits, backward_induction, coefficients_of, q_values
+from plain.rules import Estimates, best, numbers
+from plain.samples import Samples
+from plain.schedule import Place, next_of_plan, place
+
+
+@dataclass
+class DTRBanditState:
+    """What DTRBandit has learnt."""
+
+    design: Design
+    delta: tuple[float, ...]  # Δ_m
+    samples: Samples
+    hat_fits: Fits
+    tilde_fits: Fits
+    hat: Coefficients  # of Q̂
+    tilde: Coefficients  # of Q̃, now
+    frozen: dict[int, Coefficients] = field(default_factory=dict)  # of Q̃ at e_t, by forced block
+    scheduled: dict[int, dict[int, int]] = field(default_factory=dict)  # forced round → arm scheduled per stage
+    drawn: dict[int, NDArray[np.int64]] = field(default_factory=dict)  # permuted block → (node, arm) used up
+
+
+@dataclass(frozen=True, kw_only=True)
+class DTRBandit:
+    """The paper's algorithm.
+
+    Parameters
+    ----------
+    q
+        How many rounds in a row a forced block gives each plan.
+    delta
+        Δ_m, a number or one per stage: Q̃ rules an arm out when it is worse by more than half of it. The paper
+        advises a small q and a Δ that is large compared to the scale of outcomes.
+    schedule
+        ``"paper"``, or ``"permuted"``: the plans of a forced block in random order, so that no one can guess
+        the next.
+    """
+
+    q: int
+    delta: float | tuple[float, ...]
+    schedule: Literal["paper", "permuted"] = "paper"
+
+    def __post_init__(self) -> None:
+        positive_integer(self.q, "DTRBandit: q")
+        object.__setattr__(self, "delta", positive_per_stage(self.delta, "DTRBandit: delta"))
+        if self.schedule not in ("paper", "permuted"):
+            raise DesignError(f"DTRBandit: schedule must be 'paper' or 'permuted', found {self.schedule!r}")
+
+    def init(self, design: Design) -> DTRBanditState:
+        """Return the state before the first unit."""
+        samples = Samples(design)
+        fits = backward_induction(design, samples)
+        delta = self.delta if isinstance(self.delta, tuple) else (self.delta,) * len(design.stages)
+        if len(delta) != len(design.stages):
+            raise DesignError(f"DTRBandit: delta has {len(delta)} numbers for a design of {len(design.stages)} stages")
+        none = coefficients_of(fits, design)
+        return DTRBanditState(design, delta, samples, fits, fits, none, none)
+
+    def decide(self, state: DTRBanditState, history: History, u: float) -> Choice:
+        """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3)."""
+        m, h, t = len(history.arms), history.features[-1], self._place(state, history)
+        q_hat = q_values(state.hat[m], h)
+        q_tilde = q_values(state.frozen.get(t.latest, state.tilde)[m], h)
+
+        choice = self._forced(state, history, t, u) if t.forced else None
+        if choice is None:
+            contenders = filtered(q_tilde, feasible_arms(history), state.delta[m])
+            reason = "clear" if len(contenders) == 1 else "close"
+            if sum(history.feasible) == 1:
+                reason = "only_feasible"
+            choice = certain(best(q_hat, contenders), history, reason)._replace(contenders=contenders)
+        return choice._replace(q_tilde=numbers(q_tilde), q_hat=numbers(q_hat))
+
+    def update(self, state: DTRBanditState, history: History, event: Fact) -> DTRBanditState:
+        """Learn from a fact: recompute β̂ and, in a forced round, β̃ (Algorithm 1, lines 5 and 13)."""
+        t = self._place(state, history)
+        match event:
+            case Assigned(decision):
+                if decision.reason == "forced":
+                    self._schedule(state, history, t)
+                elif len(history.arms) == 1 and not t.forced:
+                    state.frozen.setdefault(t.latest, state.tilde)  # this round is the first after e_t
+            case Responded() | Completed() | Overridden() | Corrected():
+                state.samples.record(history)
+                state.hat_fits = backward_induction(state.design, state.samples)
+                state.hat = coefficients_of(state.hat_fits, state.design)
+                if history.round in state.scheduled:
+                    state.tilde_fits = backward_induction(state.design, state.samples, _forced_samples(state))
+                    state.tilde = coefficients_of(state.tilde_fits, state.design)
+        return state
+
+    def estimates(self, state: DTRBanditState) -> Estimates:
+        """Return the coefficients of Q̂ and of Q̃ as it is now."""
+        return Estimates(state.hat, state.tilde, state.hat_fits, state.tilde_fits)
+
+    # -- forced rounds ---------------------------------------------------------------------------------------
+
+    def _place(self, state: DTRBanditState, history: History) -> Place:
+        return place(history.round, plans=len(state.design.arm_plans), q=self.q)
+
+    def _forced(self, state: DTRBanditState, history: History, t: Place, u: float) -> Choice | None:
+        """Return the scheduled arm, or None if an override has freed this round."""
+        if self.schedule == "permuted":
+            return self._drawn(state, history, t, u)
+        arm = next_of_plan(state.design.arm_plans[t.offset // self.q], history.arms, state.design.tree)
+        return None if arm is None else certain(arm, history, "forced")
+
+    def _drawn(self, state: DTRBanditState, history: History, t: Place, u: float) -> Choice | None:
+        """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12)."""
+        m, arms = len(history.arms), len(history.feasible)
+        scheduled = tuple(state.scheduled.get(history.round, {}).values())
+        if len(scheduled) < m:
+            return None
+        node = state.design.tree.after(scheduled)
+        agreeing = [plan for plan in state.design.arm_plans if plan[:m] == scheduled]
+        slots = np.bincount([plan[m] for plan in agreeing], minlength=arms) * self.q
+        possible = {plan[m] for plan in agreeing if next_of_plan(plan, history.arms, state.design.tree) is not None}
+        used = state.drawn.get(t.latest, np.zeros_like(state.design.tree.child))[node, :arms]
+        remaining = np.where([arm in possible for arm in range(arms)], slots - used, 0.0)
+        if remaining.sum() <= 0:
+            return None
+        arm = int(np.searchsorted(np.cumsum(remaining), u * remaining.sum(), side="right"))
+        propensities = tuple((remaining / remaining.sum()).tolist())
+        return Choice(arm, "forced", propensities)
+
+    def _schedule(self, state: DTRBanditState, history: History, t: Place) -> None:
+        """Remember the arm that was scheduled, and take it from the block's remaining ones."""
+        scheduled = state.scheduled.setdefault(history.round, {})
+        if self.schedule == "permuted":
+            used = state.drawn.setdefault(t.latest, np.zeros_like(state.design.tree.child))
+            used[state.design.tree.after(tuple(scheduled.values())), history.arms[-1]] += 1
+        scheduled[len(history.arms) - 1] = history.arms[-1]
+
+
+def filtered(q_tilde: Vector, arms: tuple[int, ...], delta: float) -> tuple[int, ...]:
+    """Return K̂: the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8).
+
+    An arm without Q̃ is never filtered out, and filters nothing out (docs/readings.md, 3).
+    """
+    top = max((q_tilde[arm] for arm in arms if q_tilde[arm] == q_tilde[arm]), default=0.0)
+    return tuple(arm for arm in arms if not top - q_tilde[arm] > delta / 2)
+
+
+def _forced_samples(state: DTRBanditState) -> Mask:
+    """Return which rows are forced samples, (n, M): the scheduled arm is what was given."""
+    mask = np.zeros(state.samples.arm.shape, dtype=np.bool_)
+    for t, arms in state.scheduled.items():
+        for m, arm in arms.items():
+            if t <= len(mask):
+                mask[t - 1, m] = state.samples.arm[t - 1, m] == arm
+    return mask
