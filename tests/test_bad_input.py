@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.policies import Choice
+from dtrbandit.policies import Choice, checks
 from dtrbandit.record import Assigned, History
 from dtrbandit.record.events import Event, Fact
 
 DOCS = Path(__file__).parents[1] / "docs" / "bad_input.md"
+REST = 'arms = ["a"]\nfeatures = "1"'
 PLANS = [("ssri", "ssri"), ("ssri", "other"), ("other", "other")]
 
 
@@ -212,11 +213,45 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
         (dtr.DesignError, ("column",), lambda _: conditional("1 > 0")),
         (dtr.DesignError, ("nest",), lambda _: conditional("(" * 60 + "end1 > 5" + ")" * 60)),
         (dtr.DesignError, ("finite",), lambda _: conditional("end1 > 1e400")),
+        (dtr.DesignError, ("compares columns", "'first' is a stage"), lambda _: conditional("first == 1")),
+        (dtr.DesignError, ("'second' is a stage", "position 14"), lambda _: conditional("end1 > 5 and second > 1")),
         (
             dtr.DesignError,
             ("every enrolled unit",),
             lambda _: dtr.Design([dtr.Stage("s", arms=("a", "b"), features="x", enter_if="x > 0")]),
         ),
+    ],
+    "oversized-design": [
+        (dtr.DesignError, ("'last'", "256 features", str(64**6 + 1)), lambda _: many_features(":")),
+        (dtr.DesignError, ("'last'", "256 features", str(64**6)), lambda _: many_features("*")),
+        (dtr.DesignError, ("256 features",), lambda _: one_stage(" + ".join(f"x{j}" for j in range(300)))),
+        (dtr.DesignError, ("'s'", "arms", "64", "65"), lambda _: dtr.Stage("s", arms_of(65), "1")),
+        (
+            dtr.DesignError,
+            ("20 stages", "21"),
+            lambda _: dtr.Design([dtr.Stage(f"s{m}", ("a",), "1") for m in range(21)]),
+        ),
+        (dtr.DesignError, ("10000 plans", "plans="), lambda _: dtr.Design(many_stages(3))),
+        (
+            dtr.DesignError,
+            ("1 to 10000 plans",),
+            lambda _: dtr.Design(many_stages(2), plans=[("arm 0", "arm 0")] * 10_001),
+        ),
+        (dtr.DesignError, ("features", "10000 characters", "10001"), lambda _: one_stage("x" * 10_001)),
+        (dtr.DesignError, ("enter_if", "10000 characters"), lambda _: conditional("end1 > 5" + " " * 10_000)),
+    ],
+    "number-beyond-floats": [
+        (
+            dtr.DesignError,
+            ("'s'", "expected_days", "positive"),
+            lambda _: dtr.Stage("s", ("a",), "1", expected_days=10**400),
+        ),
+        (dtr.DesignError, ("too large",), lambda _: dtr.Stage("s", ("a",), "1", expected_days=10**5000)),
+        (dtr.DesignError, ("number", "finite"), lambda _: checks.real(10**400, "number", low=0)),
+        (dtr.DesignError, ("number", "finite"), lambda _: checks.positive(10**400, "number")),
+        (dtr.DesignError, ("number", "too large"), lambda _: checks.positive(10**5000, "number")),
+        (dtr.DesignError, ("number[1]",), lambda _: checks.positive_per_stage((1, 10**400), "number")),
+        (dtr.DesignError, ("number", "1000000"), lambda _: checks.positive_integer(1_000_001, "number")),
     ],
     "infeasible-plan": [
         (dtr.DesignError, ("ssri", "second"), lambda _: dtr.Design(stages(), plans=[("ssri",)])),
@@ -234,6 +269,13 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
             lambda _: from_toml('[[stage]]\nname="s"\narms=["a"]\nfeatures="x"\narm=1'),
         ),
         (dtr.DesignError, ("cannot read",), lambda _: dtr.Design.from_toml("no/such/file.toml")),
+        (dtr.DesignError, ("cannot read", "null"), lambda _: dtr.Design.from_toml("design\0.toml")),
+        (dtr.DesignError, ("design.toml", "deeply"), lambda _: from_toml("plans = " + "[" * 5000 + "]" * 5000)),
+        (dtr.DesignError, ("design.toml", "digits"), lambda _: from_toml("plans = " + "9" * 5000)),
+        (dtr.DesignError, ("plans", "too large"), lambda _: from_toml("stage = []\nplans = 0x" + "f" * 5000)),
+        (dtr.DesignError, ("stage", "too large"), lambda _: from_toml("stage" + ".a" * 5000 + " = 1")),
+        (dtr.DesignError, ("name", "too large"), lambda _: from_toml(f"[[stage]]\nname{'.a' * 5000} = 1\n{REST}")),
+        (dtr.DesignError, ("UTF-8",), lambda _: from_toml('plans = "\udce4"')),
         (dtr.DesignError, ("different",), lambda _: from_toml('[[stage]]\nname="s"\narms=["a","a"]\nfeatures="x"')),
     ],
     "bad-policy": [
@@ -310,8 +352,22 @@ def conditional(enter_if: str) -> dtr.Design:
 
 def from_toml(text: str) -> dtr.Design:
     path = Path("design.toml")
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
     return dtr.Design.from_toml(path)
+
+
+def arms_of(number: int) -> tuple[str, ...]:
+    return tuple(f"arm {arm}" for arm in range(number))
+
+
+def many_stages(number: int) -> list[dtr.Stage]:
+    return [dtr.Stage(f"s{m}", arms_of(64), "1") for m in range(number)]
+
+
+def many_features(sign: str) -> dtr.Design:
+    """Try a short formula that stands for 64⁶ features."""
+    last = dtr.Stage("last", arms_of(64), sign.join(f"C(s{m})" for m in range(6)))
+    return dtr.Design([*many_stages(6), last], plans=[[arm] * 7 for arm in arms_of(64)])
 
 
 def regime(**first: Any) -> dtr.FixedRegime:
@@ -393,6 +449,13 @@ def test_every_row_of_the_table_in_the_docs_has_a_test() -> None:
         (lambda text: "".join(text.splitlines(keepends=True)[:3] + text.splitlines(keepends=True)[4:]), "line 4"),
         (lambda text: text.replace("Enrolled", "Enroled"), "unknown event 'Enroled'"),
         (lambda text: text.replace('"round"', '"rund"'), "damaged Enrolled"),
+        (lambda text: text.replace('"sequence":1}', '"sequence":true}'), "sequence number True"),
+        (
+            lambda text: text.replace('"start1":12.0', '"start1":"12.0"', 1),
+            "line 2: Enrolled, field 'context'['start1']",
+        ),
+        (lambda text: text.replace('"start1":12.0', '"start1":' + "[" * 5000 + "]" * 5000, 1), "line 2: not the JSON"),
+        (lambda text: text.replace("moved away", "moved \udce4way"), "line 18: not valid UTF-8"),
         (lambda text: "[1]\n" + text, "JSON object"),
         (lambda text: "{\n" + text, "not valid JSON"),
     ],
@@ -400,7 +463,7 @@ def test_every_row_of_the_table_in_the_docs_has_a_test() -> None:
 def test_a_damaged_log_file_is_refused_with_its_line(damage: Callable[[str], str], says: str, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     dtr.write_log(path, started().log)
-    path.write_text(damage(path.read_text()))
+    path.write_text(damage(path.read_text()), encoding="utf-8", errors="surrogateescape")
 
     with pytest.raises(dtr.LogError, match=re.escape(says)):
         dtr.Session.resume(dtr.read_log(path))

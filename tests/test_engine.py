@@ -127,9 +127,10 @@ def test_an_interrupted_update_leaves_neither_half_a_fact_nor_a_lost_one() -> No
         session.complete("bad", 1.0)
 
     assert session.log == log
-    assert "bad Completed" not in session._state
     session.complete("good", 1.0)
+    assert "bad Completed" not in session._state
     assert session._state.count("good Completed") == 1
+    assert session.log[: len(log)] == log
 
 
 def test_a_callable_design_resumes_with_the_design_given() -> None:

@@ -30,6 +30,7 @@ from dtrbandit.record.events import (
     Withdrawn,
 )
 from dtrbandit.record.histories import Histories, History
+from dtrbandit.record.values import Values
 from dtrbandit.summary import Coefficient, Summary, coefficient_table, summarise
 
 POLICY_VERBS = ("init", "update", "decide")
@@ -65,12 +66,13 @@ class Session:
         self._log: list[Event] = [Opened(design.to_dict(), policy_to_dict(policy), self.seed, NUMERICS)]
         self._histories = Histories(design)
         self._state: Any = policy.init(design)
+        self._whole = True
 
     # -- the verbs -------------------------------------------------------------------------------------------
 
     def enroll(self, unit: str, context: Mapping[str, float]) -> Decision:
         """Enrol a unit with its first context and decide its first arm."""
-        fact = self._histories.enrolled(unit, context)
+        fact = self._known().enrolled(unit, context)
         if fact is None:
             return self._histories.units[unit].decisions[0]
         return self._arrive(fact, self._histories.advance(fact))
@@ -80,7 +82,7 @@ class Session:
 
         ``stage`` is needed only where two stages observe nothing new.
         """
-        m = self._histories.stage_of_response(unit, context, stage)
+        m = self._known().stage_of_response(unit, context, stage)
         fact = self._histories.responded(unit, context, stage)
         if fact is None:
             decisions = self._histories.units[unit].decisions
@@ -93,15 +95,15 @@ class Session:
 
     def complete(self, unit: str, outcome: float) -> None:
         """Record the outcome of a unit that has been through all its stages, or has left early."""
-        self._tell(self._histories.completed(unit, outcome))
+        self._tell(self._known().completed(unit, outcome))
 
     def withdraw(self, unit: str, *, reason: str) -> None:
         """Record that a unit is lost: it keeps what it taught so far and teaches nothing more."""
-        self._tell(self._histories.withdrawn(unit, reason))
+        self._tell(self._known().withdrawn(unit, reason))
 
     def override(self, unit: str, arm: str, *, reason: str, stage: str | None = None) -> Decision:
         """Record that another arm than the one decided was really given, at the latest stage or at ``stage``."""
-        m = self._histories.stage_of_override(unit, arm, reason, stage)
+        m = self._known().stage_of_override(unit, arm, reason, stage)
         self._tell(self._histories.overridden(unit, arm, reason, stage))
         return self._histories.units[unit].decisions[m]._replace(arm=arm, reason="override", propensity=None)
 
@@ -118,7 +120,7 @@ class Session:
 
         Estimates change from now on; decisions already made, and a Q̃ already frozen, do not.
         """
-        self._tell(self._histories.corrected(unit, reason, outcome, stage, context))
+        self._tell(self._known().corrected(unit, reason, outcome, stage, context))
 
     # -- what is on record -----------------------------------------------------------------------------------
 
@@ -156,7 +158,7 @@ class Session:
     def summary(self) -> Summary:
         """Return where the trial stands: units, arms, estimates, and what cannot be estimated yet."""
         estimates = self._estimates() if isinstance(self.policy, Estimating) else None
-        return summarise(self.design, self.policy, self._histories.units, estimates)
+        return summarise(self.design, self.policy, self._known().units, estimates)
 
     def __repr__(self) -> str:
         return f"<Session of {len(self._histories.units)} units under {self.policy!r}, seed {self.seed}>"
@@ -174,18 +176,25 @@ class Session:
             self._believe(fact, arrived=self._histories.advance(fact))
 
     def _believe(self, *facts: Fact, arrived: History) -> None:
-        """Fold facts into histories and policy; ``arrived`` is the history that the first leads to."""
-        try:
-            for fact in facts:
-                history = arrived if fact is facts[0] else self._histories.advance(fact)
-                self._histories.record(fact, history)
-                self._state = self.policy.update(self._state, history, fact)
-        except BaseException:
-            # An interrupted update may have learnt half a fact: read the log again, and leave it as it was.
-            again = _reread(self._log, self.design, self.policy, decide_again=False)
-            self._histories, self._state = again._histories, again._state
-            raise
+        """Fold facts into histories and policy; ``arrived`` is the history that the first leads to.
+
+        Whatever interrupts this leaves a state that may have learnt half a fact: it is read from the log again
+        before it is next used.
+        """
+        self._whole = False
+        for fact in facts:
+            history = arrived if fact is facts[0] else self._histories.advance(fact)
+            self._histories.record(fact, history)
+            self._state = self.policy.update(self._state, history, fact)
         self._log.extend(facts)
+        self._whole = True
+
+    def _known(self) -> Histories:
+        """Return the units' histories, read from the log again if the last update was interrupted."""
+        if not self._whole:
+            again = _reread(self._log, self.design, self.policy, decide_again=False)
+            self._histories, self._state, self._whole = again._histories, again._state, True
+        return self._histories
 
     def _decide(self, history: History) -> Decision:
         m = len(history.arms)
@@ -207,6 +216,7 @@ class Session:
         )
 
     def _estimates(self) -> Estimates:
+        self._known()
         if not isinstance(self.policy, Estimating):
             raise ProtocolError(f"the policy {self.policy!r} estimates nothing")
         return self.policy.estimates(self._state)
@@ -215,7 +225,12 @@ class Session:
         where = f"q_hat at stage {self.design.stages[m].name!r}"
         labels = {stage.name: stage.arms for stage in self.design.stages[:m]}
         arms, columns = {}, {}
+        if not isinstance(history, Mapping):
+            raise ObservationError(f"{where}: a history maps columns to numbers, found {history!r}")
         for name, value in history.items():
+            if name not in labels and all(name not in columns for columns in self.design.columns[: m + 1]):
+                known = [column for columns in self.design.columns[: m + 1] for column in columns]
+                raise ObservationError(f"{where}: unknown column {name!r}; known at this stage are {known}")
             if name not in labels:
                 columns[name] = accept_number(value, f"{where}, column {name!r}")
             elif value in labels[name]:
@@ -326,5 +341,5 @@ def _require_feasible(choice: Choice, history: History) -> None:
         )
 
 
-def _by_label(arms: Sequence[str], values: Numbers) -> dict[str, float | None]:
-    return dict(zip(arms, values or (None,) * len(arms), strict=True))
+def _by_label(arms: tuple[str, ...], values: Numbers) -> Values[float | None]:
+    return Values(arms, values or (None,) * len(arms))

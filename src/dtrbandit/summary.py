@@ -140,7 +140,7 @@ def _status(design: Design, units: Mapping[str, Unit]) -> dict[str, int]:
         "left early, completed": sum(u.outcome is not None and u.left for u in units.values()),
         "withdrawn": sum(u.withdrawn is not None for u in units.values()),
     }
-    amendments = [amendment for unit in units.values() for amendment in unit.amendments.values()]
+    amendments = [amendment for unit in units.values() for amendment in unit.amendments]
     waiting = [unit for unit in units.values() if not unit.ended]
     for m, stage in enumerate(design.stages[1:], 1):
         status[f"awaiting the response at stage {stage.name}"] = sum(u.awaited == m and not u.left for u in waiting)

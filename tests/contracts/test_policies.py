@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.policies import Choice, Policy
 from dtrbandit.record import History
-from dtrbandit.record.events import Fact
+from dtrbandit.record.events import Assigned, Completed, Corrected, Event, Fact, Overridden, Responded, Withdrawn
 from dtrbandit.testing import PolicyContract
+from dtrbandit.testing.policy_contract import ROUNDS, drive
 
 
 class TestDTRBandit(PolicyContract):
@@ -20,8 +22,13 @@ class TestDTRBandit(PolicyContract):
 
 
 class TestDTRBanditPermuted(PolicyContract):
+    def policy_for(self, design: dtr.Design) -> Policy[Any]:
+        return dtr.DTRBandit(q=1, delta=(0.5, 2.0, 1.0)[: len(design.stages)], schedule="permuted")
+
+
+class TestDTRBanditPermutedTwice(PolicyContract):
     def policy(self) -> Policy[Any]:
-        return dtr.DTRBandit(q=2, delta=(0.5, 2.0), schedule="permuted")
+        return dtr.DTRBandit(q=2, delta=0.5, schedule="permuted")
 
 
 class TestEpsilonGreedy(PolicyContract):
@@ -35,8 +42,9 @@ class TestGreedy(PolicyContract):
 
 
 class TestLSVIUCB(PolicyContract):
-    def policy(self) -> Policy[Any]:
-        return dtr.LSVIUCB(beta=0.5, bound=(1.0, (1.0, 2.0, 3.0)), clip=5.0, leavers="optimistic")
+    def policy_for(self, design: dtr.Design) -> Policy[Any]:
+        bound = (1.0, (1.0, 2.0, 3.0), 2.0)[: len(design.stages)]
+        return dtr.LSVIUCB(beta=0.5, bound=bound, clip=5.0, leavers="optimistic")
 
 
 class TestLSVIUCBRareSwitching(PolicyContract):
@@ -45,8 +53,9 @@ class TestLSVIUCBRareSwitching(PolicyContract):
 
 
 class TestFixedRegime(PolicyContract):
-    def policy(self) -> Policy[Any]:
-        return dtr.FixedRegime(rule={"first": {"a": [0, 1], "b": [0.2, 0]}, "second": "b"})
+    def policy_for(self, design: dtr.Design) -> Policy[Any]:
+        rule: dict[str, Any] = {"first": {"a": [0, 1], "b": [0.2, 0]}, "second": "b", "third": "b"}
+        return dtr.FixedRegime(rule={stage.name: rule[stage.name] for stage in design.stages})
 
 
 class TestUniformRandom(PolicyContract):
@@ -122,3 +131,24 @@ def test_the_contract_catches_a_policy_that_changes_while_deciding() -> None:
 
     with pytest.raises(AssertionError, match="changed the state"):
         contract.test_deciding_changes_nothing()
+
+
+@pytest.mark.parametrize("design", PolicyContract().designs(), ids=["two stages", "three stages"])
+def test_the_script_of_the_contract_amends_what_was_already_learnt(design: dtr.Design) -> None:
+    session = dtr.Session(design, dtr.UniformRandom(), seed=3)
+
+    drive(session, range(ROUNDS))
+
+    seen: dict[str, list[type[Event]]] = {}
+    happened: Counter[str] = Counter()
+    for event in session.log[1:]:
+        before = seen.setdefault(event.unit, [])
+        before.append(type(event))
+        happened["completed"] += isinstance(event, Completed)
+        happened["withdrawn"] += isinstance(event, Withdrawn)
+        happened["left early"] += isinstance(event, Completed) and before.count(Assigned) < len(design.stages)
+        happened["late override"] += isinstance(event, Overridden) and Responded in before
+        happened["override after the outcome"] += isinstance(event, Overridden) and Completed in before
+        happened["late correction"] += isinstance(event, Corrected) and event.stage is not None and Responded in before
+        happened["corrected outcome"] += isinstance(event, Corrected) and event.outcome is not None
+    assert min(happened.values()) >= 3, happened

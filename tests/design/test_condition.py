@@ -49,6 +49,13 @@ def test_a_chain_of_comparisons_holds_when_each_link_does() -> None:
     assert [condition.holds({"x": x}) for x in (0.0, 0.1, 5.0, 5.1)] == [False, True, True, False]
 
 
+def test_a_stage_is_not_a_column() -> None:
+    with pytest.raises(
+        DesignError, match="a condition compares columns; 'first' is a stage, found 'first' at position 9"
+    ):
+        parse_condition("x > 1 or first == first", where="here", stages=["first", "second"])
+
+
 @pytest.mark.parametrize(
     "text", ["x > __import__('os')", "x.y() > 1", "x if x else 1", "x > 1; z", "x > 'a'", "and", "x >"]
 )

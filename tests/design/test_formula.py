@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import re
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from dtrbandit.design.formula import parse_formula
 from dtrbandit.errors import DesignError
@@ -33,6 +36,10 @@ EARLIER = {"first": ("a", "b", "c"), "second": ("p", "q")}
         ("x:C(second)", ("1", "x:C(second)[p]", "x:C(second)[q]")),
         ("x*C(second)", ("1", "x", "C(second)[q]", "x:C(second)[q]")),
         ("C + x", ("1", "C", "x")),
+        ("0 + C(second) + C(first)", ("C(second)[p]", "C(second)[q]", "C(first)[b]", "C(first)[c]")),
+        ("0 + x + C(second)", ("x", "C(second)[p]", "C(second)[q]")),
+        ("0 + x + x:C(second)", ("x", "x:C(second)[q]")),
+        ("x:z + x:C(second)", ("1", "x:z", "x:C(second)[p]", "x:C(second)[q]")),
     ],
 )
 def test_a_formula_stands_for_these_features(formula: str, names: tuple[str, ...]) -> None:
@@ -47,13 +54,83 @@ def test_features_are_products_of_columns_and_indicators() -> None:
     assert row == (1.0, 3.0, -2.0, -6.0, 0.0, 3.0)
 
 
-def test_arms_as_indicators_span_what_a_table_of_cells_spans() -> None:
-    formula = parse_formula("C(first)*C(second)", earlier=EARLIER, where="here")
+SIZES = {"s0": 2, "s1": 2, "s2": 3}
+STAGES = {stage: tuple("abc"[:arms]) for stage, arms in SIZES.items()}
+CELLS = [dict(zip(SIZES, arms, strict=True)) for arms in product(*map(range, SIZES.values()))]
+UNITS = [(cell, {"x": x, "z": z}) for cell in CELLS for x, z in [(2.0, 3.0), (3.0, -1.0), (-5.0, 0.5), (7.0, 11.0)]]
 
-    cells = np.array([formula.row({}, {"first": f, "second": s}) for f, s in product(range(3), range(2))])
 
-    assert cells.shape == (6, 6)
-    assert np.linalg.matrix_rank(cells) == 6
+def feature_matrix(text: str) -> NDArray[np.float64]:
+    formula = parse_formula(text, earlier=STAGES, where="here")
+    return np.array([formula.row(columns, cell) for cell, columns in UNITS])
+
+
+def cell_means(text: str) -> NDArray[np.float64]:
+    """Return the features of sums of ``:`` products with an indicator for every cell of every product."""
+    columns = [] if text.startswith("0 + ") else [[1.0] * len(UNITS)]
+    for term in text.removeprefix("0 + ").split(" + "):
+        factors = [] if term == "1" else term.split(":")
+        stages = [factor[2:-1] for factor in factors if factor.startswith("C(")]
+        numbers = [factor for factor in factors if not factor.startswith("C(")]
+        for arms in product(*(range(SIZES[stage]) for stage in stages)):
+            wanted = dict(zip(stages, arms, strict=True))
+            columns.append(
+                [
+                    float(wanted.items() <= cell.items()) * math.prod([values[name] for name in numbers])
+                    for cell, values in UNITS
+                ]
+            )
+    return np.array(columns).T
+
+
+@pytest.mark.parametrize(
+    ("text", "features"),
+    [
+        ("C(s0)", 2),
+        ("0 + C(s0)", 2),
+        ("C(s0) + C(s1)", 3),
+        ("0 + C(s0) + C(s1)", 3),
+        ("0 + C(s2) + C(s0) + C(s1)", 5),
+        ("C(s0) + C(s2) + C(s0):C(s2)", 6),
+        ("0 + C(s0) + C(s2) + C(s0):C(s2)", 6),
+        ("0 + C(s0):C(s2)", 6),
+        ("0 + C(s0):C(s2) + C(s0):C(s1)", 8),
+        ("C(s0) + C(s0):C(s2)", 6),
+        ("0 + C(s2) + C(s0):C(s2)", 6),
+        ("0 + C(s0):C(s2) + C(s2)", 6),
+        ("0 + C(s0) + C(s1) + C(s2) + C(s0):C(s1) + C(s0):C(s2) + C(s1):C(s2) + C(s0):C(s1):C(s2)", 12),
+        ("0 + C(s0) + C(s1) + C(s0):C(s1):C(s2)", 14),  # as in R: the three-way product alone would do
+        ("0 + x + C(s2)", 4),
+        ("0 + x + x:C(s2)", 3),
+        ("0 + x:C(s0) + x:C(s2)", 4),
+        ("x:C(s0) + x:C(s2)", 5),
+        ("0 + x:C(s0) + C(s1)", 4),
+        ("x + C(s0) + x:C(s0) + C(s2) + x:C(s2)", 8),
+        ("x:z + x:C(s0)", 4),
+        ("C(s0):C(s2)", 7),  # as in R: all six cells and an intercept
+    ],
+)
+def test_arms_as_indicators_span_what_a_table_of_cells_spans(text: str, features: int) -> None:
+    coded, cells = feature_matrix(text), cell_means(text)
+    rank = np.linalg.matrix_rank(cells)
+    too_many = {"C(s0):C(s2)": 1, "0 + C(s0) + C(s1) + C(s0):C(s1):C(s2)": 2}.get(text, 0)
+
+    assert coded.shape[1] == features == rank + too_many
+    assert np.linalg.matrix_rank(coded) == rank
+    assert np.linalg.matrix_rank(np.hstack([coded, cells])) == rank
+
+
+factors = st.lists(st.sampled_from(["x", "z", "C(s0)", "C(s1)", "C(s2)"]), min_size=1, max_size=3, unique=True)
+
+
+@given(st.sampled_from(["0", "1"]), st.lists(factors.map(":".join), min_size=1, max_size=5))
+def test_no_formula_loses_a_cell(constant: str, terms: list[str]) -> None:
+    text = " + ".join([constant, *terms])
+    coded, cells = feature_matrix(text), cell_means(text)
+
+    rank = np.linalg.matrix_rank(cells)
+
+    assert np.linalg.matrix_rank(coded) == rank == np.linalg.matrix_rank(np.hstack([coded, cells]))
 
 
 @given(
@@ -76,3 +153,45 @@ def test_many_units_at_once_get_the_same_bits_as_one_by_one(
 def test_any_text_is_a_formula_or_a_design_error(text: str) -> None:
     with contextlib.suppress(DesignError):
         assert parse_formula(text, earlier=EARLIER, where="here").names
+
+
+def test_a_short_formula_of_many_features_is_refused_before_they_are_made() -> None:
+    earlier = {f"s{m}": tuple(map(str, range(64))) for m in range(6)}
+
+    with pytest.raises(DesignError, match="here: a formula may have 256 features, found 68719476736 with"):
+        parse_formula("*".join(f"C({stage})" for stage in earlier), earlier=earlier, where="here")
+
+
+def test_256_features_are_allowed() -> None:
+    earlier = {"s": tuple(map(str, range(64)))}
+
+    assert len(parse_formula("0 + x:C(s) + z:C(s) + u:C(s) + v:C(s)", earlier=earlier, where="here").names) == 256
+    with pytest.raises(DesignError, match="found 257"):
+        parse_formula("x:C(s) + z:C(s) + u:C(s) + v:C(s)", earlier=earlier, where="here")
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_an_error_quotes_a_little_of_the_text_with_the_caret_below_the_place(before: int, after: int) -> None:
+    text = "x +" + " " * before + "\n\t? " + "y" * after
+
+    with pytest.raises(DesignError) as raised:
+        parse_formula(text, earlier={}, where="here")
+
+    message, quoted, caret = str(raised.value).split("\n")
+    assert f"position {text.index('?') + 1}" in message
+    assert quoted[caret.index("^")] == "?"
+    assert len(quoted) <= 4 + 82
+
+
+def test_an_error_quotes_the_end_of_a_long_text() -> None:
+    with pytest.raises(DesignError) as raised:
+        parse_formula("x + " * 100, earlier={}, where="here")
+
+    _, quoted, caret = str(raised.value).split("\n")
+    assert quoted == "    …" + "x + " * 10
+    assert caret.index("^") == len(quoted)
+
+
+def test_an_error_shortens_a_long_word() -> None:
+    with pytest.raises(DesignError, match=re.escape(f"found '{'y' * 40}…' at position 3")):
+        parse_formula(f"x {'y' * 5000}", earlier={}, where="here")

@@ -107,6 +107,23 @@ def test_printing_a_design_explains_it() -> None:
     assert "84 days" in text
 
 
+def test_a_stage_holds_plain_values_whatever_was_given() -> None:
+    arms = list(np.array(["a", "b"]))
+
+    stage = dtr.Stage(np.str_("s"), arms, "1", columns=[np.str_("x")], expected_days=np.int64(84))  # type: ignore[arg-type]
+
+    assert stage == dtr.Stage("s", ("a", "b"), "1", columns=("x",), expected_days=84.0)
+    assert {type(text) for text in (stage.name, *stage.arms, *(stage.columns or ()))} == {str}
+    assert type(stage.expected_days) is float
+
+
+def test_the_largest_design_is_allowed() -> None:
+    arms = tuple(map(str, range(64)))
+    stages = [dtr.Stage(f"s{m}", arms, "1") for m in range(20)]
+
+    assert dtr.Design(stages, plans=[[arm] * 20 for arm in arms]).arm_counts == (64,) * 20
+
+
 def three_ones(_: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.ones(3)
 
@@ -143,6 +160,9 @@ def test_a_function_cannot_be_read_back_from_a_log_or_written_as_toml() -> None:
         (lambda: dtr.Stage("s", (), "x"), "at least 1"),
         (lambda: dtr.Stage("", ("a",), "x"), "printable"),
         (lambda: dtr.Stage("s", ("a",), "x", expected_days=-3), "positive"),
+        (lambda: dtr.Stage("s", ("a",), "x", expected_days=True), "positive"),
+        (lambda: dtr.Stage("s", ("a",), "x", expected_days=10**400), "positive"),
+        (lambda: dtr.Stage("s", tuple(map(str, range(65))), "x"), "64 at most, found 65"),
         (lambda: dtr.Design([]), "at least one"),
         (lambda: dtr.Design([dtr.Stage("s", ("a",), "x")] * 2), "different names"),
         (lambda: dtr.Design([dtr.Stage("x", ("a",), "x")]), "both a column and a stage"),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.record.codec import decode, encode
+from dtrbandit.record.codec import FIELDS, KINDS, decode, encode
 from dtrbandit.record.events import (
     Assigned,
     Completed,
@@ -94,3 +97,127 @@ def test_a_log_file_gives_back_the_session(tmp_path: Path) -> None:
 def test_a_line_that_is_no_event_is_refused(line: str) -> None:
     with pytest.raises(dtr.LogError):
         decode(line)
+
+
+class Entries(Mapping[str, float]):
+    """A mapping that is no dict."""
+
+    def __init__(self, **entries: float) -> None:
+        self._entries = entries
+
+    def __getitem__(self, name: str) -> float:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+decision = Decision("u", 1, "s", "a", "greedy", 0.5, {"a": 1.0, "b": None}, {"a": 1.0, "b": None}, ("a", "b"))
+one_of_each: list[Event] = [
+    Opened({"stage": []}, {"name": "Greedy"}, 0, 1),
+    Enrolled("u", 1, {"x": 1.0}),
+    Assigned(decision),
+    Overridden("u", "s", "a", "allergy"),
+    Responded("u", "s", {"x": 1.0}),
+    Completed("u", 1.0),
+    Withdrawn("u", "moved"),
+    Corrected("u", None, "s", {"x": 1.0}, "typo"),
+]
+wrong: dict[str, list[Any]] = {
+    "design": [None, "x", []],
+    "policy": [None, "x", []],
+    "seed": [None, "1", 1.0, True],
+    "numerics": [None, "1", 1.0, True],
+    "round": [None, "1", 1.0, True],
+    "unit": [None, 1, ["u"]],
+    "arm": [None, 1],
+    "reason": [None, 1],
+    "context": [[], 1, {"x": "1"}, {"x": None}, {"x": True}, {"x": 2**53 + 1}, {"x": 10**400}],
+    "propensity": ["1", True, []],
+    "q_tilde": [None, [], {"a": "1"}, {"a": False}],
+    "q_hat": [None, [], {"a": "1"}, {"a": False}],
+    "contenders": [None, "ab", {"a": 1}, ["a", 1]],
+    "outcome": ["1", True, [], {}],
+    "stage": [1, []],
+}
+
+
+@pytest.mark.parametrize("event", one_of_each, ids=lambda event: type(event).__name__)
+def test_every_field_of_another_type_is_refused_by_name(event: Event) -> None:
+    entries = json.loads(encode(event))
+    for field in entries.keys() - {"event"}:
+        nullable = isinstance(event, Corrected) or field == "propensity"
+        for value in [*wrong[field], *([] if nullable else [None])]:
+            with pytest.raises(dtr.LogError, match=rf"{type(event).__name__}, field '{field}'.*found .*expected "):
+                decode(json.dumps({**entries, field: value}))
+
+
+def test_the_readers_of_fields_are_those_of_the_events() -> None:
+    assert FIELDS.keys() == KINDS.keys()
+    for name, kind in KINDS.items():
+        assert tuple(FIELDS[name]) == (Decision._fields if kind is Assigned else kind._fields)
+
+
+def test_a_refusal_says_what_was_found_and_what_is_expected() -> None:
+    line = encode(Corrected("u", 1.0, None, None, "typo")).replace("1.0", '"one"')
+
+    with pytest.raises(dtr.LogError) as raised:
+        decode(line)
+
+    assert str(raised.value) == (
+        "Corrected, field 'outcome': found 'one' (str), expected a finite number that a float can hold, or null"
+    )
+
+
+def test_a_number_beyond_floats_is_refused() -> None:
+    for number in ("1e999", "-1e999", "1" + "0" * 400):
+        with pytest.raises(dtr.LogError, match="finite"):
+            decode(f'{{"event":"Completed","outcome":{number},"unit":"u"}}')
+
+
+def test_integers_in_a_log_are_read_as_floats() -> None:
+    enrolled = decode('{"context":{"x":3},"event":"Enrolled","round":1,"unit":"u"}')
+
+    assert isinstance(enrolled, Enrolled)
+    assert type(enrolled.context["x"]) is float
+
+
+def test_any_mapping_is_written_as_an_object(tmp_path: Path) -> None:
+    estimates = Entries(b=2.0, a=1.0)
+    given_so: list[Event] = [
+        Enrolled("u", 1, Entries(x=1.0)),
+        Assigned(decision._replace(q_tilde=estimates, q_hat=estimates)),
+    ]
+    plain: list[Event] = [
+        Enrolled("u", 1, {"x": 1.0}),
+        Assigned(decision._replace(q_tilde=dict(estimates), q_hat=dict(estimates))),
+    ]
+
+    dtr.write_log(tmp_path / "log.jsonl", given_so)
+
+    assert [encode(event) for event in given_so] == [encode(event) for event in plain]
+    assert dtr.read_log(tmp_path / "log.jsonl") == plain
+
+
+def test_a_value_that_json_cannot_hold_is_a_programming_error() -> None:
+    with pytest.raises(TypeError, match="cannot hold"):
+        encode(Completed("u", object()))  # type: ignore[arg-type]
+
+
+def test_deeply_nested_json_is_refused() -> None:
+    with pytest.raises(dtr.LogError, match=re.escape("nested too deeply")):
+        decode("[" * 100_000)
+
+
+def test_a_log_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    dtr.write_log(path, one_of_each)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[4] = lines[4].replace(b'"u"', b'"\xe4"')
+    path.write_bytes(b"".join(lines))
+
+    with pytest.raises(dtr.LogError, match="line 5: not valid UTF-8"):
+        dtr.read_log(path)

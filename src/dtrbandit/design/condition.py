@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Literal, NamedTuple
@@ -21,11 +21,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.grammar import Reader
+from dtrbandit.design.grammar import Reader, Token
 
 Mask = NDArray[np.bool_]
 Columns = Mapping[str, float] | Mapping[str, NDArray[np.float64]]
 Value = str | float
+Names = dict[str, Token]  # each column, and where it was named first
 
 COMPARE: Mapping[str, Callable[..., bool | Mask]] = {
     "<": operator.lt,
@@ -94,33 +95,36 @@ class Condition:
         return np.asarray(self.root.holds(columns), dtype=np.bool_)
 
 
-def parse_condition(text: str, *, where: str) -> Condition:
-    """Read a condition; ``where`` begins the message of an error."""
+def parse_condition(text: str, *, where: str, stages: Collection[str] = ()) -> Condition:
+    """Read a condition; ``where`` begins the message of an error, ``stages`` are names that no column may have."""
     reader = Reader(text, where=where)
-    names: dict[str, None] = {}
+    names: Names = {}
     root = _any(reader, names, 0)
     if reader.token.kind != "end":
         reader.reject("expected 'and', 'or' or a comparison")
     if not names:
         reader.reject("a condition needs at least one column")
+    for name in names:
+        if name in stages:
+            reader.reject(f"a condition compares columns; {name!r} is a stage", names[name])
     return Condition(root, tuple(names))
 
 
-def _any(reader: Reader, names: dict[str, None], depth: int) -> Comparison | Combination:
+def _any(reader: Reader, names: Names, depth: int) -> Comparison | Combination:
     parts = [_all(reader, names, depth)]
     while reader.take_if("or"):
         parts.append(_all(reader, names, depth))
     return parts[0] if len(parts) == 1 else Combination("or", tuple(parts))
 
 
-def _all(reader: Reader, names: dict[str, None], depth: int) -> Comparison | Combination:
+def _all(reader: Reader, names: Names, depth: int) -> Comparison | Combination:
     parts = [_one(reader, names, depth)]
     while reader.take_if("and"):
         parts.append(_one(reader, names, depth))
     return parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
 
 
-def _one(reader: Reader, names: dict[str, None], depth: int) -> Comparison | Combination:
+def _one(reader: Reader, names: Names, depth: int) -> Comparison | Combination:
     if depth > MOST_NESTED:
         reader.reject(f"a condition may nest {MOST_NESTED} deep")
     if reader.take_if("not"):
@@ -132,7 +136,7 @@ def _one(reader: Reader, names: dict[str, None], depth: int) -> Comparison | Com
     return _comparisons(reader, names)
 
 
-def _comparisons(reader: Reader, names: dict[str, None]) -> Comparison | Combination:
+def _comparisons(reader: Reader, names: Names) -> Comparison | Combination:
     parts, left = [], _value(reader, names)
     while sign := reader.take_if(*COMPARE):
         right = _value(reader, names)
@@ -143,7 +147,7 @@ def _comparisons(reader: Reader, names: dict[str, None]) -> Comparison | Combina
     return parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
 
 
-def _value(reader: Reader, names: dict[str, None]) -> Value:
+def _value(reader: Reader, names: Names) -> Value:
     minus = reader.take_if("-")
     token = reader.take()
     if token.kind == "number":
@@ -152,5 +156,5 @@ def _value(reader: Reader, names: dict[str, None]) -> Value:
         return -float(token.text) if minus else float(token.text)
     if token.kind != "name" or minus or token.text in ("and", "or", "not"):
         reader.reject("expected a column or a number", token)
-    names[token.text] = None
+    names.setdefault(token.text, token)
     return token.text

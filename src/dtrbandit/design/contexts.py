@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import ObservationError
 
 LARGEST = 1e100  # sums of squares of anything larger could overflow
@@ -20,12 +20,14 @@ def accept_context(design: Design, m: int, context: Mapping[str, float], *, unit
     """
     stage, columns = design.stages[m].name, design.columns[m]
     if not isinstance(context, Mapping):
-        raise ObservationError(f"unit {unit!r}, stage {stage!r}: a context maps columns to numbers, found {context!r}")
+        raise ObservationError(
+            f"unit {unit!r}, stage {stage!r}: a context maps columns to numbers, found {shown(context)}"
+        )
     accepted = {}
     for column, value in context.items():
         if column not in columns:
             raise ObservationError(
-                f"unit {unit!r}, stage {stage!r}: unknown column {column!r}; "
+                f"unit {unit!r}, stage {stage!r}: unknown column {shown(column)}; "
                 f"its context holds {', '.join(map(repr, columns)) or 'no column'}"
             )
         accepted[column] = accept_number(value, f"unit {unit!r}, stage {stage!r}, column {column!r}")
@@ -48,13 +50,9 @@ def accept_number(value: object, what: str) -> float:
     """Return a finite number as a float, or say what was found instead."""
     if type(value) is float and -LARGEST <= value <= LARGEST:
         return value
-    if isinstance(value, Real) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = float("inf")
-        if -LARGEST <= number <= LARGEST and (number == value or isinstance(value, float)):
-            return number
+    number = as_float(value)
+    if -LARGEST <= number <= LARGEST and (number == value or isinstance(value, float)):
+        return number
     raise ObservationError(
-        f"{what}: found {value!r} ({type(value).__name__}), allowed are finite numbers up to {LARGEST:g} in size"
+        f"{what}: found {shown(value)} ({type(value).__name__}), allowed are finite numbers up to {LARGEST:g} in size"
     )

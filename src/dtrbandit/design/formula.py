@@ -7,8 +7,15 @@
     factor   ::=  column | "C(" earlier stage ")"
 
 ``a*b`` is ``a + b + a:b``; the intercept ``1`` is included unless ``0`` is written; ``C(first)`` stands for the
-indicators of the arm given at stage ``first``, coded as R does: without the first arm when the product without
-this factor is in the formula too, otherwise with all arms.
+indicators of the arm given at stage ``first``, coded as R does: without the first arm where an earlier product
+already accounts for it, otherwise with all arms. Products come in the order of their size, the intercept first, and
+one accounts for it that is this product without this factor, or that times further ``C(...)``. So ``C(a) + C(b)``
+drops the first arm of both stages, ``0 + C(a) + C(b)`` that of ``b`` only, and ``a`` then has an indicator for each
+arm. As in R, ``C(a):C(b)`` keeps all arms when neither ``C(a)`` nor ``C(b)`` is there, although the intercept is
+then one feature too many: write ``C(a)*C(b)``.
+
+Only where R itself goes astray, products of columns and arms, do we differ: in ``0 + x + x:C(a)`` R keeps all arms,
+one too many, and in ``x:z + x:C(a)`` it drops one, although no product accounts for it.
 """
 
 from __future__ import annotations
@@ -16,12 +23,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.grammar import Reader
+from dtrbandit.errors import DesignError
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -57,6 +66,7 @@ MOST_FACTORS = 6
 MOST_FEATURES = 256
 
 Factor = Column | EarlierArm
+Products = dict[frozenset[Factor], tuple[Factor, ...]]  # distinct ones, each with its factors in the order written
 Term = tuple[Column | Indicator, ...]
 
 
@@ -112,16 +122,22 @@ def parse_formula(text: str, *, earlier: Mapping[str, Sequence[str]], where: str
     reader = Reader(text, where=where)
     products, intercept = _sum(reader, earlier)
     if intercept:
-        products = {(): None, **products}
+        products = {frozenset(): (), **products}
     if not products:
         reader.reject("a formula needs at least one feature")
-    coded = (_indicators(factors, products, earlier) for factors in products)
-    return Formula(tuple(term for terms in coded for term in terms))
+    coded = [_choices(factors, _before(factors, products), earlier) for factors in products.values()]
+    features = sum(prod(map(len, choices)) for choices in coded)
+    if features > MOST_FEATURES:
+        raise DesignError(
+            f"{where}: a formula may have {MOST_FEATURES} features, found {features} with an indicator for each arm; "
+            "leave out products of C(...)"
+        )
+    return Formula(tuple(term for choices in coded for term in product(*choices)))
 
 
-def _sum(reader: Reader, earlier: Mapping[str, Sequence[str]]) -> tuple[dict[tuple[Factor, ...], None], bool]:
+def _sum(reader: Reader, earlier: Mapping[str, Sequence[str]]) -> tuple[Products, bool]:
     """Return the distinct products of a formula in order, and whether it has an intercept."""
-    products: dict[tuple[Factor, ...], None] = {}
+    products: Products = {}
     written: set[str] = set()
     while True:
         if constant := reader.take_if("0", "1"):
@@ -130,8 +146,7 @@ def _sum(reader: Reader, earlier: Mapping[str, Sequence[str]]) -> tuple[dict[tup
                 reader.reject("write 0 (no intercept) or 1 (intercept), not both", constant)
         else:
             for factors in _term(reader, earlier):
-                if not any(set(factors) == set(known) for known in products):
-                    products[factors] = None
+                products.setdefault(frozenset(factors), factors)
             if len(products) > MOST_FEATURES:
                 reader.reject(f"a formula may have {MOST_FEATURES} features")
         if reader.token.kind == "end":
@@ -176,19 +191,31 @@ def _factor(reader: Reader, earlier: Mapping[str, Sequence[str]]) -> Factor:
     return EarlierArm(stage.text)
 
 
-def _indicators(
-    factors: tuple[Factor, ...],
-    products: Mapping[tuple[Factor, ...], None],
-    earlier: Mapping[str, Sequence[str]],
-) -> list[Term]:
-    """Replace each ``C(stage)`` of a product by indicators; several arms give several features."""
+def _before(factors: tuple[Factor, ...], products: Products) -> list[frozenset[Factor]]:
+    """Return the products that come before this one when sorted by size, as R sorts them."""
+    own = list(products).index(frozenset(factors))
+    return [
+        known
+        for place, known in enumerate(products)
+        if len(known) < len(factors) or (len(known) == len(factors) and place < own)
+    ]
+
+
+def _choices(
+    factors: tuple[Factor, ...], before: list[frozenset[Factor]], earlier: Mapping[str, Sequence[str]]
+) -> list[list[Column | Indicator]]:
+    """Return what each factor of a product becomes: a column itself, ``C(stage)`` the indicators of its arms."""
     choices: list[list[Column | Indicator]] = []
     for factor in factors:
         if isinstance(factor, Column):
             choices.append([factor])
             continue
-        others = {other for other in factors if other != factor}
-        skip = int(any(set(known) == others for known in products))
+        skip = int(_accounted_for(frozenset(factors) - {factor}, before))
         labels = earlier[factor.stage]
         choices.append([Indicator(factor.stage, arm, labels[arm]) for arm in range(skip, len(labels))])
-    return [tuple(term) for term in product(*choices)]
+    return choices
+
+
+def _accounted_for(rest: frozenset[Factor], before: list[frozenset[Factor]]) -> bool:
+    """Say whether features before add up to the product ``rest``, as those of ``rest:C(stage)`` do."""
+    return any(rest <= known and all(isinstance(each, EarlierArm) for each in known - rest) for known in before)

@@ -9,7 +9,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, NoReturn
 
+from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
+
+MOST_CHARACTERS = 10_000
+SHOWN_AROUND = 40  # characters on each side of the place that an error marks
 
 NAME = re.compile(r"[^\W\d][\w.]*")
 NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -29,7 +33,11 @@ class Reader:
 
     def __init__(self, text: str, *, where: str) -> None:
         if not isinstance(text, str):
-            raise DesignError(f"{where} must be text, found {text!r}")
+            raise DesignError(f"{where} must be text, found {shown(text)}")
+        if len(text) > MOST_CHARACTERS:
+            raise DesignError(
+                f"{where} may have {MOST_CHARACTERS} characters, found {len(text)}; compute some of it as a column"
+            )
         self._text = text
         self._where = where
         self._tokens = list(self._split())
@@ -58,11 +66,17 @@ class Reader:
     def reject(self, reason: str, token: Token | None = None) -> NoReturn:
         """Raise a DesignError that marks ``token`` (by default the next one) in the text."""
         token = token or self.token
-        found = f"found {token.text!r}" if token.kind != "end" else "the text ends"
+        found = f"found {_start(token.text)!r}" if token.kind != "end" else "the text ends"
         raise DesignError(
-            f"{self._where}: {reason}, {found} at position {token.position + 1}\n"
-            f"    {self._text}\n    {' ' * token.position}^"
+            f"{self._where}: {reason}, {found} at position {token.position + 1}\n{self._marked(token.position)}"
         )
+
+    def _marked(self, position: int) -> str:
+        """Return the text around a position on one line, and a caret below the position."""
+        start, stop = max(0, position - SHOWN_AROUND), position + SHOWN_AROUND
+        before, after = "…" if start else "", "…" if stop < len(self._text) else ""
+        line = "".join(each if each.isprintable() else " " for each in self._text[start:stop])
+        return f"    {before}{line}{after}\n    {' ' * (len(before) + position - start)}^"
 
     def _split(self) -> list[Token]:
         tokens, position = [], 0
@@ -75,3 +89,7 @@ class Reader:
             else:
                 position += 1  # white space
         return [*tokens, Token("end", "", len(self._text))]
+
+
+def _start(text: str) -> str:
+    return text if len(text) <= SHOWN_AROUND else f"{text[:SHOWN_AROUND]}…"

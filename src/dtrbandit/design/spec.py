@@ -17,9 +17,11 @@ from dtrbandit.design.features import FeatureMap, computed_features
 from dtrbandit.design.formula import parse_formula
 from dtrbandit.design.stages import Stage, require_keys
 from dtrbandit.design.tree import Plan, Tree, grow_tree
+from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 
 MOST_PLANS = 10_000
+MOST_STAGES = 20
 
 
 class Arrival(NamedTuple):
@@ -81,7 +83,7 @@ class Design:
         arrivals: list[Arrival] = []
         known: dict[str, None] = {}
         for m, stage in enumerate(self.stages):
-            condition = _condition(stage)
+            condition = _condition(stage, [each.name for each in self.stages])
             named = dict.fromkeys((*(condition.columns if condition else ()), *(stage.columns or ())))
             if isinstance(stage.features, str):
                 arms = {before.name: before.arms for before in self.stages[:m]}
@@ -142,9 +144,9 @@ class Design:
         require_keys(entries, required=("stage",), optional=("plans",), where="design")
         stages, plans = entries["stage"], entries.get("plans")
         if not isinstance(stages, Sequence) or isinstance(stages, str):
-            raise DesignError(f"design: 'stage' must be a list of tables, found {stages!r}")
+            raise DesignError(f"design: 'stage' must be a list of tables, found {shown(stages)}")
         if plans is not None and (not isinstance(plans, Sequence) or isinstance(plans, str)):
-            raise DesignError(f"design: 'plans' must be a list of plans, found {plans!r}")
+            raise DesignError(f"design: 'plans' must be a list of plans, found {shown(plans)}")
         return cls(tuple(Stage.from_dict(stage, number=number) for number, stage in enumerate(stages, 1)), plans)
 
     def to_toml(self) -> str:
@@ -165,14 +167,9 @@ class Design:
     @classmethod
     def from_toml(cls, path: str | Path) -> Design:
         """Read a design from a TOML file."""
+        text = _text(path)
         try:
-            entries = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise DesignError(f"cannot read the design {str(path)[:100]!r}: {error.strerror}; give a path") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise DesignError(f"{path} is not valid TOML: {error}") from error
-        try:
-            return cls.from_dict(entries)
+            return cls.from_dict(_tables(text))
         except DesignError as error:
             raise DesignError(f"{path}: {error}") from error
 
@@ -214,13 +211,36 @@ def _where(stage: Stage, part: str) -> str:
     return f"stage {stage.name!r}: {part}"
 
 
-def _condition(stage: Stage) -> Condition | None:
-    return None if stage.enter_if is None else parse_condition(stage.enter_if, where=_where(stage, "enter_if"))
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DesignError(f"{path} is not valid TOML: {error}; save it as UTF-8") from error
+    except (OSError, ValueError) as error:  # a ValueError: there is a NUL in the path
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DesignError(f"cannot read the design {str(path)[:100]!r}: {reason}; give a path") from error
+
+
+def _tables(text: str) -> Mapping[str, object]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise DesignError("not valid TOML for a design: nested too deeply; a design nests plans in a list") from None
+    except ValueError as error:  # TOMLDecodeError, and an integer of more digits than Python reads
+        raise DesignError(f"not valid TOML: {error}") from error
+
+
+def _condition(stage: Stage, stages: Sequence[str]) -> Condition | None:
+    if stage.enter_if is None:
+        return None
+    return parse_condition(stage.enter_if, where=_where(stage, "enter_if"), stages=stages)
 
 
 def _checked_stages(stages: object) -> tuple[Stage, ...]:
     if not isinstance(stages, Sequence) or not stages or not all(isinstance(stage, Stage) for stage in stages):
-        raise DesignError(f"a design needs a list of at least one Stage, found {stages!r}")
+        raise DesignError(f"a design needs a list of at least one Stage, found {shown(stages)}")
+    if len(stages) > MOST_STAGES:
+        raise DesignError(f"a design may have {MOST_STAGES} stages, found {len(stages)}; leave some out")
     names = [stage.name for stage in stages]
     if len(set(names)) < len(names):
         raise DesignError(f"stages must have different names, found {names}")
@@ -243,14 +263,15 @@ def _checked_plans(stages: tuple[Stage, ...], plans: object) -> list[Plan]:
             raise DesignError(f"a design may have {MOST_PLANS} plans; name the feasible ones with plans=")
         return list(product(*(range(len(stage.arms)) for stage in stages)))
     if isinstance(plans, str) or not isinstance(plans, Sequence) or not 0 < len(plans) <= MOST_PLANS:
-        raise DesignError(f"plans must be a list of 1 to {MOST_PLANS} plans, found {plans!r}")
+        raise DesignError(f"plans must be a list of 1 to {MOST_PLANS} plans, found {shown(plans)}")
     for plan in plans:
         _check_plan(stages, plan)
     numbers = sorted({_numbers(stages, plan) for plan in plans})
     if len(numbers) < len(plans):
-        raise DesignError(f"plans must all be different, found {[list(plan) for plan in plans]}")
+        raise DesignError(f"plans must all be different, found {shown([list(plan) for plan in plans])}")
     for m, stage in enumerate(stages):
-        unused = [label for arm, label in enumerate(stage.arms) if all(plan[m] != arm for plan in numbers)]
+        used = {plan[m] for plan in numbers}
+        unused = [label for arm, label in enumerate(stage.arms) if arm not in used]
         if unused:
             raise DesignError(f"stage {stage.name!r}: no plan gives {unused}; drop these arms or add a plan")
     return numbers
@@ -258,11 +279,14 @@ def _checked_plans(stages: tuple[Stage, ...], plans: object) -> list[Plan]:
 
 def _check_plan(stages: tuple[Stage, ...], plan: object) -> None:
     if isinstance(plan, str) or not isinstance(plan, Sequence) or len(plan) != len(stages):
-        raise DesignError(f"plan {plan!r} must name one arm for each of the stages {[stage.name for stage in stages]}")
+        raise DesignError(
+            f"plan {shown(plan)} must name one arm for each of the stages {[stage.name for stage in stages]}"
+        )
     for stage, arm in zip(stages, plan, strict=True):
         if arm not in stage.arms:
             raise DesignError(
-                f"plan {list(plan)}: unknown arm {arm!r} at stage {stage.name!r}, whose arms are {list(stage.arms)}"
+                f"plan {shown(list(plan))}: unknown arm {shown(arm)} at stage {stage.name!r}, "
+                f"whose arms are {list(stage.arms)}"
             )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 
 from dtrbandit.design.features import FeatureFunction, describe
+from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError
+
+MOST_ARMS = 64
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,17 @@ class Stage:
     expected_days: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", label(self.name, "a stage's name"))
         where = f"stage {self.name!r}"
-        require_label(self.name, "a stage's name")
-        object.__setattr__(self, "arms", labels(self.arms, f"{where}: arms"))
+        object.__setattr__(self, "arms", labels(self.arms, f"{where}: arms", most=MOST_ARMS))
         if self.columns is not None:
             object.__setattr__(self, "columns", labels(self.columns, f"{where}: columns", least=0))
         if callable(self.features) and self.columns is None:
             raise DesignError(f"{where}: features given as a function need columns=, the columns it reads")
         if not callable(self.features) and not isinstance(self.features, str):
-            raise DesignError(f"{where}: features must be a formula or a function, found {self.features!r}")
-        days = self.expected_days
-        if days is not None and not (is_number(days) and math.isfinite(days) and days > 0):
-            raise DesignError(f"{where}: expected_days must be a positive number, found {days!r}")
+            raise DesignError(f"{where}: features must be a formula or a function, found {shown(self.features)}")
+        if self.expected_days is not None:
+            object.__setattr__(self, "expected_days", _days(self.expected_days, f"{where}: expected_days"))
 
     def to_dict(self) -> dict[str, object]:
         """Return the stage as plain values; a feature function is given by its name only."""
@@ -77,7 +78,7 @@ class Stage:
         require_keys(entries, required=("name", "arms", "features"), optional=OPTIONAL, where=where)
         if isinstance(entries["features"], Mapping):
             raise DesignError(
-                f"{where}: its features were a Python function ({entries['features']}); "
+                f"{where}: its features were a Python function ({shown(entries['features'])}); "
                 "pass the design itself as design="
             )
         return cls(**entries)  # type: ignore[arg-type]  # checked by __post_init__
@@ -89,32 +90,36 @@ OPTIONAL = ("columns", "enter_if", "expected_days")
 def require_keys(entries: object, *, required: Sequence[str], optional: Sequence[str], where: str) -> None:
     """Refuse anything but a table with exactly these keys."""
     if not isinstance(entries, Mapping):
-        raise DesignError(f"{where} must be a table, found {entries!r}")
+        raise DesignError(f"{where} must be a table, found {shown(entries)}")
     for key in entries:
         if key not in required and key not in optional:
-            raise DesignError(f"{where}: unknown key {key!r}; allowed are {', '.join((*required, *optional))}")
+            raise DesignError(f"{where}: unknown key {shown(key)}; allowed are {', '.join((*required, *optional))}")
     for key in required:
         if key not in entries:
             raise DesignError(f"{where}: {key!r} is missing; needed are {', '.join(required)}")
 
 
-def require_label(text: object, what: str) -> None:
-    """Refuse anything but a short printable text."""
+def label(text: object, what: str) -> str:
+    """Return a short printable text as a plain str, or say what was found instead."""
     if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > 200:
-        raise DesignError(f"{what} must be a printable text of 1 to 200 characters, found {text!r}")
+        raise DesignError(f"{what} must be a printable text of 1 to 200 characters, found {shown(text)}")
+    return str(text)
 
 
-def labels(texts: object, what: str, *, least: int = 1) -> tuple[str, ...]:
+def labels(texts: object, what: str, *, least: int = 1, most: int | None = None) -> tuple[str, ...]:
     """Return a tuple of distinct labels, or say what is wrong with them."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise DesignError(f"{what} must be a list of texts, found {texts!r}")
-    for text in texts:
-        require_label(text, f"{what}: each")
-    if len(set(texts)) < len(texts) or len(texts) < least:
-        raise DesignError(f"{what} must be at least {least} and all different, found {list(texts)}")
-    return tuple(texts)
+        raise DesignError(f"{what} must be a list of texts, found {shown(texts)}")
+    if most is not None and len(texts) > most:
+        raise DesignError(f"{what} may be {most} at most, found {len(texts)}")
+    plain = tuple(label(text, f"{what}: each") for text in texts)
+    if len(set(plain)) < len(plain) or len(plain) < least:
+        raise DesignError(f"{what} must be at least {least} and all different, found {shown(list(plain))}")
+    return plain
 
 
-def is_number(value: object) -> bool:
-    """Say whether a value is a real number, booleans excluded."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _days(value: object, what: str) -> float:
+    days = as_float(value)
+    if not (math.isfinite(days) and days > 0):
+        raise DesignError(f"{what} must be a positive number, found {shown(value)}")
+    return days

@@ -43,15 +43,14 @@ def optimistic(ridge: Array, numbers: Array, m: int, a: int, table: Array, line:
     return min(mean + numbers[BONUS] * math.sqrt(square), numbers[CLIP + m])
 
 
-@kernel
-def scale(learner: Learner, numbers: Array, m: int, psi: Array, scaled: Array) -> None:
+@kernel(entry=True)
+def scale(shape, numbers, m, most, psi, scaled):
     """Divide features as asked: ``scaled = psi / divisors[m]``."""
-    stages, most = learner.shape.shape[0], learner.pages.shape[3]
-    for j in range(learner.shape[m, 1]):
-        scaled[j] = psi[j] / numbers[CLIP + stages + m * most + j]
+    for j in range(shape[m, 1]):
+        scaled[j] = psi[j] / numbers[CLIP + shape.shape[0] + m * most + j]
 
 
-@kernel
+@kernel(entry=True)
 def clear_ridge(learner: Learner, ridge: Array, numbers: Array) -> None:
     """Start from Λ = λI, no rows."""
     ridge.fill(0.0)
@@ -152,7 +151,7 @@ def learn(learner, ridge, numbers, fact, unit, m, index, value, psi):
     first = m * learner.pages.shape[3]
     if fact == ARRIVED or (fact == LEFT and index >= 0):
         observe_features(learner, unit, m, index, psi)
-        scale(learner, numbers, m, psi, learner.rows[unit, first:])
+        scale(learner.shape, numbers, m, learner.pages.shape[3], psi, learner.rows[unit, first:])
         if fact == ARRIVED and m > 0:
             count(learner, ridge, numbers, unit, np.int64(m - 1))
     elif fact == GIVEN:

@@ -46,24 +46,31 @@ CACHE = str(cache_folder())
 @overload
 def kernel(function: Function, /) -> Function: ...
 @overload
-def kernel(*, inline: bool) -> Callable[[Function], Function]: ...
-def kernel(function: Any = None, /, *, inline: bool = False) -> Any:
-    """Compile a kernel: fixed order of operations, no fastmath; ``inline=True`` copies it into its callers."""
+def kernel(*, inline: bool = False, entry: bool = False) -> Callable[[Function], Function]: ...
+def kernel(function: Any = None, /, *, inline: bool = False, entry: bool = False) -> Any:
+    """Compile a kernel: fixed order of operations, no fastmath.
+
+    A kernel is called from other kernels; ``entry=True`` makes it callable from Python too, and ``inline=True``
+    copies it into its callers instead of compiling it on its own.
+    """
     if function is None:
-        return lambda inner: _compile(inner, inline)
-    return _compile(function, inline)
+        return lambda inner: _compile(inner, inline, entry)
+    return _compile(function, inline, entry)
 
 
-def _compile(function: Any, inline: bool) -> Any:
+def _compile(function: Any, inline: bool, entry: bool) -> Any:
+    options: dict[str, Any] = {
+        "cache": True,
+        "nogil": True,
+        "fastmath": False,
+        "error_model": "numpy",  # divide without a branch for zero
+        "inline": "always" if inline else "never",
+        "no_cpython_wrapper": not entry,  # unpacking dozens of arrays is half of the compilation
+        "no_cfunc_wrapper": True,
+    }
     elsewhere, numba.config.CACHE_DIR = numba.config.CACHE_DIR, CACHE
     try:
-        return numba.njit(
-            cache=True,
-            nogil=True,
-            fastmath=False,
-            error_model="numpy",  # divide without a branch for zero
-            inline="always" if inline else "never",
-        )(function)
+        return numba.njit(**options)(function)
     finally:
         numba.config.CACHE_DIR = elsewhere
 

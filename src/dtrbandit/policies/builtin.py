@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -59,11 +59,11 @@ def decide(kind, unit, m, node, psi, u, shown, learner, memory):
     elif kind == EPSILON_GREEDY:
         arm, reason = epsilon_greedy.decide(learner, memory, unit, m, node, psi, u, shown)
     elif kind == LSVI_UCB:
-        arm, reason = lsvi_ucb.decide(learner, memory, m, node, psi, shown)
+        arm, reason = lsvi_ucb.decide(learner.child, learner.shape, memory.ridge, memory.numbers, m, node, psi, shown)
     elif kind == FIXED_REGIME:
         arm, reason = fixed_regime.decide(learner, memory, m, node, psi, shown)
     else:
-        arm, reason = uniform_random.decide(learner, node, u, shown)
+        arm, reason = uniform_random.decide(learner.child, node, u, shown)
     return arm, reason
 
 
@@ -75,12 +75,19 @@ def learn(kind, fact, unit, m, index, value, psi, learner, memory):
     scheduled); LEFT before stage ``m`` (``index`` the node, −1 if its features are not known); COMPLETED after stage
     ``m`` with outcome ``value``; LOST after ``m`` arms.
     """
+    if kind == LSVI_UCB:
+        optimistic.learn(learner, memory.ridge, memory.numbers, fact, unit, m, index, value, psi)
+    else:
+        learn_exactly(kind, fact, unit, m, index, value, psi, learner, memory)
+
+
+@kernel(inline=True)
+def learn_exactly(kind, fact, unit, m, index, value, psi, learner, memory):
+    """Learn as those policies do that keep Q̂; the others learn nothing."""
     if kind in (DTR_BANDIT, EPSILON_GREEDY):
         if fact <= COMPLETED:
             exact.learn(learner, fact, unit, m, index, value, psi)
         keep_account(kind, fact, unit, m, index, value, learner, memory)
-    elif kind == LSVI_UCB:
-        optimistic.learn(learner, memory.ridge, memory.numbers, fact, unit, m, index, value, psi)
 
 
 @kernel(inline=True)
@@ -92,9 +99,9 @@ def keep_account(kind, fact, unit, m, index, value, learner, memory):
         elif fact == COMPLETED or (fact == ARRIVED and m > 0):
             dtr_bandit.learn_forced(learner, memory, unit)
     elif fact == GIVEN and m == 0:
-        epsilon_greedy.note_pull(memory, unit)
+        epsilon_greedy.note_pull(memory.pulls, memory.pulled, memory.tally, unit)
     elif fact == LEFT or (fact == LOST and m < memory.plans.shape[1]):
-        epsilon_greedy.owe_pull(memory, unit)
+        epsilon_greedy.owe_pull(memory.pulls, memory.pulled, memory.tally, unit)
 
 
 @kernel(inline=True)
@@ -111,21 +118,28 @@ def begin_anew(kind, unit, learner, memory):
 # -- the same, one call from Python: with flat arrays, since a tuple of them costs more to pass than the work ------
 
 
-@kernel
+@kernel(entry=True)
 def call_decide(kind, unit, m, node, psi, u, shown, *arrays):
     """Call ``decide``."""
     learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
     return decide(kind, unit, m, node, psi, u, shown, learner, memory)
 
 
-@kernel
-def call_learn(kind, fact, unit, m, index, value, psi, *arrays):
-    """Call ``learn``."""
+@kernel(entry=True)
+def call_learn_exactly(kind, fact, unit, m, index, value, psi, *arrays):
+    """Call ``learn`` for policies that keep Q̂: half the compilation."""
     learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
-    learn(kind, fact, unit, m, index, value, psi, learner, memory)
+    learn_exactly(kind, fact, unit, m, index, value, psi, learner, memory)
 
 
-@kernel
+@kernel(entry=True)
+def call_learn_optimistically(fact, unit, m, index, value, psi, *arrays):
+    """Call ``learn`` for LSVI-UCB."""
+    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    optimistic.learn(learner, memory.ridge, memory.numbers, fact, unit, m, index, value, psi)
+
+
+@kernel(entry=True)
 def call_begin_anew(kind, unit, *arrays):
     """Call ``begin_anew``."""
     learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
@@ -154,8 +168,8 @@ def choose(state: CompiledState, history: History, u: float) -> Choice:
         arm,
         REASON_NAMES[reason],
         tuple(propensities),
-        tuple([None if q != q else q for q in tilde]),
-        tuple([None if q != q else q for q in hat]),
+        tuple([q if q - q == 0 else None for q in tilde]),
+        tuple([q if q - q == 0 else None for q in hat]),
         tuple([a for a in range(arms) if contenders[a] > 0]),
     )
 
@@ -181,7 +195,10 @@ def update(state: CompiledState, history: History, event: Fact) -> None:
         case _:
             amend(state, history)
             return
-    call_learn(state.kind, *call, *state.arrays)
+    if state.kind == LSVI_UCB:
+        call_learn_optimistically(*call, *state.arrays)
+    elif state.kind in (DTR_BANDIT, EPSILON_GREEDY):
+        call_learn_exactly(state.kind, *call, *state.arrays)
 
 
 def amend(state: CompiledState, history: History) -> None:
@@ -203,7 +220,7 @@ def rewrite(state: CompiledState, history: History) -> None:
     for m, features in enumerate(history.features):
         row = learner.rows[unit, m * most : m * most + len(features)]
         if state.kind == LSVI_UCB:
-            optimistic.scale(learner, state.memory.numbers, m, state.psi(features), row)
+            optimistic.scale(learner.shape, state.memory.numbers, m, most, state.psi(features), row)
         elif m == len(history.arms):
             break  # a stage that the unit did not enter
         else:
@@ -221,8 +238,8 @@ def policy_to_dict(policy: Policy[Any]) -> dict[str, object]:
     """Return a policy as plain values: its name and parameters; one that a log cannot hold by its name only."""
     name = type(policy).__name__
     if BUILTIN.get(name) is not type(policy):
-        return {"name": name, "function": describe(type(policy))}
-    parameters = {each.name: getattr(policy, each.name) for each in fields(policy)}  # type: ignore[arg-type]
+        return {"name": name, "function": repr(policy) if is_dataclass(policy) else describe(type(policy))}
+    parameters = {each.name: getattr(policy, each.name) for each in fields(policy)}
     functions = {key: describe(value) for key, value in parameters.items() if callable(value)}
     if functions:
         return {"name": name, "function": ", ".join(f"{key}={value}" for key, value in functions.items())}
@@ -241,7 +258,7 @@ def policy_from_dict(entries: Mapping[str, object]) -> Policy[Any]:
     try:
         return kind(**{key: _tuples(value) for key, value in parameters.items()})
     except TypeError as error:
-        allowed = ", ".join(each.name for each in fields(kind))  # type: ignore[arg-type]
+        allowed = ", ".join(each.name for each in fields(kind))
         raise DesignError(f"policy {name}: {error}; its parameters are {allowed or 'none'}") from error
 
 
@@ -251,7 +268,7 @@ def _plain(value: object) -> object:
         return [_plain(each) for each in value]
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
-    return value
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
 def _tuples(value: object) -> object:

@@ -17,13 +17,12 @@ from typing import Literal
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.formula import Vector
 from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, hat_coefficients, per_stage, rows_by_arm
 from dtrbandit.estimators.forced import forced_induction
-from dtrbandit.estimators.layout import Learner
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.checks import positive_integer, positive_per_stage
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
@@ -39,7 +38,6 @@ from dtrbandit.policies.memory import (
     PROPENSITY,
     Q_HAT,
     Q_TILDE,
-    Memory,
 )
 from dtrbandit.policies.rules import best, next_of_plan, show_hat, show_nothing, show_only, show_tilde
 
@@ -103,30 +101,30 @@ class DTRBandit(CompiledPolicy):
 
 
 @kernel(inline=True)
-def decide(
-    learner: Learner, memory: Memory, unit: int, m: int, node: int, psi: Vector, u: float, shown: Matrix
-) -> tuple[int, int]:
+def decide(learner, memory, unit, m, node, psi, u, shown):
     """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3); return the arm and the reason."""
-    forced, latest, offset = place(unit + 1, memory.plans.shape[0], int(memory.numbers[ROUNDS_EACH]))
-    feasible = show_nothing(learner, node, shown)
-    show_hat(learner, m, psi, shown)
-    show_tilde(learner, memory, 1 + latest if memory.frozen[latest] else LIVE, m, psi, shown)
+    forced, latest, offset = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
+    page = 1 + latest if memory.frozen[latest] else LIVE
+    feasible = show_nothing(learner.child, node, shown)
+    show_hat(learner.pages, learner.tallies, learner.shape, m, psi, shown)
+    show_tilde(memory.tilde, learner.shape, page, m, psi, shown)
 
+    arm, reason = np.int64(-1), FORCED
     if forced:
-        arm = scheduled_arm(learner, memory, unit, m, latest, offset, u, shown)
-        if arm >= 0:
-            return arm, FORCED
+        arm = scheduled_arm(
+            learner.child, learner.marks, memory.plans, memory.numbers, memory.scheduled, memory.drawn[latest],
+            unit, m, offset, u, shown,
+        )  # fmt: skip
+    if arm < 0:
+        contenders = keep_contenders(shown, memory.numbers[DELTA + m])
+        arm = best(shown, Q_HAT)
+        shown[PROPENSITY, arm] = 1.0
+        reason = ONLY_FEASIBLE if feasible == 1 else CLEAR if contenders == 1 else CLOSE
+    return arm, reason
 
-    contenders = keep_contenders(shown, memory.numbers[DELTA + m])
-    arm = best(shown, Q_HAT)
-    shown[PROPENSITY, arm] = 1.0
-    if feasible == 1:
-        return arm, ONLY_FEASIBLE
-    return arm, CLEAR if contenders == 1 else CLOSE
 
-
-@kernel(inline=True)
-def keep_contenders(shown: Matrix, delta: float) -> int:
+@kernel
+def keep_contenders(shown, delta):
     """Keep K̂, the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8), and return how many these are.
 
     An arm without Q̃ is never filtered out, and filters nothing out (docs/readings.md, 3).
@@ -138,57 +136,56 @@ def keep_contenders(shown: Matrix, delta: float) -> int:
     for a in range(shown.shape[1]):
         if top - shown[Q_TILDE, a] > delta / 2:
             shown[CONTENDER, a] = 0.0
-        contenders += int(shown[CONTENDER, a])
+        if shown[CONTENDER, a] > 0.0:
+            contenders += 1
     return contenders
 
 
 # -- forced rounds -------------------------------------------------------------------------------------------
 
 
-@kernel(inline=True)
-def scheduled_arm(
-    learner: Learner, memory: Memory, unit: int, m: int, latest: int, offset: int, u: float, shown: Matrix
-) -> int:
+@kernel
+def scheduled_arm(child, marks, plans, numbers, scheduled, drawn, unit, m, offset, u, shown):
     """Return the arm that the schedule prescribes, or −1 if an override has freed this round."""
-    if memory.numbers[PERMUTED] > 0.0:
-        return drawn_arm(learner, memory, unit, m, latest, u, shown)
-    arm = next_of_plan(learner, memory, offset // int(memory.numbers[ROUNDS_EACH]), unit, m)
+    q = np.int64(numbers[ROUNDS_EACH])
+    if numbers[PERMUTED] > 0.0:
+        return drawn_arm(child, marks, plans, scheduled, drawn, q, unit, m, u, shown)
+    arm = next_of_plan(child, marks, plans, offset // q, unit, m)
     if arm >= 0:
         show_only(shown, arm)
     return arm
 
 
 @kernel
-def drawn_arm(learner: Learner, memory: Memory, unit: int, m: int, latest: int, u: float, shown: Matrix) -> int:
+def drawn_arm(child, marks, plans, scheduled, drawn, q, unit, m, u, shown):
     """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12)."""
-    node = np.int64(0)
+    node, remaining = np.int64(0), 0.0
     for k in range(m):
-        if memory.scheduled[unit, k] < 0:
-            return -1
-        node = np.int64(learner.child[node, memory.scheduled[unit, k]])
-    remaining = 0.0
+        if scheduled[unit, k] < 0:
+            return np.int64(-1)
+        node = np.int64(child[node, scheduled[unit, k]])
     for a in range(shown.shape[1]):
         slots, possible = 0.0, False
-        for plan in range(memory.plans.shape[0]):
-            agrees = memory.plans[plan, m] == a
+        for plan in range(plans.shape[0]):
+            agrees = plans[plan, m] == a
             for k in range(m):
-                agrees = agrees and memory.plans[plan, k] == memory.scheduled[unit, k]
+                agrees = agrees and plans[plan, k] == scheduled[unit, k]
             if agrees:
-                slots += memory.numbers[ROUNDS_EACH]
-                possible = possible or next_of_plan(learner, memory, plan, unit, m) >= 0
-        shown[PROPENSITY, a] = slots - memory.drawn[latest, node, a] if possible else 0.0
+                slots += q
+                possible = possible or next_of_plan(child, marks, plans, plan, unit, m) >= 0
+        shown[PROPENSITY, a] = slots - drawn[node, a] if possible else 0.0
         remaining += shown[PROPENSITY, a]
     return draw(shown, u, remaining)
 
 
 @kernel
-def draw(shown: Matrix, u: float, total: float) -> int:
+def draw(shown, u, total):
     """Draw an arm in proportion to the weights in PROPENSITY, which become probabilities; −1 if all are zero."""
-    arm, below = -1, 0.0
+    arm, below = np.int64(-1), 0.0
     for a in range(shown.shape[1]):
         weight = shown[PROPENSITY, a]
         if weight > 0.0 and (arm < 0 or below <= u * total):
-            arm = a
+            arm = np.int64(a)
         below += weight
     if arm >= 0:
         for a in range(shown.shape[1]):
@@ -201,29 +198,41 @@ def draw(shown: Matrix, u: float, total: float) -> int:
 
 
 @kernel(inline=True)
-def note_assignment(learner: Learner, memory: Memory, unit: int, m: int, arm: int, forced: bool) -> None:
+def note_assignment(learner, memory, unit, m, arm, forced):
     """Remember a scheduled arm; on the first free round after a forced block, freeze Q̃ (docs/readings.md, 3)."""
-    in_block, latest, _ = place(unit + 1, memory.plans.shape[0], int(memory.numbers[ROUNDS_EACH]))
+    in_block, latest, _ = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
     if forced:
         if m == 0:
             memory.forced[memory.tally[FORCED_UNITS]] = unit
             memory.tally[FORCED_UNITS] += 1
         memory.scheduled[unit, m] = arm
         if memory.numbers[PERMUTED] > 0.0:
-            node = np.int64(0)
-            for k in range(m):
-                node = np.int64(learner.child[node, memory.scheduled[unit, k]])
-            memory.drawn[latest, node, arm] += 1
+            use_up(learner.child, memory.scheduled, memory.drawn, latest, unit, m)
     elif m == 0 and not in_block and not memory.frozen[latest]:
         memory.frozen[latest] = True
-        for k in range(memory.tilde.shape[1]):
-            for a in range(memory.tilde.shape[2]):
-                for j in range(memory.tilde.shape[3]):
-                    memory.tilde[1 + latest, k, a, j] = memory.tilde[LIVE, k, a, j]
+        freeze(memory.tilde, latest)
+
+
+@kernel
+def use_up(child, scheduled, drawn, latest, unit, m):
+    """Take the arm scheduled for a unit from those that remain in its block."""
+    node = np.int64(0)
+    for k in range(m):
+        node = np.int64(child[node, scheduled[unit, k]])
+    drawn[latest, node, scheduled[unit, m]] += 1
+
+
+@kernel
+def freeze(tilde, latest):
+    """Keep Q̃ as it is now for the rounds after a forced block."""
+    for k in range(tilde.shape[1]):
+        for a in range(tilde.shape[2]):
+            for j in range(tilde.shape[3]):
+                tilde[1 + latest, k, a, j] = tilde[LIVE, k, a, j]
 
 
 @kernel(inline=True)
-def learn_forced(learner: Learner, memory: Memory, unit: int) -> None:
+def learn_forced(learner, memory, unit):
     """Refit Q̃, if the unit's round was forced (Algorithm 1, line 5)."""
     if memory.scheduled[unit, 0] >= 0:
         forced_induction(learner, memory.forced, memory.tally[FORCED_UNITS], memory.scheduled, memory.tilde)

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates, hat_coefficients, rows_by_arm
-from dtrbandit.estimators.layout import Learner
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.checks import real
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
@@ -27,7 +26,6 @@ from dtrbandit.policies.memory import (
     PULLED,
     PULLS,
     Q_HAT,
-    Memory,
 )
 from dtrbandit.policies.rules import best, next_of_plan, show_hat, show_nothing, show_only
 
@@ -94,27 +92,28 @@ class Greedy(CompiledPolicy):
 
 
 @kernel(inline=True)
-def decide(
-    learner: Learner, memory: Memory, unit: int, m: int, node: int, psi: Vector, u: float, shown: Matrix
-) -> tuple[int, int]:
+def decide(learner, memory, unit, m, node, psi, u, shown):
     """Make an initial pull, or act greedily, or explore when u < ε; return the arm and the reason."""
-    feasible = show_nothing(learner, node, shown)
-    show_hat(learner, m, psi, shown)
-    plan = np.int64(memory.pulled[unit]) if m > 0 else next_pull(memory)
-    arm = next_of_plan(learner, memory, plan, unit, m) if plan >= 0 else -1
+    feasible = show_nothing(learner.child, node, shown)
+    show_hat(learner.pages, learner.tallies, learner.shape, m, psi, shown)
+    plan = np.int64(memory.pulled[unit]) if m > 0 else next_pull(memory.pulls, memory.tally)
+    arm, reason = np.int64(-1), FORCED
+    if plan >= 0:
+        arm = next_of_plan(learner.child, learner.marks, memory.plans, plan, unit, m)
     if arm >= 0:
         show_only(shown, arm)
-        return arm, FORCED
+    else:
+        arm, reason = explore(shown, feasible - 1, memory.numbers[EPSILON], u)
+    return arm, reason
+
+
+@kernel
+def explore(shown, others, epsilon, u):
+    """Take the greedy arm, or when u < ε one of the others, uniformly."""
     greedy = best(shown, Q_HAT)
-    if feasible == 1:
+    if others == 0:
         shown[PROPENSITY, greedy] = 1.0
         return greedy, ONLY_FEASIBLE
-    return explore(shown, greedy, feasible - 1, memory.numbers[EPSILON], u)
-
-
-@kernel(inline=True)
-def explore(shown: Matrix, greedy: int, others: int, epsilon: float, u: float) -> tuple[int, int]:
-    """Take the greedy arm, or when u < ε one of the others, uniformly."""
     pick = min(int(u / epsilon * others), others - 1) if u < epsilon else -1
     arm, passed = greedy, 0
     for a in range(shown.shape[1]):
@@ -124,7 +123,7 @@ def explore(shown: Matrix, greedy: int, others: int, epsilon: float, u: float) -
             else:
                 shown[PROPENSITY, a] = epsilon / others
                 if passed == pick:
-                    arm = a
+                    arm = np.int64(a)
                 passed += 1
     return arm, EXPLORE if pick >= 0 else GREEDY
 
@@ -132,26 +131,24 @@ def explore(shown: Matrix, greedy: int, others: int, epsilon: float, u: float) -
 # -- initial pulls -------------------------------------------------------------------------------------------
 
 
-@kernel(inline=True)
-def next_pull(memory: Memory) -> int:
+@kernel
+def next_pull(pulls, tally):
     """Return the plan of the next initial pull, −1 when all are made."""
-    made = memory.tally[PULLED]
-    return np.int64(memory.pulls[made]) if made < memory.tally[PULLS] else np.int64(-1)
+    return np.int64(pulls[tally[PULLED]]) if tally[PULLED] < tally[PULLS] else np.int64(-1)
 
 
-@kernel(inline=True)
-def note_pull(memory: Memory, unit: int) -> None:
+@kernel
+def note_pull(pulls, pulled, tally, unit):
     """Remember the initial pull of a unit that was just given its first arm."""
-    plan = next_pull(memory)
-    memory.pulled[unit] = plan
-    if plan >= 0:
-        memory.tally[PULLED] += 1
+    pulled[unit] = next_pull(pulls, tally)
+    if pulled[unit] >= 0:
+        tally[PULLED] += 1
 
 
-@kernel(inline=True)
-def owe_pull(memory: Memory, unit: int) -> None:
+@kernel
+def owe_pull(pulls, pulled, tally, unit):
     """Put the pull of a unit that left or was lost behind those to make (docs/readings.md, 10)."""
-    if memory.pulled[unit] >= 0:
-        memory.pulls[memory.tally[PULLS]] = memory.pulled[unit]
-        memory.tally[PULLS] += 1
-        memory.pulled[unit] = -1  # owed once, whatever else befalls the unit
+    if pulled[unit] >= 0:
+        pulls[tally[PULLS]] = pulled[unit]
+        tally[PULLS] += 1
+        pulled[unit] = -1  # owed once, whatever else befalls the unit

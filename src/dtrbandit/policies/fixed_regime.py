@@ -12,11 +12,10 @@ from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.layout import Learner
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.checks import real
 from dtrbandit.policies.compiled_policy import CompiledPolicy
-from dtrbandit.policies.memory import FIXED_REGIME, LIVE, ONLY_FEASIBLE, PROPENSITY, Q_TILDE, RULE, Memory
+from dtrbandit.policies.memory import FIXED_REGIME, LIVE, ONLY_FEASIBLE, PROPENSITY, Q_TILDE, RULE
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
 from dtrbandit.policies.rules import best, show_nothing, show_tilde
 from dtrbandit.record.events import Fact
@@ -94,12 +93,12 @@ class FixedRegime(CompiledPolicy):
 
 
 @kernel(inline=True)
-def decide(learner: Learner, memory: Memory, m: int, node: int, psi: Vector, shown: Matrix) -> tuple[int, int]:
+def decide(learner, memory, m, node, psi, shown):
     """Apply the rule; a settled arm that an override has made infeasible gives way to the lowest that is feasible."""
-    feasible = show_nothing(learner, node, shown)
-    arm = int(memory.numbers[m])
+    feasible = show_nothing(learner.child, node, shown)
+    arm = np.int64(memory.numbers[m])
     if arm < 0 or learner.child[node, arm] < 0:
-        show_tilde(learner, memory, LIVE, m, psi, shown)
+        show_tilde(memory.tilde, learner.shape, np.int64(LIVE), m, psi, shown)
         arm = best(shown, Q_TILDE)
         for a in range(shown.shape[1]):
             shown[Q_TILDE, a] = np.nan  # scores, not estimates

@@ -13,12 +13,11 @@ from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, per_stage
-from dtrbandit.estimators.layout import Learner
 from dtrbandit.estimators.optimistic import IN_USE, WEIGHTS, optimistic, scale
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.checks import positive, positive_per_stage
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
-from dtrbandit.policies.memory import LSVI_UCB, ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, Memory
+from dtrbandit.policies.memory import LSVI_UCB, ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT
 from dtrbandit.policies.rules import best, show_nothing
 
 Bound = tuple[float | tuple[float, ...], ...]
@@ -111,14 +110,14 @@ class LSVIUCB(CompiledPolicy):
         return divisors
 
 
-@kernel(inline=True)
-def decide(learner: Learner, memory: Memory, m: int, node: int, psi: Vector, shown: Matrix) -> tuple[int, int]:
+@kernel
+def decide(child, shape, ridge, numbers, m, node, psi, shown):
     """Pull argmax_a Q_m(h, a) (Jin et al., line 12); return the arm and the reason."""
-    feasible, d = show_nothing(learner, node, shown), learner.shape[m, 1]
+    feasible, d = show_nothing(child, node, shown), shape[m, 1]
     scaled, work = np.empty((1, d)), np.empty(d)
-    scale(learner, memory.numbers, m, psi, scaled[0])
-    for a in range(learner.shape[m, 0]):
-        shown[Q_HAT, a] = optimistic(memory.ridge, memory.numbers, m, a, scaled, 0, 0, work)
+    scale(shape, numbers, m, ridge.shape[4], psi, scaled[0])
+    for a in range(shape[m, 0]):
+        shown[Q_HAT, a] = optimistic(ridge, numbers, m, a, scaled, np.int64(0), np.int64(0), work)
     arm = best(shown, Q_HAT)
     shown[PROPENSITY, arm] = 1.0
     return arm, ONLY_FEASIBLE if feasible == 1 else OPTIMISTIC

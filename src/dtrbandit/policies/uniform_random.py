@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.layout import Learner
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.memory import CONTENDER, ONLY_FEASIBLE, PROPENSITY, UNIFORM, UNIFORM_RANDOM
@@ -35,16 +34,16 @@ class UniformRandom(CompiledPolicy):
         return np.zeros(0)
 
 
-@kernel(inline=True)
-def decide(learner: Learner, node: int, u: float, shown: Matrix) -> tuple[int, int]:
+@kernel
+def decide(child, node, u, shown):
     """Draw one of the feasible arms; return it and the reason."""
-    feasible = show_nothing(learner, node, shown)
+    feasible = show_nothing(child, node, shown)
     pick = int(u * feasible)
-    arm, passed = -1, 0
+    arm, passed = np.int64(-1), 0
     for a in range(shown.shape[1]):
         if shown[CONTENDER, a] > 0.0:
             shown[PROPENSITY, a] = 1.0 / feasible
             if passed == pick:
-                arm = a
+                arm = np.int64(a)
             passed += 1
     return arm, ONLY_FEASIBLE if feasible == 1 else UNIFORM

@@ -8,12 +8,12 @@ history that a fact leads to, and ``record`` alone believes it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, assert_never
 
 import numpy as np
 
-from dtrbandit.design.contexts import LARGEST, Context, accept_context, accept_number, require_columns
+from dtrbandit.design.contexts import LARGEST, accept_context, accept_number, require_columns
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import ObservationError, ProtocolError
@@ -28,6 +28,9 @@ from dtrbandit.record.events import (
     Responded,
     Withdrawn,
 )
+from dtrbandit.record.values import Values
+
+Context = Values[float]
 
 
 class History(NamedTuple):
@@ -65,13 +68,13 @@ class Unit:
     """What is on record for one unit: what was reported, what holds now, and what was decided."""
 
     history: History
-    contexts: list[Context]  # as they hold now, corrections included
-    reported: list[Context]  # as they were first reported
-    decisions: list[Decision] = field(default_factory=list)
+    contexts: tuple[Context, ...]  # as they hold now, corrections included
+    reported: tuple[Context, ...]  # as they were first reported
+    decisions: tuple[Decision, ...] = ()
     left: bool = False  # by enter_if, before the last stage
     outcome: float | None = None  # as it was first reported
     withdrawn: Withdrawn | None = None
-    amendments: dict[tuple[str, str | None], Overridden | Corrected] = field(default_factory=dict)
+    amendments: tuple[Overridden | Corrected, ...] = ()
 
     @property
     def awaited(self) -> int:
@@ -98,7 +101,7 @@ class Histories:
         """Return the enrolment of ``unit``, which takes the next round."""
         if not isinstance(unit, str) or not 0 < len(unit) <= 200 or not unit.isprintable():
             raise ObservationError(f"a unit's id must be a printable text of 1 to 200 characters, found {unit!r}")
-        accepted = accept_context(self.design, 0, context, unit=unit)
+        accepted = self._accepted(unit, 0, context)
         require_columns(self.design, 0, accepted, self.design.columns[0], unit=unit)
         known = self.units.get(unit)
         if known is None:
@@ -114,9 +117,9 @@ class Histories:
         """Return the response of ``unit`` on arrival at its next stage."""
         record = self._known(unit)
         m = self.stage_of_response(unit, context, stage)
-        accepted = accept_context(self.design, m, context, unit=unit)
+        accepted = self._accepted(unit, m, context)
         if m == record.awaited:
-            self._require_enough(unit, m, self._columns(record, accepted), accepted)
+            self._require_enough(unit, m, _columns((*record.contexts, accepted)), accepted)
             return Responded(unit, self._name(m), accepted)
         if record.reported[m] == accepted:
             return None
@@ -155,7 +158,7 @@ class Histories:
         record = self._known(unit)
         m = self.stage_of_override(unit, arm, reason, stage)
         fact = Overridden(unit, self._name(m), arm, _accept_reason(reason, unit))
-        if record.amendments.get(("arm", fact.stage)) == fact:
+        if fact in record.amendments:
             return None
         arms = record.history.arms
         labels = self.design.stages[m].arms
@@ -192,7 +195,7 @@ class Histories:
             fact = self._corrected_outcome(unit, record, outcome, reason)
         else:
             fact = self._corrected_context(unit, record, str(stage), context, reason)
-        if record.amendments.get(("value", fact.stage)) == fact:
+        if fact in record.amendments:
             return None
         if self._merge(record, fact) == (record.history.outcome, record.contexts):
             raise ProtocolError(f"unit {unit!r}: nothing to correct, that value is on record already")
@@ -221,7 +224,7 @@ class Histories:
     def advance(self, fact: Fact) -> History:
         """Return the history of the fact's unit as the fact makes it."""
         if isinstance(fact, Enrolled):
-            features = self._all_features(fact.unit, [dict(fact.context)], ())
+            features = self._all_features(fact.unit, (self._accepted(fact.unit, 0, fact.context),), ())
             return History(fact.unit, fact.round, 0, features, (), self.design.tree.feasible[0], None)
         record = self.units[fact.unit]
         history = record.history
@@ -251,26 +254,27 @@ class Histories:
     def record(self, fact: Fact, history: History) -> None:
         """Believe a fact and the history it leads to."""
         if isinstance(fact, Enrolled):
-            context = dict(fact.context)
-            self.units[fact.unit] = Unit(history, [context], [context])
+            contexts = (self._accepted(fact.unit, 0, fact.context),)
+            self.units[fact.unit] = Unit(history, contexts, contexts)
             return
         record = self.units[fact.unit]
         match fact:
             case Assigned(decision):
-                record.decisions.append(decision)
+                record.decisions += (decision,)
             case Responded():
-                record.contexts.append(dict(fact.context))
-                record.reported.append(record.contexts[-1])
+                context = self._accepted(fact.unit, record.awaited, fact.context)
+                record.contexts += (context,)
+                record.reported += (context,)
                 record.left = not history.feasible
             case Completed():
                 record.outcome = fact.outcome
             case Withdrawn():
                 record.withdrawn = fact
             case Overridden():
-                record.amendments["arm", fact.stage] = fact
+                record.amendments += (fact,)
             case Corrected():
                 _, record.contexts = self._merge(record, fact)
-                record.amendments["value", fact.stage] = fact
+                record.amendments += (fact,)
             case _:
                 assert_never(fact)
         record.history = history
@@ -326,9 +330,14 @@ class Histories:
             return same[-1]
         if closed:
             raise ProtocolError(f"unit {unit!r} cannot respond: {self._expects(record)}")
-        if same and not self.design.columns[record.awaited]:
+        if same and self._needs_nothing(record.awaited):
             raise ProtocolError(f"unit {unit!r}: an empty response could be for two stages; name it with stage=")
-        return record.awaited
+        return same[-1] if same else record.awaited
+
+    def _needs_nothing(self, m: int) -> bool:
+        """Say whether a response at stage ``m`` may be empty, at least for a unit that leaves."""
+        condition, own = self.design.arrivals[m].condition, self.design.columns[m]
+        return not own or (condition is not None and not any(column in own for column in condition.columns))
 
     def stage_of_override(self, unit: str, arm: str, reason: str, stage: str | None = None) -> int:
         """Return the stage that an override speaks of: the one named, or the latest decided."""
@@ -338,20 +347,25 @@ class Histories:
             if self._stage_number(unit, stage) > latest:
                 raise ProtocolError(f"unit {unit!r} has no decision at stage {stage!r} yet: {self._expects(record)}")
             return self._stage_number(unit, stage)
-        same = [m for m in range(latest) if self._overridden(record, m)[2:] == (arm, reason)]
-        if not same or self._overridden(record, latest)[2:] == (arm, reason):
+        on_record = [m for m in range(latest + 1) if Overridden(unit, self._name(m), arm, reason) in record.amendments]
+        if not on_record or on_record[-1] == latest:
             return latest
         if self.design.stages[latest].arms[record.history.arms[latest]] == arm:
-            return same[-1]  # a repetition: at the latest stage there is nothing to override
+            return on_record[-1]  # a repetition: at the latest stage there is nothing to override
         raise ProtocolError(
-            f"unit {unit!r}: this override is on record for stage {self._name(same[-1])!r}; "
+            f"unit {unit!r}: this override is on record for stage {self._name(on_record[-1])!r}; "
             f"say stage={self._name(latest)!r} if the same happened there"
         )
 
-    def _overridden(self, record: Unit, m: int) -> tuple[object, ...]:
-        return tuple(record.amendments.get(("arm", self._name(m)), ()))
+    def _accepted(self, unit: str, m: int, context: Mapping[str, float]) -> Context:
+        """Return the context as it goes on record, or raise."""
+        if isinstance(context, Values):
+            return context
+        accepted, columns = accept_context(self.design, m, context, unit=unit), self.design.columns[m]
+        known = columns if len(accepted) == len(columns) else tuple(c for c in columns if c in accepted)
+        return Values(known, tuple([accepted[column] for column in known]))
 
-    def _require_enough(self, unit: str, m: int, columns: Context, context: Context) -> None:
+    def _require_enough(self, unit: str, m: int, columns: Mapping[str, float], context: Context) -> None:
         """Refuse a response without the columns of enter_if, or, if the unit enters, without all."""
         condition = self.design.arrivals[m].condition
         if condition is not None:
@@ -361,23 +375,21 @@ class Histories:
                 return
         require_columns(self.design, m, context, self.design.columns[m], unit=unit)
 
-    def _columns(self, record: Unit, context: Mapping[str, float]) -> Context:
-        return {column: value for each in (*record.contexts, context) for column, value in each.items()}
-
     def _arrived(self, record: Unit, fact: Responded) -> History:
         m, history = record.awaited, record.history
         condition = self.design.arrivals[m].condition
-        enters = condition is None or condition.holds(self._columns(record, fact.context))
-        features = self._all_features(fact.unit, [*record.contexts, dict(fact.context)], history.arms)
+        contexts = (*record.contexts, self._accepted(fact.unit, m, fact.context))
+        enters = condition is None or condition.holds(_columns(contexts))
+        features = self._all_features(fact.unit, contexts, history.arms)
         feasible = self.design.tree.feasible[history.node] if enters else ()
         return history._replace(features=features, feasible=feasible)
 
     def _given(self, history: History, arms: tuple[int, ...]) -> History:
         return history._replace(arms=arms, node=self.design.tree.after(arms), feasible=())
 
-    def _all_features(self, unit: str, contexts: list[Context], arms: tuple[int, ...]) -> tuple[Vector, ...]:
+    def _all_features(self, unit: str, contexts: tuple[Context, ...], arms: tuple[int, ...]) -> tuple[Vector, ...]:
         """Return ψ for every stage whose columns are all known."""
-        columns: Context = {}
+        columns: dict[str, float] = {}
         features = []
         for m, context in enumerate(contexts):
             columns.update(context)
@@ -408,11 +420,11 @@ class Histories:
         m = self._stage_number(unit, stage)
         if m >= len(record.contexts):
             raise ProtocolError(f"unit {unit!r} has no context at stage {stage!r} to correct: {self._expects(record)}")
-        fact = Corrected(unit, None, stage, accept_context(self.design, m, context, unit=unit), reason)
+        fact = Corrected(unit, None, stage, self._accepted(unit, m, context), reason)
         _, contexts = self._merge(record, fact)
         for k in range(1, len(contexts)):
             condition = self.design.arrivals[k].condition
-            columns = {column: value for each in contexts[: k + 1] for column, value in each.items()}
+            columns = _columns(contexts[: k + 1])
             entered = not (record.left and k == len(contexts) - 1)
             if condition is not None and condition.holds(columns) != entered:
                 raise ProtocolError(
@@ -423,14 +435,17 @@ class Histories:
         self._all_features(unit, contexts, record.history.arms)  # refuses features out of range
         return fact
 
-    def _merge(self, record: Unit, fact: Corrected) -> tuple[float | None, list[Context]]:
+    def _merge(self, record: Unit, fact: Corrected) -> tuple[float | None, tuple[Context, ...]]:
         """Return the outcome and the contexts as the correction makes them."""
         if fact.stage is None or fact.context is None:
             return fact.outcome, record.contexts
-        contexts = list(record.contexts)
         m = self.design.stage_number(fact.stage)
-        contexts[m] = {**contexts[m], **fact.context}
-        return record.history.outcome, contexts
+        merged = self._accepted(fact.unit, m, {**record.contexts[m], **fact.context})
+        return record.history.outcome, (*record.contexts[:m], merged, *record.contexts[m + 1 :])
+
+
+def _columns(contexts: tuple[Context, ...]) -> dict[str, float]:
+    return {column: value for context in contexts for column, value in context.items()}
 
 
 def _accept_reason(reason: object, unit: str) -> str:

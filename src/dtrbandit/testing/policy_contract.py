@@ -6,8 +6,9 @@
         def policy(self):
             return MyPolicy()
 
-pytest then finds the tests below. They run on a design with two stages of two and three arms, an infeasible
-plan and early leavers, with units in flight, withdrawals, overrides and corrections.
+pytest then finds the tests below. They run on two designs, one with two stages of two and three arms, one with
+three stages and an irregular tree of plans, both with early leavers. Units are in flight together; some withdraw,
+and arms and contexts are amended, also after later stages were decided.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,17 +25,28 @@ from numpy.typing import NDArray
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.engine import Session, verify
+from dtrbandit.errors import ProtocolError
 from dtrbandit.policies.policy import Choice, Policy
+from dtrbandit.record.events import Assigned
 from dtrbandit.record.histories import History
 
-DESIGN = Design(
+TWO_STAGES = Design(
     [
         Stage("first", arms=("a", "b"), features="1 + x"),
         Stage("second", arms=("a", "b", "c"), features="1 + x + z", enter_if="z > -1"),
     ],
     plans=[("a", "a"), ("a", "b"), ("a", "c"), ("b", "b"), ("b", "c")],
 )
-ROUNDS = 60
+THREE_STAGES = Design(
+    [
+        Stage("first", arms=("a", "b"), features="1 + x"),
+        Stage("second", arms=("a", "b"), features="1 + x + z", enter_if="z > -1 or x > 0"),
+        Stage("third", arms=("a", "b"), features="1 + w + C(first)", enter_if="w > -1"),
+    ],
+    plans=[tuple(plan) for plan in ("aab", "aba", "abb", "bba", "bbb")],
+)
+ROUNDS = 50
+APART = 2  # rounds from one arrival of a unit to its next
 DRAWS = 2_000  # evenly spread u: an arm's share is exact up to one draw for each arm
 
 
@@ -44,9 +57,13 @@ class PolicyContract:
         """Return the policy under test, the same each time."""
         raise TypeError("a policy contract needs a method policy() that returns the policy under test")
 
-    def design(self) -> Design:
-        """Return a design that the policy can work with."""
-        return DESIGN
+    def policy_for(self, design: Design) -> Policy[Any]:  # noqa: ARG002  # most policies fit every design
+        """Return the policy under test for a design; override it if its parameters depend on the stages."""
+        return self.policy()
+
+    def designs(self) -> tuple[Design, ...]:
+        """Return designs that the policy can work with."""
+        return TWO_STAGES, THREE_STAGES
 
     def test_deciding_changes_nothing(self) -> None:
         """Asking, however often and for whatever u, leaves the state as it was."""
@@ -58,20 +75,22 @@ class PolicyContract:
 
     def test_the_same_facts_lead_to_the_same_decisions(self) -> None:
         """Two runs agree, and a log decided again gives what it recorded."""
-        log = self._run().log
+        for design in self.designs():
+            log = self._run(design).log
 
-        assert self._run().log == log
-        verify(log, design=self.design(), policy=self.policy())
+            assert self._run(design).log == log
+            verify(log, design=design, policy=self.policy_for(design))
 
     def test_a_resumed_session_makes_the_same_next_decisions(self) -> None:
         """Recovery from the log changes no later decision."""
-        whole = Session(self.design(), self.policy(), seed=3)
-        drive(whole, range(ROUNDS // 2))
-        resumed = Session.resume(whole.log, design=self.design(), policy=self.policy())
+        for design in self.designs():
+            whole = Session(design, self.policy_for(design), seed=3)
+            drive(whole, range(ROUNDS // 2))
+            resumed = Session.resume(whole.log, design=design, policy=self.policy_for(design))
 
-        drive(whole, range(ROUNDS // 2, ROUNDS))
-        drive(resumed, range(ROUNDS // 2, ROUNDS))
-        assert resumed.log == whole.log
+            drive(whole, range(ROUNDS // 2, ROUNDS))
+            drive(resumed, range(ROUNDS // 2, ROUNDS))
+            assert resumed.log == whole.log
 
     def test_only_feasible_arms_are_chosen(self) -> None:
         """For every u the arm is feasible, and infeasible arms have propensity zero."""
@@ -83,12 +102,12 @@ class PolicyContract:
 
     def test_propensities_are_honest(self) -> None:
         """They sum to one, do not depend on u, and are the shares in which arms are chosen over u."""
-        for policy, state, history in self._arrivals(every=7):
+        for policy, state, history in self._arrivals(every=11):
             choices = [policy.decide(state, history, (i + 0.5) / DRAWS) for i in range(DRAWS)]
             _check_propensities(choices, history)
 
-    def _run(self) -> Session:
-        session = Session(self.design(), self.policy(), seed=3)
+    def _run(self, design: Design) -> Session:
+        session = Session(design, self.policy_for(design), seed=3)
         drive(session, range(ROUNDS))
         return session
 
@@ -106,7 +125,8 @@ class PolicyContract:
                 seen.append((self._policy, copy.deepcopy(state), history))
                 return self._policy.decide(state, history, u)
 
-        drive(Session(self.design(), Watched(self.policy()), seed=3), range(ROUNDS))
+        for design in self.designs():
+            drive(Session(design, Watched(self.policy_for(design)), seed=3), range(ROUNDS))
         return iter(seen[::every])
 
 
@@ -120,37 +140,57 @@ def _check_propensities(choices: list[Choice], history: History) -> None:
 
 
 def drive(session: Session, rounds: range) -> None:
-    """Enrol a unit in each round; 3 rounds later it responds, after 5 it ends, after 7 some are corrected."""
+    """Enrol a unit in each round; every APART rounds each unit goes a step further, and some are amended on the way."""
+    stages = len(session.design.stages)
     for t in rounds:
         session.enroll(f"u{t}", _context(session.design, t, 0))
         if t % 11 == 4:
-            _override(session, f"u{t}")
-        if t >= 3 and t % 13 != 6:
-            _respond(session, t - 3)
-        if t >= 5:
-            _end(session, t - 5)
-        if t >= 7 and t % 8 == 7 and t % 13 != 10:
-            session.correct(f"u{t - 7}", outcome=round(_values(t).sum() + 1, 3), reason="typing error")
+            _override(session, t, 0)
+        for m in range(1, stages):
+            _respond(session, t - APART * m, m)
+        _amend(session, t - APART * (stages - 1))
+        _end(session, t - APART * stages)
+        _amend(session, t - APART * (stages + 1))
 
 
-def _respond(session: Session, t: int) -> None:
-    for m in range(1, len(session.design.stages)):
-        if session.respond(f"u{t}", _context(session.design, t, m), stage=session.design.stages[m].name) is None:
-            return
+def _respond(session: Session, t: int, m: int) -> None:
+    """Let unit t respond at stage m, unless it has left or is soon to be withdrawn."""
+    decided = sum(isinstance(event, Assigned) and event.unit == f"u{t}" for event in session.log)
+    lost = t % 13 == 6 and m == len(session.design.stages) - 1
+    if decided == m and t >= 0 and not lost:
+        session.respond(f"u{t}", _context(session.design, t, m), stage=session.design.stages[m].name)
 
 
 def _end(session: Session, t: int) -> None:
-    if (t + 3) % 13 == 6:
+    if t >= 0 and t % 13 == 6:
         session.withdraw(f"u{t}", reason="moved away")
-    else:
+    elif t >= 0:
         session.complete(f"u{t}", round(_values(t).sum(), 3))
 
 
-def _override(session: Session, unit: str) -> None:
-    decided = session.enroll(unit, _context(session.design, int(unit[1:]), 0)).arm
-    others = [arm for arm in session.design.stages[0].arms if arm != decided]
-    if others:
-        session.override(unit, others[0], reason="allergy")
+def _amend(session: Session, t: int) -> None:
+    """Override an arm of unit t, or correct its first context or its outcome, if it is its turn and possible."""
+    unit, design = f"u{t}", session.design
+    if t < 0:
+        return
+    if t % 5 == 0:
+        _override(session, t, t % len(design.stages))
+    with suppress(ProtocolError):  # no outcome yet, or a context with which it would not have entered a stage
+        if t % 5 == 1:
+            session.correct(unit, outcome=round(_values(t).sum() + 1, 3), reason="typing error")
+        elif t % 5 == 2 and design.columns[0]:
+            value = float(_values(t + 1)[0])
+            session.correct(unit, stage=design.stages[0].name, context={design.columns[0][0]: value}, reason="misread")
+
+
+def _override(session: Session, t: int, m: int) -> None:
+    """Give unit t another arm at stage m: the first that fits its other arms."""
+    stage = session.design.stages[m]
+    reason = f"allergy, event {len(session.log)}"  # a new one each time: no repetition
+    for arm in stage.arms:
+        with suppress(ProtocolError):
+            session.override(f"u{t}", arm, stage=stage.name, reason=reason)
+            return
 
 
 def _values(t: int) -> NDArray[np.float64]:

@@ -1,0 +1,39 @@
+"""Values from outside: numbers as plain floats, and as much of a value as an error should show."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+MOST_SHOWN = 200
+
+
+def as_float(value: object) -> float:
+    """Return a real number as a plain float; NaN for anything else, infinity beyond the floats.
+
+    Examples
+    --------
+    >>> as_float(3), as_float(True), as_float(10**400)
+    (3.0, nan, inf)
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def shown(value: object) -> str:
+    """Return a value as an error message shows it: by ``repr``, shortened.
+
+    Examples
+    --------
+    >>> shown("ssri"), len(shown([0] * 10**6))
+    ("'ssri'", 201)
+    """
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or an integer of more digits than Python prints
+        return f"something too large to show ({type(value).__name__})"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
