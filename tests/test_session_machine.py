@@ -73,7 +73,7 @@ TWO = Problem(
     enters=[lambda _: True, lambda h: h["r"] > -1.5 or h["x"] > 2],
     policies=[
         dtr.DTRBandit(q=1, delta=0.5),
-        dtr.DTRBandit(q=2, delta=0.5, schedule="permuted"),
+        dtr.DTRBandit(q=1, delta=0.5, schedule="permuted"),
         dtr.EpsilonGreedy(epsilon=0.2),
         dtr.LSVIUCB(beta=0.5, leavers="optimistic", clip=(9.0, 2.0)),
         dtr.UniformRandom(),
@@ -137,6 +137,13 @@ class NaiveUnit:
     def enters(self, m: int, contexts: Sequence[Context]) -> bool:
         return self.problem.enters[m](self.known(contexts[: m + 1]))
 
+    def alternatives(self) -> list[int]:
+        """The stages whose arm could have been the other one, of a unit that went beyond its first stage."""
+        arms = tuple(self.arms)
+        other = [(*arms[:m], 1 - arms[m], *arms[m + 1 :]) for m in range(len(arms))]
+        plans = {plan[: len(arms)] for plan in self.problem.plans}
+        return [m for m in range(len(arms)) if other[m] in plans and len(self.contexts) > 1]
+
     def trajectory(self) -> Trajectory:
         entered = range(len(self.contexts) - self.left)
         known, arms = self.known(self.contexts), tuple(self.arms)
@@ -151,18 +158,19 @@ class NaiveUnit:
 
 
 class SessionMachine(RuleBasedStateMachine):
-    """Abstract: the machines below name a problem."""
+    """Abstract: the test below names a problem and a policy."""
 
     problem: Problem
+    policy: Any
     tally: Counter[str]  # over all runs of a machine
 
     # -- both oracles ----------------------------------------------------------------------------------------
 
-    def begin(self, policy: Any, seed: int, blocks: int) -> None:
-        self.policy = policy
-        self.learns = not isinstance(policy, dtr.UniformRandom)
-        self.twins = Twins(self.problem.design, policy, seed=seed, tally=self.tally) if self.learns else None
-        self.session = self.twins.session if self.twins else dtr.Session(self.problem.design, policy, seed=seed)
+    @initialize(seed=st.integers(0, 99), blocks=st.integers(1, 4))
+    def open_session(self, seed: int, blocks: int) -> None:
+        self.learns = not isinstance(self.policy, dtr.UniformRandom)
+        self.twins = Twins(self.problem.design, self.policy, seed=seed, tally=self.tally) if self.learns else None
+        self.session = self.twins.session if self.twins else dtr.Session(self.problem.design, self.policy, seed=seed)
         self.units: dict[str, NaiveUnit] = {}
         self.careful = False  # the past is told without looking at everything after each step
         rng = np.random.default_rng(seed)
@@ -332,12 +340,13 @@ class SessionMachine(RuleBasedStateMachine):
     def override(self, index: int, arm: int, which: int) -> None:
         self.try_override(self.pick(index)[0], which % len(self.problem.names), arm)
 
-    @precondition(lambda self: any(len(unit.contexts) > 1 for unit in self.units.values()))
+    @precondition(lambda self: any(unit.alternatives() for unit in self.units.values()))
     @rule(index=some, which=some)
     def override_late(self, index: int, which: int) -> None:
-        names = [name for name, unit in self.units.items() if len(unit.contexts) > 1]
+        names = [name for name, unit in self.units.items() if unit.alternatives()]
         name = names[index % len(names)]
-        m = which % len(self.units[name].arms)
+        stages = self.units[name].alternatives()
+        m = stages[which % len(stages)]
         self.try_override(name, m, 1 - self.units[name].arms[m])
 
     @precondition(lambda self: any(unit.open for unit in self.units.values()))
@@ -364,7 +373,8 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(index=some, which=some, value=numbers)
     def correct_context(self, index: int, which: int, value: float) -> None:
         name, unit = self.pick(index)
-        pairs = [(m, column) for m, columns in enumerate(self.problem.columns) for column in columns]
+        reached = self.problem.columns[: len(unit.contexts) + (index % 7 == 6)]  # at times one stage too far
+        pairs = [(m, column) for m, columns in enumerate(reached) for column in columns]
         m, column = pairs[which % len(pairs)]
         more = {
             "stage": self.problem.names[m],
@@ -414,24 +424,8 @@ class SessionMachine(RuleBasedStateMachine):
             assert "enrolled" in str(self.session.summary())
 
 
-class TwoStages(SessionMachine):
-    problem, tally = TWO, Counter()
-
-    @initialize(policy=st.sampled_from(TWO.policies), seed=st.integers(0, 99), blocks=st.sampled_from([0, 2, 4]))
-    def open_session(self, policy: Any, seed: int, blocks: int) -> None:
-        self.begin(policy, seed, blocks)
-
-
-class ThreeStages(SessionMachine):
-    problem, tally = THREE, Counter()
-
-    @initialize(policy=st.sampled_from(THREE.policies), seed=st.integers(0, 99), blocks=st.sampled_from([1, 2, 3]))
-    def open_session(self, policy: Any, seed: int, blocks: int) -> None:
-        self.begin(policy, seed, blocks)
-
-
 def draw(rng: np.random.Generator) -> float:
-    return float(rng.normal(scale=1.5).round(3))
+    return round(float(rng.normal(scale=1.5)), 3)
 
 
 def assert_same(found: list[float | None], expected: Vector | None) -> None:
@@ -441,22 +435,28 @@ def assert_same(found: list[float | None], expected: Vector | None) -> None:
         assert found == pytest.approx(expected, rel=1e-7, abs=1e-7)
 
 
-@pytest.mark.parametrize("machine", [TwoStages, ThreeStages])
+@pytest.mark.parametrize(
+    ("problem", "policy"),
+    [(problem, policy) for problem in (TWO, THREE) for policy in problem.policies],
+    ids=lambda value: f"{len(value.names)} stages" if isinstance(value, Problem) else repr(value),
+)
 def test_any_course_of_events_is_told_as_the_naive_model_and_decided_as_the_plain_refit(
-    machine: type[SessionMachine],
+    problem: Problem, policy: Any
 ) -> None:
-    machine.tally.clear()
+    tally: Counter[str] = Counter()
+    machine = type("Machine", (SessionMachine,), {"problem": problem, "policy": policy, "tally": tally})
 
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         machine,
         settings=settings(
-            max_examples=50, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=15, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
 
-    tally = machine.tally
-    assert (
-        min(tally["completed"], tally["late override"], tally["corrected outcome"] + tally["corrected context"]) > 200
-    )
-    assert tally["free"] > 200
-    assert tally["ties"] < 0.05 * tally["free"]
+    print(repr(policy), sorted(tally.items()))
+    assert tally["completed"] >= 60
+    assert tally["late override"] >= 30
+    assert tally["corrected outcome"] + tally["corrected context"] >= 30
+    if not isinstance(policy, dtr.UniformRandom):
+        assert tally["free"] >= 60
+        assert tally["ties"] <= 0.05 * tally["free"]

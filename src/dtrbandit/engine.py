@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dtrbandit._version import NUMERICS, RELEASES
+from dtrbandit.compiled import LogFold
 from dtrbandit.design.contexts import accept_number
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
@@ -15,6 +16,7 @@ from dtrbandit.errors import DesignError, DTRError, LogError, ObservationError, 
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.kernels.stream import uniform
 from dtrbandit.policies.builtin import policy_from_dict, policy_to_dict
+from dtrbandit.policies.compiled_policy import CompiledState
 from dtrbandit.policies.policy import Choice, Estimating, Numbers, Policy
 from dtrbandit.record.events import (
     Assigned,
@@ -250,11 +252,13 @@ def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy
 
 def _reread(log: Iterable[Event], design: Design | None, policy: Policy[Any] | None, *, decide_again: bool) -> Session:
     """Return the session that a log leads to, checking each event as if it came for the first time."""
-    events = iter(log)
-    session = _opened(next(events, None), design, policy)
+    events = list(log)
+    session = _opened(events[0] if events else None, design, policy)
+    compiled = isinstance(session._state, CompiledState) and not decide_again
+    units = sum(isinstance(event, Enrolled) for event in events)
+    folded = LogFold(session._state, units) if compiled else None
     due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
-    sequence = 1
-    for sequence, event in enumerate(events, 2):
+    for sequence, event in enumerate(events[1:], 2):
         try:
             _require_in_turn(event, due)
             fact = _checked(session._histories, event)
@@ -262,11 +266,18 @@ def _reread(log: Iterable[Event], design: Design | None, policy: Policy[Any] | N
             due = None
             if isinstance(fact, Enrolled | Responded) and history.feasible:
                 due = session._decide(history) if decide_again else fact.unit
-            session._believe(fact, arrived=history)
+            if folded is None:
+                session._believe(fact, arrived=history)
+            else:
+                session._histories.record(fact, history)
+                folded.add(fact, history)
         except DTRError as error:
             raise LogError(f"event {sequence} of the log, {type(event).__name__}: {error}") from error
     if due is not None:
-        raise LogError(f"the log ends after event {sequence}, before the decision that it led to; it was cut off")
+        raise LogError(f"the log ends after event {len(events)}, before the decision that it led to; it was cut off")
+    if folded is not None:
+        session._state = folded.finish()
+        session._log = events
     return session
 
 
@@ -326,9 +337,9 @@ def _checked(histories: Histories, event: Event) -> Fact:
             fact = histories.corrected(unit, reason, corrected, at_stage, columns)
         case Opened():
             raise LogError("a log is opened once")
-    if fact != event:
+    if fact is None or fact != event:
         raise LogError(f"found {event}, expected {'nothing, it is on record already' if fact is None else fact}")
-    return event
+    return fact
 
 
 def _require_feasible(choice: Choice, history: History) -> None:

@@ -51,7 +51,7 @@ def test_a_chain_of_comparisons_holds_when_each_link_does() -> None:
 
 def test_a_stage_is_not_a_column() -> None:
     with pytest.raises(
-        DesignError, match="a condition compares columns; 'first' is a stage, found 'first' at position 9"
+        DesignError, match="a condition compares columns; 'first' is a stage, found 'first' at position 10"
     ):
         parse_condition("x > 1 or first == first", where="here", stages=["first", "second"])
 

@@ -99,7 +99,6 @@ def cell_means(text: str) -> NDArray[np.float64]:
         ("0 + C(s2) + C(s0):C(s2)", 6),
         ("0 + C(s0):C(s2) + C(s2)", 6),
         ("0 + C(s0) + C(s1) + C(s2) + C(s0):C(s1) + C(s0):C(s2) + C(s1):C(s2) + C(s0):C(s1):C(s2)", 12),
-        ("0 + C(s0) + C(s1) + C(s0):C(s1):C(s2)", 14),  # as in R: the three-way product alone would do
         ("0 + x + C(s2)", 4),
         ("0 + x + x:C(s2)", 3),
         ("0 + x:C(s0) + x:C(s2)", 4),
@@ -107,17 +106,50 @@ def cell_means(text: str) -> NDArray[np.float64]:
         ("0 + x:C(s0) + C(s1)", 4),
         ("x + C(s0) + x:C(s0) + C(s2) + x:C(s2)", 8),
         ("x:z + x:C(s0)", 4),
-        ("C(s0):C(s2)", 7),  # as in R: all six cells and an intercept
     ],
 )
 def test_arms_as_indicators_span_what_a_table_of_cells_spans(text: str, features: int) -> None:
     coded, cells = feature_matrix(text), cell_means(text)
     rank = np.linalg.matrix_rank(cells)
-    too_many = {"C(s0):C(s2)": 1, "0 + C(s0) + C(s1) + C(s0):C(s1):C(s2)": 2}.get(text, 0)
 
-    assert coded.shape[1] == features == rank + too_many
+    assert coded.shape[1] == features == rank
     assert np.linalg.matrix_rank(coded) == rank
     assert np.linalg.matrix_rank(np.hstack([coded, cells])) == rank
+
+
+def count_as_r_does(terms: list[frozenset[str]], *, intercept: bool) -> int:
+    """Count features by R's rules for factors (TermCode and modelmatrix in its model.c)."""
+    terms = sorted(dict.fromkeys(terms), key=len)
+    count = int(intercept)
+    for i, term in enumerate(terms):
+        widths = []
+        for stage in term:
+            rest = term - {stage}
+            contrasts = not rest or any(rest <= before for before in terms[:i])
+            if not intercept and i == 0 and stage == min(term):
+                contrasts = False
+            widths.append(SIZES[stage] - contrasts)
+        count += math.prod(widths)
+    return count
+
+
+@given(
+    st.booleans(),
+    st.lists(st.frozensets(st.sampled_from(sorted(SIZES)), min_size=1), min_size=1, max_size=6),
+)
+def test_arms_are_coded_as_r_does(intercept: bool, terms: list[frozenset[str]]) -> None:
+    written = [":".join(f"C({stage})" for stage in sorted(term)) for term in terms]
+
+    features = feature_matrix(" + ".join([str(int(intercept)), *written])).shape[1]
+
+    assert features == count_as_r_does(terms, intercept=intercept)
+
+
+def test_a_product_of_arms_without_its_parts_is_redundant_as_in_r() -> None:
+    coded = feature_matrix("C(s0):C(s2)")
+
+    assert coded.shape[1] == 1 + 6
+    assert np.linalg.matrix_rank(coded) == 6
 
 
 factors = st.lists(st.sampled_from(["x", "z", "C(s0)", "C(s1)", "C(s2)"]), min_size=1, max_size=3, unique=True)

@@ -60,7 +60,7 @@ class Follower:
         delta = state.delta[len(history.arms)] if isinstance(self.plain, plain.dtr_bandit.DTRBandit) else None
         distance = margin(choice, history.feasible, delta)
         self.tally["free"] += distance < float("inf")
-        if distance >= TIE or self.given is None:
+        if distance >= TIE or self.given is None or (distance == 0.0 and self._sees_the_same_tie()):
             return choice
         self.tally["ties"] += 1
         arms = state.design.stages[len(history.arms)].arms
@@ -70,6 +70,12 @@ class Follower:
         return choice._replace(
             arm=arm, reason=self.given.reason, propensities=tuple(propensities), contenders=contenders
         )
+
+    def _sees_the_same_tie(self) -> bool:
+        """Say whether the best two Q̂ that the package compared are equal to the last bit, too: the lowest arm wins."""
+        assert self.given is not None
+        hat = sorted(q for arm in self.given.contenders if (q := self.given.q_hat[arm]) is not None)
+        return len(hat) > 1 and hat[-1] == hat[-2]
 
 
 class Twins:

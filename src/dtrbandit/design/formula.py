@@ -11,8 +11,8 @@ indicators of the arm given at stage ``first``, coded as R does: without the fir
 already accounts for it, otherwise with all arms. Products come in the order of their size, the intercept first, and
 one accounts for it that is this product without this factor, or that times further ``C(...)``. So ``C(a) + C(b)``
 drops the first arm of both stages, ``0 + C(a) + C(b)`` that of ``b`` only, and ``a`` then has an indicator for each
-arm. As in R, ``C(a):C(b)`` keeps all arms when neither ``C(a)`` nor ``C(b)`` is there, although the intercept is
-then one feature too many: write ``C(a)*C(b)``.
+arm. As in R, a product of arms without its parts has features too many: ``1 + C(a):C(b)`` has all cells and the
+intercept besides; write ``C(a)*C(b)``.
 
 Only where R itself goes astray, products of columns and arms, do we differ: in ``0 + x + x:C(a)`` R keeps all arms,
 one too many, and in ``x:z + x:C(a)`` it drops one, although no product accounts for it.

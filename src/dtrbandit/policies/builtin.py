@@ -140,6 +140,13 @@ def call_learn_optimistically(fact, unit, m, index, value, psi, *arrays):
 
 
 @kernel(entry=True)
+def call_learn_forced(unit, *arrays):
+    """Call ``dtr_bandit.learn_forced``."""
+    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    dtr_bandit.learn_forced(learner, memory, unit)
+
+
+@kernel(entry=True)
 def call_begin_anew(kind, unit, *arrays):
     """Call ``begin_anew``."""
     learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))

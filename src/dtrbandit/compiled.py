@@ -1,0 +1,314 @@
+"""The same fold as a Session's, over arrays of arrivals: studies, replay evaluation, and long logs.
+
+One compiled loop takes events in order: a unit arrives at a stage, its outcome comes, it is lost. Arms that are not
+given beforehand are decided by the switch of ``policies/builtin.py``, and everything is learnt by the same kernels
+that serve one event at a time, in the same order, so that arms and estimates agree bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.spec import Design
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes
+from dtrbandit.errors import DesignError
+from dtrbandit.estimators import optimistic
+from dtrbandit.estimators.exact import ARRIVED, COMPLETED, GIVEN, observe_features, observe_outcome
+from dtrbandit.estimators.layout import Learner
+from dtrbandit.estimators.optimistic import LEFT
+from dtrbandit.kernels.compile import borrow, kernel
+from dtrbandit.kernels.stream import ROUNDS, uniforms
+from dtrbandit.policies.builtin import (
+    LOST,
+    OF_LEARNER,
+    call_begin_anew,
+    call_learn_forced,
+    decide,
+    has_taught,
+    keep_account,
+    learn,
+    rewrite,
+    start,
+)
+from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
+from dtrbandit.policies.memory import DTR_BANDIT, FORCED, LSVI_UCB, Memory
+from dtrbandit.record.events import Assigned, Completed, Enrolled, Fact, Responded, Withdrawn
+from dtrbandit.record.histories import History
+
+NOT_YET, DECIDE = -1, -1  # of an arm: not given, not given beforehand
+
+
+class Arrivals(NamedTuple):
+    """What happens to n units, and in which order.
+
+    Attributes
+    ----------
+    events
+        (E, 2): m and a unit that arrives at stage m; M and a unit whose outcome comes; M + 1 and one that is lost.
+        What comes after a unit has left or ended is passed over.
+    features, enters
+        (n, C, D) and (n, C): what is found on arrival, and whether the unit enters; ``column[node]`` says in which
+        column.
+    outcome
+        (n, L), in column ``leaf[node]`` for a unit that ends at that node.
+    assigned, scheduled, given
+        (n, M): the arm that was decided, or −1 to decide it now; whether it was scheduled; the arm really given.
+    """
+
+    events: NDArray[np.int32]
+    column: NDArray[np.int64]
+    features: NDArray[np.float64]
+    enters: NDArray[np.bool_]
+    leaf: NDArray[np.int64]
+    outcome: NDArray[np.float64]
+    assigned: NDArray[np.int8]
+    scheduled: NDArray[np.bool_]
+    given: NDArray[np.int8]
+
+
+class Played(NamedTuple):
+    """The arms (n, M) and the numbers of their reasons (n, M), −1 where a stage was not entered, and the state."""
+
+    arms: NDArray[np.int8]
+    reasons: NDArray[np.int8]
+    state: CompiledState
+
+
+def play(policy: CompiledPolicy, units: Arrivals, design: Design, *, seed: int = 0) -> Played:
+    """Let a policy decide for units as they arrive, from the beginning."""
+    if policy.kind is None:
+        raise DesignError(f"{policy!r} holds a Python function and plays through a Session only")
+    state = start(policy, design)
+    arms, reasons, nodes = _blank(len(units.features), len(design.stages))
+    run(state, units, arms, reasons, nodes, seed=seed)
+    return Played(arms, reasons, state)
+
+
+def run(
+    state: CompiledState,
+    units: Arrivals,
+    arms: NDArray[np.int8],
+    reasons: NDArray[np.int8],
+    nodes: NDArray[np.int64],
+    *,
+    seed: int = 0,
+    loading: bool = False,
+) -> None:
+    """Fold events into a state; ``loading`` stores what will be learnt anew afterwards."""
+    n, stages = arms.shape
+    state.reserve(n)
+    drawn = np.concatenate([uniforms(seed, block, stages) for block in range(-(-n // ROUNDS))])
+    fold(state.kind, loading, *units, drawn, arms, reasons, nodes, *state.arrays)
+
+
+def at_once(n: int, stages: int) -> NDArray[np.int32]:
+    """Return the events of n units without delay: each is through before the next comes."""
+    what = np.tile(np.arange(stages + 1, dtype=np.int32), n)
+    return np.column_stack([what, np.repeat(np.arange(n, dtype=np.int32), stages + 1)])
+
+
+def potential_arrivals(
+    units: PotentialOutcomes, *, design: Design | None = None, events: NDArray[np.int32] | None = None
+) -> Arrivals:
+    """Return units with their features at every node; ``design`` is the learner's, by default the units' own."""
+    design = design or units.design
+    child, n, stages = design.tree.child, len(units.outcome), len(design.stages)
+    inner = len(child)
+    features = np.full((n, inner, max(design.dimensions)), np.nan)
+    enters, leaf = np.ones((n, inner), dtype=np.bool_), np.zeros(inner + len(design.arm_plans), dtype=np.int64)
+    outcome = np.column_stack([units.outcome[(slice(None), *plan)] for plan in design.arm_plans])
+    for m in range(stages):
+        for path in product(*(range(arms) for arms in design.arm_counts[:m])):
+            node = design.tree.after(path)
+            if node < 0:
+                continue
+            columns = {
+                name: values[(slice(None), *path[:k])]
+                for k in range(m + 1)
+                for name, values in units.contexts[k].items()
+            }
+            given = {design.stages[k].name: np.full(n, arm) for k, arm in enumerate(path)}
+            arrival = design.arrivals[m]
+            features[:, node, : design.dimensions[m]] = arrival.features.matrix(columns, given, n)
+            if arrival.condition is not None:
+                enters[:, node] = arrival.condition.mask(columns)
+            leaf[node] = next(p for p, plan in enumerate(design.arm_plans) if plan[:m] == path)
+    leaf[inner:] = np.arange(len(design.arm_plans))
+    open_arms = np.full((n, stages), DECIDE, dtype=np.int8)
+    order = at_once(n, stages) if events is None else np.ascontiguousarray(events, dtype=np.int32)
+    column = np.arange(inner)
+    return Arrivals(
+        order, column, features, enters, leaf, outcome, open_arms, np.zeros((n, stages), np.bool_), open_arms
+    )
+
+
+def _blank(n: int, stages: int) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
+    arms = np.full((n, stages), NOT_YET, dtype=np.int8)
+    return arms, arms.copy(), np.zeros(n, dtype=np.int64)
+
+
+# -- the loop ------------------------------------------------------------------------------------------------
+
+
+@kernel(entry=True)
+def fold(
+    kind, loading, events, column, features, enters, leaf, outcome, assigned, scheduled, given, drawn,
+    arms, reasons, nodes, *arrays,
+):  # fmt: skip
+    """Take events in order; ``nodes`` (n,) says where each unit stands: −1 ended, −2 − node left at a node."""
+    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    stages, shown = learner.shape.shape[0], np.empty((4, learner.child.shape[1]))
+    for e in range(events.shape[0]):
+        what, unit = np.int64(events[e, 0]), np.int64(events[e, 1])
+        node, index, value = nodes[unit], np.int64(0), 0.0
+        if node == -1 or (node < 0 and what < stages):
+            continue
+        place = node if node >= 0 else -2 - node
+        psi = features[unit, column[min(place, column.size - 1)]]
+        m = what
+        if what < stages:
+            fact, index = ARRIVED, node
+            if what > 0 and not enters[unit, column[node]]:
+                fact = LEFT
+                nodes[unit] = -2 - node
+                index = node if psi[0] == psi[0] else np.int64(-1)
+        else:
+            m = np.int64(0)
+            while m < stages and arms[unit, m] >= 0:
+                m += 1
+            fact = LOST
+            if what == stages:
+                fact, value = COMPLETED, outcome[unit, leaf[place]]
+                m -= 1
+            nodes[unit] = -1
+        arm, reason = np.int64(-1), np.int64(-1)
+        if fact == ARRIVED:
+            arm = np.int64(assigned[unit, m])
+            reason = np.int64(FORCED) if scheduled[unit, m] else np.int64(-1)
+            if arm < 0:
+                arm, reason = decide(kind, unit, m, node, psi, drawn[unit, m], shown, learner, memory)
+        # an arrival, then the arm given
+        while True:
+            if loading:
+                remember(kind, fact, unit, m, index, value, psi, learner, memory)
+            else:
+                learn(kind, fact, unit, m, index, value, psi, learner, memory)
+            if fact != ARRIVED:
+                break
+            fact, index, value = GIVEN, arm, 1.0 if reason == FORCED else 0.0
+        if fact == GIVEN:
+            if given[unit, m] >= 0 and given[unit, m] != arm:
+                arm = np.int64(given[unit, m])
+                learner.marks[unit, stages + m] = arm
+            arms[unit, m], reasons[unit, m] = arm, reason
+            nodes[unit] = learner.child[node, arm]
+
+
+@kernel(inline=True)
+def remember(kind, fact, unit, m, index, value, psi, learner, memory):
+    """Store a fact without learning from it: the learner will begin anew."""
+    if fact == ARRIVED or (kind == LSVI_UCB and fact == LEFT and index >= 0):
+        observe_features(learner, unit, m, index, psi)
+        if kind == LSVI_UCB:
+            most = learner.pages.shape[3]
+            optimistic.scale(learner.shape, memory.numbers, m, most, psi, learner.rows[unit, m * most :])
+    elif fact == GIVEN:
+        learner.marks[unit, learner.shape.shape[0] + m] = index
+    elif fact == COMPLETED:
+        observe_outcome(learner, unit, m, value)
+    if kind != LSVI_UCB:
+        keep_account(kind, fact, unit, m, index, value, learner, memory)
+
+
+# -- a log whose arms are given ------------------------------------------------------------------------------
+
+
+class LogFold:
+    """Collects the facts of a log and folds them in one go.
+
+    An amendment of a unit that has taught makes the learner begin anew, from what is stored alone; so what was
+    learnt before the last of them need not be learnt at all.
+    """
+
+    def __init__(self, state: CompiledState, units: int) -> None:
+        design = state.design
+        stages, tree = len(design.stages), design.tree
+        self._state = state
+        self._events: list[tuple[int, int]] = []
+        self._arms, self._reasons, self._nodes = _blank(units, stages)
+        self._begin_anew: int | None = None
+        stage_of_node = [len(path) for path in _paths(design)]
+        self._units = Arrivals(
+            events=np.zeros((0, 2), dtype=np.int32),
+            column=np.array(stage_of_node, dtype=np.int64),
+            features=np.full((units, stages, max(design.dimensions)), np.nan),
+            enters=np.zeros((units, stages), dtype=np.bool_),
+            leaf=np.zeros(len(tree.feasible), dtype=np.int64),
+            outcome=np.full((units, 1), np.nan),
+            assigned=np.full((units, stages), DECIDE, dtype=np.int8),
+            scheduled=np.zeros((units, stages), dtype=np.bool_),
+            given=np.full((units, stages), DECIDE, dtype=np.int8),
+        )
+
+    def add(self, fact: Fact, history: History) -> None:
+        """Take the next fact of the log, with the history it leads to."""
+        unit, m, stages = history.round - 1, len(history.arms), len(self._state.design.stages)
+        match fact:
+            case Enrolled() | Responded():
+                self._store_features(unit, history)
+                self._units.enters[unit, m] = bool(history.feasible)
+                self._events.append((m, unit))
+            case Assigned(decision):
+                self._units.assigned[unit, m - 1] = self._units.given[unit, m - 1] = history.arms[-1]
+                self._units.scheduled[unit, m - 1] = decision.reason == "forced"
+            case Completed(_, outcome):
+                self._units.outcome[unit, 0] = outcome
+                self._events.append((stages, unit))
+            case Withdrawn():
+                self._events.append((stages + 1, unit))
+            case _:
+                self._amend(history)
+
+    def finish(self) -> CompiledState:
+        """Fold what is left, and return the state."""
+        if self._begin_anew is not None:
+            call_begin_anew(self._state.kind, self._begin_anew, *self._state.arrays)
+        self._flush(loading=False)
+        return self._state
+
+    def _amend(self, history: History) -> None:
+        unit = history.round - 1
+        if has_taught(history):
+            self._flush(loading=True)
+            self._begin_anew = unit
+        if self._arms[unit, 0] >= 0:  # folded already
+            rewrite(self._state, history)
+            self._arms[unit, : len(history.arms)] = history.arms
+            if self._nodes[unit] >= 0:
+                self._nodes[unit] = history.node
+            if has_taught(history) and self._state.kind == DTR_BANDIT:
+                call_learn_forced(unit, *self._state.arrays)
+        else:
+            self._store_features(unit, history)
+            self._units.given[unit, 0] = history.arms[0]
+
+    def _store_features(self, unit: int, history: History) -> None:
+        for m, features in enumerate(history.features):
+            self._units.features[unit, m, : len(features)] = features
+
+    def _flush(self, *, loading: bool) -> None:
+        events = np.array(self._events, dtype=np.int32).reshape(-1, 2)
+        self._events.clear()
+        units = self._units._replace(events=events)
+        run(self._state, units, self._arms, self._reasons, self._nodes, loading=loading)
+
+
+def _paths(design: Design) -> Sequence[tuple[int, ...]]:
+    """Return the arms that lead to each inner node, in the order of the nodes."""
+    prefixes = {plan[:m] for plan in design.arm_plans for m in range(len(design.stages))}
+    return sorted(prefixes, key=design.tree.after)
