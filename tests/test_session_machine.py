@@ -166,7 +166,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     # -- both oracles ----------------------------------------------------------------------------------------
 
-    @initialize(seed=st.integers(0, 99), blocks=st.integers(1, 4))
+    @initialize(seed=st.integers(0, 99), blocks=st.sampled_from([5, 2, 6]))  # free rounds begin or go on
     def open_session(self, seed: int, blocks: int) -> None:
         self.learns = not isinstance(self.policy, dtr.UniformRandom)
         self.twins = Twins(self.problem.design, self.policy, seed=seed, tally=self.tally) if self.learns else None
@@ -178,7 +178,14 @@ class SessionMachine(RuleBasedStateMachine):
             self.enrol_one({"x": draw(rng)})
             for index in rng.integers(0, len(self.units), size=3):
                 self.step_on(list(self.units.values())[index], [draw(rng) for _ in range(2)], whole=True)
-        self.careful, self.past = True, len(self.units)
+            index, which, chance = *rng.integers(0, 99, size=2).tolist(), rng.random()
+            if chance < 0.3 and any(unit.alternatives() for unit in self.units.values()):
+                self.override_late(index, which)
+            elif chance < 0.5:
+                self.correct_outcome(index, draw(rng))
+            elif chance < 0.7:
+                self.correct_context(index, which, draw(rng))
+        self.careful, self.past, self.seen = True, len(self.units), 0
 
     def pick(self, index: int) -> tuple[str, NaiveUnit]:
         name = sorted(self.units)[index % len(self.units)]
@@ -397,8 +404,9 @@ class SessionMachine(RuleBasedStateMachine):
 
     @invariant()
     def estimates_are_those_of_a_naive_refit(self) -> None:
-        if not isinstance(self.policy, dtr.DTRBandit | dtr.EpsilonGreedy):
+        if not isinstance(self.policy, dtr.DTRBandit | dtr.EpsilonGreedy) or self.seen == len(self.session.log):
             return
+        self.seen = len(self.session.log)
         units = [unit.trajectory() for unit in self.units.values()]
         counts = [2] * len(self.problem.names)
         hat, tilde = hat_estimates(units, counts), tilde_estimates(units, counts)
@@ -446,17 +454,17 @@ def test_any_course_of_events_is_told_as_the_naive_model_and_decided_as_the_plai
     tally: Counter[str] = Counter()
     machine = type("Machine", (SessionMachine,), {"problem": problem, "policy": policy, "tally": tally})
 
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=15, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=12, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
 
     print(repr(policy), sorted(tally.items()))
-    assert tally["completed"] >= 60
+    assert tally["completed"] >= 50
     assert tally["late override"] >= 30
     assert tally["corrected outcome"] + tally["corrected context"] >= 30
     if not isinstance(policy, dtr.UniformRandom):
-        assert tally["free"] >= 60
+        assert tally["free"] >= 40
         assert tally["ties"] <= 0.05 * tally["free"]

@@ -24,6 +24,7 @@ from dtrbandit.estimators.optimistic import LEFT
 from dtrbandit.kernels.compile import borrow, kernel
 from dtrbandit.kernels.stream import ROUNDS, uniforms
 from dtrbandit.policies.builtin import (
+    LEARNING,
     LOST,
     OF_LEARNER,
     call_begin_anew,
@@ -102,7 +103,7 @@ def run(
     """Fold events into a state; ``loading`` stores what will be learnt anew afterwards."""
     n, stages = arms.shape
     state.reserve(n)
-    drawn = np.concatenate([uniforms(seed, block, stages) for block in range(-(-n // ROUNDS))])
+    drawn = np.concatenate([uniforms(seed, block, stages) for block in range(max(1, -(-n // ROUNDS)))])
     fold(state.kind, loading, *units, drawn, arms, reasons, nodes, *state.arrays)
 
 
@@ -165,35 +166,16 @@ def fold(
     stages, shown = learner.shape.shape[0], np.empty((4, learner.child.shape[1]))
     for e in range(events.shape[0]):
         what, unit = np.int64(events[e, 0]), np.int64(events[e, 1])
-        node, index, value = nodes[unit], np.int64(0), 0.0
-        if node == -1 or (node < 0 and what < stages):
+        node, arm, reason = nodes[unit], np.int64(-1), np.int64(-1)
+        fact, m, index, value = read_event(what, unit, node, stages, column, features, enters, leaf, outcome, arms)
+        if fact < 0:
             continue
-        place = node if node >= 0 else -2 - node
-        psi = features[unit, column[min(place, column.size - 1)]]
-        m = what
-        if what < stages:
-            fact, index = ARRIVED, node
-            if what > 0 and not enters[unit, column[node]]:
-                fact = LEFT
-                nodes[unit] = -2 - node
-                index = node if psi[0] == psi[0] else np.int64(-1)
-        else:
-            m = np.int64(0)
-            while m < stages and arms[unit, m] >= 0:
-                m += 1
-            fact = LOST
-            if what == stages:
-                fact, value = COMPLETED, outcome[unit, leaf[place]]
-                m -= 1
-            nodes[unit] = -1
-        arm, reason = np.int64(-1), np.int64(-1)
+        psi = features[unit, column[node] if fact in (ARRIVED, LEFT) else 0]
         if fact == ARRIVED:
-            arm = np.int64(assigned[unit, m])
-            reason = np.int64(FORCED) if scheduled[unit, m] else np.int64(-1)
+            arm, reason = np.int64(assigned[unit, m]), np.int64(FORCED if scheduled[unit, m] else -1)
             if arm < 0:
                 arm, reason = decide(kind, unit, m, node, psi, drawn[unit, m], shown, learner, memory)
-        # an arrival, then the arm given
-        while True:
+        while True:  # twice on arrival: the arrival, then the arm
             if loading:
                 remember(kind, fact, unit, m, index, value, psi, learner, memory)
             else:
@@ -201,12 +183,32 @@ def fold(
             if fact != ARRIVED:
                 break
             fact, index, value = GIVEN, arm, 1.0 if reason == FORCED else 0.0
+        nodes[unit] = -2 - node if fact == LEFT else -1
         if fact == GIVEN:
-            if given[unit, m] >= 0 and given[unit, m] != arm:
+            if given[unit, m] >= 0:
                 arm = np.int64(given[unit, m])
                 learner.marks[unit, stages + m] = arm
             arms[unit, m], reasons[unit, m] = arm, reason
             nodes[unit] = learner.child[node, arm]
+
+
+@kernel
+def read_event(what, unit, node, stages, column, features, enters, leaf, outcome, arms):
+    """Return an event as a fact, with its stage, index and value; −1 if it comes after the unit's end."""
+    if node == -1 or (node < 0 and what < stages):
+        return -1, np.int64(0), np.int64(0), 0.0
+    if what < stages:
+        place = column[node]
+        if what == 0 or enters[unit, place]:
+            return ARRIVED, what, node, 0.0
+        known = features[unit, place, 0] == features[unit, place, 0]
+        return LEFT, what, node if known else np.int64(-1), 0.0
+    treated = np.int64(0)
+    while treated < stages and arms[unit, treated] >= 0:
+        treated += 1
+    if what > stages:
+        return LOST, treated, np.int64(0), 0.0
+    return COMPLETED, treated - 1, np.int64(0), outcome[unit, leaf[node if node >= 0 else -2 - node]]
 
 
 @kernel(inline=True)
@@ -276,7 +278,7 @@ class LogFold:
 
     def finish(self) -> CompiledState:
         """Fold what is left, and return the state."""
-        if self._begin_anew is not None:
+        if self._begin_anew is not None and self._state.kind in LEARNING:
             call_begin_anew(self._state.kind, self._begin_anew, *self._state.arrays)
         self._flush(loading=False)
         return self._state
@@ -293,9 +295,8 @@ class LogFold:
                 self._nodes[unit] = history.node
             if has_taught(history) and self._state.kind == DTR_BANDIT:
                 call_learn_forced(unit, *self._state.arrays)
-        else:
-            self._store_features(unit, history)
-            self._units.given[unit, 0] = history.arms[0]
+        self._store_features(unit, history)
+        self._units.given[unit, : len(history.arms)] = history.arms
 
     def _store_features(self, unit: int, history: History) -> None:
         for m, features in enumerate(history.features):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,7 +116,7 @@ def assert_same_estimates(run: Run, path: Path) -> None:
 
 
 def assert_same_values(shown: object, expected: Values) -> None:
-    assert isinstance(shown, dict)
+    assert isinstance(shown, Mapping)
     size = max([abs(value) for value in expected.values() if value is not None], default=0.0)
     for arm, value in expected.items():
         found = shown[ARMS[arm]]

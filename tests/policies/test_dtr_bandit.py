@@ -118,15 +118,80 @@ def test_an_override_that_makes_the_plan_infeasible_frees_the_later_stages() -> 
     assert (second.arm, second.reason) == ("b", "only_feasible")
 
 
-def test_an_override_back_to_the_scheduled_arm_makes_the_sample_forced_again() -> None:
-    session = finished(DESIGN, 3)
-    before = session.coefficients()
-    session.override("u1", "b", reason="from the chart", stage="first")
-    assert session.coefficients() != before
+def tilde_of(session: dtr.Session, stage: str, arm: str) -> list[float | None]:
+    return [c.tilde for c in session.coefficients() if (c.stage, c.arm) == (stage, arm)]
 
+
+def test_an_override_takes_a_sample_from_the_forced_ones_and_an_override_back_returns_it() -> None:
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=1.0))
+    unit(session, "u1", x=1.0, z=0.0, y=3.0)  # scheduled: a, then a
+    unit(session, "u2", x=2.0, z=0.0, y=1.0)  # scheduled: a, then b
+    before = session.coefficients()
+
+    session.override("u1", "b", reason="from the chart", stage="first")
+    overridden = session.coefficients()
+    alone = tilde_of(session, "first", "a")
     session.override("u1", "a", reason="chart was misread", stage="first")
 
+    # Ỹ = max(3, 1) for both. Two rows (1, 1) and (1, 2): a flat line; the second alone: 3·(1, 2)/5.
+    assert [c.tilde for c in before if (c.stage, c.arm) == ("first", "a")] == pytest.approx([3.0, 0.0], abs=1e-12)
+    assert alone == pytest.approx([0.6, 1.2])
+    assert [c.tilde for c in overridden if (c.stage, c.arm) == ("first", "b")] == [None, None]
     assert session.coefficients() == before
+
+
+def test_a_late_override_counts_for_the_forced_estimate_before_it_is_frozen_and_not_after() -> None:
+    early, late = finished(DESIGN, 8), finished(DESIGN, 8)
+    early.override("u1", "b", reason="from the chart", stage="first")
+
+    counted = early.enroll("u9", {"x": 0.5}).q_tilde  # the first free round: Q̃ is frozen here
+    frozen = late.enroll("u9", {"x": 0.5}).q_tilde
+    late.override("u1", "b", reason="from the chart", stage="first")
+
+    assert counted != frozen
+    assert late.enroll("u10", {"x": 0.5}).q_tilde == frozen
+
+
+def test_a_forced_round_that_an_override_has_freed_does_not_freeze_the_forced_estimate() -> None:
+    session = finished(THREE, 3)  # block 1 is rounds 4 to 6: aa, ab, bb
+    session.enroll("u4", {"x": 0.2})
+    session.override("u4", "b", reason="allergy")
+    freed = session.respond("u4", {"z": 1.0})
+    then = tilde_of(session, "first", "a")
+    unit(session, "u5", x=1.0, z=0.5, y=20.0)
+    unit(session, "u6", x=-1.0, z=0.1, y=-20.0)
+    now = {arm: tilde_of(session, "first", arm) for arm in "ab"}
+
+    free = session.enroll("u7", {"x": 0.5})
+
+    assert freed is not None
+    assert freed.reason == "only_feasible"
+    assert free.reason in ("clear", "close")
+    assert now["a"] != then
+    for arm, (intercept, slope) in now.items():
+        assert intercept is not None
+        assert slope is not None
+        assert free.q_tilde[arm] == pytest.approx(intercept + 0.5 * slope)
+
+
+def test_a_forced_sample_belongs_to_its_own_stage_when_an_earlier_one_was_free_for_a_while() -> None:
+    stages = [dtr.Stage(name, ("a", "b"), "1") for name in ("s1", "s2", "s3")]
+    design = dtr.Design(stages, plans=[tuple(plan) for plan in ("aab", "aba", "abb", "bba", "bbb")])
+    session = dtr.Session(design, dtr.DTRBandit(q=1, delta=1.0))
+    session.enroll("u1", {})  # scheduled: a, a, b
+    session.override("u1", "b", reason="allergy")
+    second = session.respond("u1", {}, stage="s2")
+    session.override("u1", "a", reason="chart was misread", stage="s1")
+
+    third = session.respond("u1", {}, stage="s3")
+    session.complete("u1", 2.0)
+
+    assert second is not None
+    assert third is not None
+    assert (second.arm, second.reason) == ("b", "only_feasible")
+    assert (third.arm, third.reason) == ("b", "forced")  # (a, b, b) is feasible again
+    tilde = {(c.stage, c.arm): c.tilde for c in session.coefficients()}
+    assert {key: q for key, q in tilde.items() if q is not None} == {("s3", "b"): pytest.approx(2.0)}
 
 
 def test_a_correction_changes_estimates_from_then_on_but_neither_decisions_nor_a_frozen_estimate() -> None:
@@ -203,12 +268,31 @@ def test_permuted_first_arms_are_uniform_over_seeds() -> None:
 def test_ties_go_to_the_lowest_arm() -> None:
     session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=1.0))
     for t in range(8):  # every plan twice, with equal data
-        unit(session, f"u{t}", x=float(t % 2), z=float(t % 2), y=1.0)
+        unit(session, f"u{t}", x=0.3 + t // 4, z=0.7 * (t // 4), y=1.1 - t // 4)
+
+    first = session.enroll("tie", {"x": 0.5})
+    second = session.respond("tie", {"z": 0.5})
+
+    assert second is not None
+    assert first.q_hat["a"] == pytest.approx(first.q_hat["b"])
+    assert second.q_hat["a"] == second.q_hat["b"]
+    assert (second.arm, second.reason, second.contenders) == ("a", "close", ("a", "b"))
+
+
+@pytest.mark.parametrize("policy", [dtr.DTRBandit(q=1, delta=1.0), dtr.Greedy(), dtr.LSVIUCB(beta=1.0)])
+def test_a_tie_of_three_arms_goes_to_the_lowest(policy: dtr.DTRBandit | dtr.Greedy | dtr.LSVIUCB) -> None:
+    session = dtr.Session(dtr.Design([dtr.Stage("only", ("a", "b", "c"), "1 + x")]), policy)
+    for t in range(12):  # four data, each for all three arms
+        arm = "cba"[t % 3]
+        if session.enroll(f"u{t}", {"x": 0.3 * (t // 3)}).arm != arm:
+            session.override(f"u{t}", arm, reason="to have equal data")
+        session.complete(f"u{t}", 1.1 - t // 3)
 
     decision = session.enroll("tie", {"x": 0.5})
 
-    assert decision.q_hat["a"] == pytest.approx(decision.q_hat["b"])
-    assert decision.contenders == ("a", "b")
+    assert decision.q_hat["a"] == decision.q_hat["b"] == decision.q_hat["c"]
+    assert (decision.arm, decision.contenders) == ("a", ("a", "b", "c"))
+    assert decision.reason in ("close", "greedy", "optimistic")
 
 
 def test_an_arm_without_rows_does_not_win_by_a_zero() -> None:

@@ -122,7 +122,7 @@ def count_fixed(learner, unit, m):
     return add_row(learner, unit, m, outcome)
 
 
-@kernel
+@kernel(hot=True)
 def count_imputed(learner, unit, m):
     """Label a row, and add it if new; tell whether it counts and is its arm's first."""
     node, start = np.int64(learner.marks[unit, m + 1]), (m + 1) * learner.pages.shape[3]
@@ -197,7 +197,7 @@ def clear_cross(learner, m):
 # --- coefficients ---------------------------------------------------------------------
 
 
-@kernel
+@kernel(hot=True)
 def propagate(learner, m, a, first):
     """Refit arm ``a`` of stage ``m``, which has a new row, and carry it to earlier stages.
 
@@ -220,7 +220,7 @@ def propagate(learner, m, a, first):
         start, stop = np.int64(0), learner.shape[m, 0]
 
 
-@kernel
+@kernel(hot=True)
 def refresh(learner, m, start, stop, renewed):
     """Refit arms ``start`` to ``stop`` of stage ``m``, judging ranks first if rows were added."""
     for a in range(start, stop):
@@ -266,7 +266,7 @@ def solve(learner, m, a):
         whiten(learner.pages, learner.whitener, m, a, d)
 
 
-@kernel
+@kernel(hot=True)
 def collect(pages, shape, m, a):
     """Gather the right-hand side Σ_k X[a, k] β_k + Σ_fixed ψ y in the page's ``WORK``."""
     most = pages.shape[3]

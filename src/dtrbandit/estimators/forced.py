@@ -24,12 +24,20 @@ from dtrbandit.kernels.triangular import (
 
 @kernel
 def forced_induction(
-    learner: Learner, units: NDArray[np.int32], count: int, chosen: NDArray[np.int8], tilde: NDArray[np.float64]
+    learner: Learner,
+    units: NDArray[np.int32],
+    count: int,
+    chosen: NDArray[np.int8],
+    tilde: NDArray[np.float64],
+    last: int,
 ) -> None:
-    """Refit ``tilde[0]`` (M, K, D) on the rows of ``units[:count]`` whose arm is the one ``chosen`` for them."""
-    stages, most = learner.shape.shape[0], learner.pages.shape[3]
+    """Refit ``tilde[0]`` (M, K, D) on the rows of ``units[:count]`` whose arm is the one ``chosen`` for them.
+
+    Only stages up to ``last``, whose rows have changed, are refitted.
+    """
+    most = learner.pages.shape[3]
     page = np.zeros((FACTOR + 2 * most, most))
-    for m in range(stages - 1, -1, -1):
+    for m in range(last, -1, -1):
         for a in range(learner.shape[m, 0]):
             rows = gather(learner, units, count, chosen, tilde, page, m, a)
             fit(page, learner.shape[m, 1], rows)

@@ -55,7 +55,7 @@ SHRINK = 2.0  # from one radius to the next
 NARROWEST = 0.5  # smallest radius, in usual steps
 
 
-@kernel
+@kernel(hot=True)
 def label_of(pages, tallies, child, shape, m, node, table, index, first):
     """Return the best arm of stage m at ``table[index, first:]``, its lead, and the contenders.
 
@@ -83,7 +83,7 @@ def arm_of(learner, unit, m):
     return np.int64(learner.marks[unit, learner.shape.shape[0] + m])
 
 
-@kernel
+@kernel(hot=True)
 def add_cross(pages, rows, shape, m, a, unit, label):
     """Add ψ_m ψ_{m+1}ᵀ of a unit to the cross moments of its arm ``a`` and its label."""
     most = pages.shape[3]
@@ -94,7 +94,7 @@ def add_cross(pages, rows, shape, m, a, unit, label):
             pages[m, a, top + j, k] += weight * rows[unit, m * most + k]
 
 
-@kernel
+@kernel(hot=True)
 def whiten(pages, whitener, m, a, d):
     """Refresh the whitened coefficients of arm ``a`` of stage ``m``, at link m - 1."""
     for j in range(d):
@@ -104,7 +104,7 @@ def whiten(pages, whitener, m, a, d):
         pages[m, a, WHITE, j] = total
 
 
-@kernel
+@kernel(hot=True)
 def whitened_length(pages, whitener, rows, m, unit, d):
     """Return ‖C⁻ᵀψ‖ of a unit's features at stage m + 1."""
     first, length = (m + 1) * pages.shape[3], 0.0
@@ -118,7 +118,7 @@ def whitened_length(pages, whitener, rows, m, unit, d):
     return math.sqrt(length)
 
 
-@kernel
+@kernel(hot=True)
 def displacement(pages, tallies, references, shape, m, level):
     """Return the most any two arms of stage m + 1 have moved apart since a reference."""
     most = 0.0
@@ -134,7 +134,7 @@ def displacement(pages, tallies, references, shape, m, level):
     return math.sqrt(most)
 
 
-@kernel
+@kernel(hot=True)
 def refer(pages, references, shape, m, level):
     """Make the current coefficients the reference of a level."""
     for a in range(shape[m + 1, 0]):
@@ -142,7 +142,7 @@ def refer(pages, references, shape, m, level):
             references[m, level, a, j] = pages[m + 1, a, WHITE, j]
 
 
-@kernel
+@kernel(hot=True)
 def find_level(gauges, m, start, depth, lead):
     """Return the widest level that may take a unit with this lead, looking from ``start``."""
     level = start
@@ -174,7 +174,7 @@ def open_block(learner, m, level):
     chains[m, level, TAIL] = block
 
 
-@kernel
+@kernel(hot=True)
 def next_slot(chains, m, level):
     """Take the next slot of a level's last block."""
     fill = chains[m, level, FILL]

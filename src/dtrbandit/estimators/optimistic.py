@@ -21,6 +21,8 @@ from dtrbandit.kernels.triangular import rotation
 
 INVERSE, MOMENT, WEIGHTS = 0, 1, 2  # rows below R: reciprocals of its diagonal, Σ φ·target, and w
 IN_USE, NOW = 0, 1
+BATCH = 256  # rows bounded at a time
+UNIT, ARM, NODE = 0, 1, 2  # rows of a batch
 LEFT = 3  # a fact beside those of the exact learner
 BONUS, RIDGE, OBSERVED, RARE, CLIP = range(5)  # places among the numbers; clips of all stages, then divisors
 
@@ -114,19 +116,104 @@ def workspace(learner: Learner, m: int) -> Array:
 @kernel
 def sweep(learner: Learner, ridge: Array, numbers: Array, m: int) -> None:
     """Refit the weights of stage ``m`` on all its rows."""
-    stages, below, first = learner.shape.shape[0], ridge.shape[4], m * learner.pages.shape[3]
+    below = ridge.shape[4]
     for a in range(learner.shape[m, 0]):
         for j in range(learner.shape[m, 1]):
             ridge[IN_USE, m, a, below + MOMENT, j] = 0.0
-    work = workspace(learner, m)
+    if m + 1 < learner.shape.shape[0]:
+        units, moments = learner.sizes[UNITS], ridge[IN_USE, m, :, below + MOMENT]
+        add_imputed(
+            learner.rows, learner.marks, learner.child, learner.shape, ridge[IN_USE, m + 1], numbers, m, units, moments
+        )
+    else:
+        add_observed(learner, ridge, m)
+    for a in range(learner.shape[m, 0]):
+        solve(ridge, m, a, learner.shape[m, 1])
+
+
+@kernel
+def add_observed(learner: Learner, ridge: Array, m: int) -> None:
+    """Add Σ φ·outcome over the rows of the last stage."""
+    stages, below, first = learner.shape.shape[0], ridge.shape[4], m * learner.pages.shape[3]
     for unit in range(learner.sizes[UNITS]):
         if learner.marks[unit, 2 * stages + m] == 1:
             a = np.int64(learner.marks[unit, stages + m])
-            target = target_of(learner, ridge, numbers, unit, m, work)
             for j in range(learner.shape[m, 1]):
-                ridge[IN_USE, m, a, below + MOMENT, j] += learner.rows[unit, first + j] * target
-    for a in range(learner.shape[m, 0]):
-        solve(ridge, m, a, learner.shape[m, 1])
+                moment = learner.rows[unit, first + j] * learner.rows[unit, stages * below]
+                ridge[IN_USE, m, a, below + MOMENT, j] += moment
+
+
+@kernel
+def add_imputed(rows, marks, child, shape, later, numbers, m, units, moments):
+    """Add Σ φ·target over the rows of stage ``m``, many rows at a time: this is where the time goes."""
+    below, arms, d = later.shape[2], shape[m + 1, 0], shape[m + 1, 1]
+    tables, batch = np.zeros((arms, d + 1, d)), np.empty((3, BATCH), np.int64)
+    columns, bounds, targets = np.empty((d, BATCH)), np.empty((3, BATCH)), np.empty(BATCH)
+    for k in range(arms):
+        invert(later[k], tables[k], d)
+    for start in range(0, units, BATCH):
+        stop = min(start + BATCH, units)
+        count = take(rows, marks, shape, m, below, numbers[OBSERVED], start, stop, batch, columns, targets)
+        for k in range(arms):
+            bound_all(tables[k], columns, count, numbers[BONUS], bounds)
+            for i in range(count):
+                if batch[NODE, i] >= 0 and child[batch[NODE, i], k] >= 0:
+                    targets[i] = max(targets[i], min(bounds[0, i], numbers[CLIP + m + 1]))
+        for i in range(count):
+            for j in range(shape[m, 1]):
+                moments[batch[ARM, i], j] += rows[batch[UNIT, i], m * below + j] * targets[i]
+
+
+@kernel
+def take(rows, marks, shape, m, below, observed, start, stop, batch, columns, targets):
+    """Gather the counted rows of units ``start`` to ``stop``; those whose target is the outcome have node −1."""
+    stages, count = shape.shape[0], 0
+    for unit in range(start, stop):
+        if marks[unit, 2 * stages + m] == 1:
+            batch[UNIT, count], batch[ARM, count] = unit, marks[unit, stages + m]
+            batch[NODE, count], targets[count] = marks[unit, m + 1], -math.inf
+            if marks[unit, 3 * stages] == m and (observed > 0.0 or marks[unit, m + 1] < 0):
+                batch[NODE, count], targets[count] = -1, rows[unit, stages * below]
+            for j in range(shape[m + 1, 1]):
+                columns[j, count] = rows[unit, (m + 1) * below + j]
+            count += 1
+    return count
+
+
+@kernel
+def bound_all(table, columns, count, bonus, bounds):
+    """Set ``bounds[0]`` to wᵀφ + β‖R⁻ᵀφ‖ of many rows, given as columns: loops that a compiler can vectorise."""
+    value, mean, square = bounds[0], bounds[1], bounds[2]
+    d = columns.shape[0]
+    for i in range(count):
+        mean[i] = 0.0
+        square[i] = 0.0
+    for j in range(d):
+        weight, column = table[d, j], columns[j]
+        for i in range(count):
+            value[i] = 0.0
+        for k in range(j + 1):
+            entry, other = table[j, k], columns[k]
+            for i in range(count):
+                value[i] += entry * other[i]
+        for i in range(count):
+            mean[i] += weight * column[i]
+            square[i] += value[i] * value[i]
+    for i in range(count):
+        value[i] = mean[i] + bonus * math.sqrt(square[i])
+
+
+@kernel
+def invert(page, table, d):
+    """Write R⁻ᵀ, lower triangular, and below it the weights."""
+    below = page.shape[1]
+    for j in range(d):
+        for i in range(j + 1):
+            total = 1.0 if i == j else 0.0
+            for k in range(i, j):
+                total -= page[k, j] * table[k, i]
+            table[j, i] = total * page[below + INVERSE, j]
+        table[d, j] = page[below + WEIGHTS, j]
 
 
 @kernel

@@ -46,19 +46,16 @@ CACHE = str(cache_folder())
 @overload
 def kernel(function: Function, /) -> Function: ...
 @overload
-def kernel(*, inline: bool = False, entry: bool = False) -> Callable[[Function], Function]: ...
-def kernel(function: Any = None, /, *, inline: bool = False, entry: bool = False) -> Any:
+def kernel(*, inline: bool = ..., hot: bool = ..., entry: bool = ...) -> Callable[[Function], Function]: ...
+def kernel(function: Any = None, /, *, inline: bool = False, hot: bool = False, entry: bool = False) -> Any:
     """Compile a kernel: fixed order of operations, no fastmath.
 
-    A kernel is called from other kernels; ``entry=True`` makes it callable from Python too, and ``inline=True``
-    copies it into its callers instead of compiling it on its own.
+    A kernel is called from other kernels; ``entry=True`` makes it callable from Python too. ``inline=True`` copies
+    its source into its callers instead of compiling it on its own; ``hot=True`` its machine code, which spares
+    passing dozens of array descriptors in a call.
     """
     if function is None:
-        return lambda inner: _compile(inner, inline, entry)
-    return _compile(function, inline, entry)
-
-
-def _compile(function: Any, inline: bool, entry: bool) -> Any:
+        return lambda inner: kernel(inner, inline=inline, hot=hot, entry=entry)  # type: ignore[call-overload]
     options: dict[str, Any] = {
         "cache": True,
         "nogil": True,
@@ -67,6 +64,7 @@ def _compile(function: Any, inline: bool, entry: bool) -> Any:
         "inline": "always" if inline else "never",
         "no_cpython_wrapper": not entry,  # unpacking dozens of arrays is half of the compilation
         "no_cfunc_wrapper": True,
+        "forceinline": hot,
     }
     elsewhere, numba.config.CACHE_DIR = numba.config.CACHE_DIR, CACHE
     try:

@@ -50,7 +50,7 @@ def rotation(upper, lower):
     return cosine, sine, length
 
 
-@kernel
+@kernel(hot=True)
 def rotate_in(page, d, value):
     """Rotate the row in ``page[WORK]`` into the factor, and its target into ``CARRIED``."""
     for j in range(d):
@@ -68,7 +68,7 @@ def rotate_in(page, d, value):
         value = cosine * value - sine * carried
 
 
-@kernel
+@kernel(hot=True)
 def proven(page, d, tolerance):
     """Tell whether the last computation still shows σ_min / σ_max above ``tolerance``."""
     smallest = math.inf
@@ -80,7 +80,7 @@ def proven(page, d, tolerance):
     return smallest > tolerance * math.sqrt(d)
 
 
-@kernel
+@kernel(hot=True)
 def back_substitute(page, d):
     """Set the coefficients to R⁻¹ times ``CARRIED``."""
     for j in range(d - 1, -1, -1):
@@ -90,7 +90,7 @@ def back_substitute(page, d):
         page[BETA, j] = total / page[FACTOR + j, j]
 
 
-@kernel
+@kernel(hot=True)
 def solve_normal(page, d):
     """Set the coefficients to (RᵀR)⁻¹ times ``WORK``, which becomes R⁻ᵀ times itself."""
     for j in range(d):

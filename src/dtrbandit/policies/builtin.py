@@ -40,6 +40,7 @@ BUILTIN: Mapping[str, type[Policy[Any]]] = {
     kind.__name__: kind for kind in (DTRBandit, EpsilonGreedy, Greedy, LSVIUCB, FixedRegime, UniformRandom)
 }
 
+LEARNING = (DTR_BANDIT, EPSILON_GREEDY, LSVI_UCB)  # kinds of policy that learn
 NOTHING = np.zeros(1)  # in place of features where there are none
 LOST = 4  # a fact beside those of the learners
 OF_LEARNER = len(Learner._fields)  # so many arrays of a state are the learner's, the others the memory's
@@ -97,11 +98,12 @@ def keep_account(kind, fact, unit, m, index, value, learner, memory):
         if fact == GIVEN:
             dtr_bandit.note_assignment(learner, memory, unit, m, index, value > 0.0)
         elif fact == COMPLETED or (fact == ARRIVED and m > 0):
-            dtr_bandit.learn_forced(learner, memory, unit)
-    elif fact == GIVEN and m == 0:
-        epsilon_greedy.note_pull(memory.pulls, memory.pulled, memory.tally, unit)
-    elif fact == LEFT or (fact == LOST and m < memory.plans.shape[1]):
-        epsilon_greedy.owe_pull(memory.pulls, memory.pulled, memory.tally, unit)
+            dtr_bandit.learn_forced(learner, memory, unit, m if fact == COMPLETED else m - 1)
+    elif kind == EPSILON_GREEDY:
+        if fact == GIVEN and m == 0:
+            epsilon_greedy.note_pull(memory.pulls, memory.pulled, memory.tally, unit)
+        elif fact == LEFT or (fact == LOST and m < memory.plans.shape[1]):
+            epsilon_greedy.owe_pull(memory.pulls, memory.pulled, memory.tally, unit)
 
 
 @kernel(inline=True)
@@ -112,7 +114,7 @@ def begin_anew(kind, unit, learner, memory):
     else:
         exact.rebuild(learner)
         if kind == DTR_BANDIT:
-            dtr_bandit.learn_forced(learner, memory, unit)
+            dtr_bandit.learn_forced(learner, memory, unit, learner.shape.shape[0] - 1)
 
 
 # -- the same, one call from Python: with flat arrays, since a tuple of them costs more to pass than the work ------
@@ -143,7 +145,7 @@ def call_learn_optimistically(fact, unit, m, index, value, psi, *arrays):
 def call_learn_forced(unit, *arrays):
     """Call ``dtr_bandit.learn_forced``."""
     learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
-    dtr_bandit.learn_forced(learner, memory, unit)
+    dtr_bandit.learn_forced(learner, memory, unit, learner.shape.shape[0] - 1)
 
 
 @kernel(entry=True)
@@ -211,7 +213,7 @@ def update(state: CompiledState, history: History, event: Fact) -> None:
 def amend(state: CompiledState, history: History) -> None:
     """Let a policy learn that an arm was overridden or a value corrected."""
     rewrite(state, history)
-    if has_taught(history) and state.kind in (DTR_BANDIT, EPSILON_GREEDY, LSVI_UCB):
+    if state.kind in LEARNING and has_taught(history):
         call_begin_anew(state.kind, history.round - 1, *state.arrays)
 
 

@@ -123,7 +123,7 @@ def decide(learner, memory, unit, m, node, psi, u, shown):
     return arm, reason
 
 
-@kernel
+@kernel(hot=True)
 def keep_contenders(shown, delta):
     """Keep K̂, the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8), and return how many these are.
 
@@ -232,7 +232,7 @@ def freeze(tilde, latest):
 
 
 @kernel(inline=True)
-def learn_forced(learner, memory, unit):
-    """Refit Q̃, if the unit's round was forced (Algorithm 1, line 5)."""
+def learn_forced(learner, memory, unit, last):
+    """Refit Q̃ up to stage ``last``, if the unit's round was forced (Algorithm 1, line 5)."""
     if memory.scheduled[unit, 0] >= 0:
-        forced_induction(learner, memory.forced, memory.tally[FORCED_UNITS], memory.scheduled, memory.tilde)
+        forced_induction(learner, memory.forced, memory.tally[FORCED_UNITS], memory.scheduled, memory.tilde, last)
