@@ -5,13 +5,16 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint bench clean
 
 demo: $(STAMPS)/base
 	$(BIN)/python examples/demo.py
 
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest
+
+bench: $(STAMPS)/base
+	$(BIN)/python benchmarks/learning.py
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

@@ -178,7 +178,7 @@ class SessionMachine(RuleBasedStateMachine):
             self.enrol_one({"x": draw(rng)})
             for index in rng.integers(0, len(self.units), size=3):
                 self.step_on(list(self.units.values())[index], [draw(rng) for _ in range(2)], whole=True)
-            index, which, chance = *rng.integers(0, 99, size=2).tolist(), rng.random()
+            (index, which), chance = rng.integers(0, 99, size=2).tolist(), rng.random()
             if chance < 0.3 and any(unit.alternatives() for unit in self.units.values()):
                 self.override_late(index, which)
             elif chance < 0.5:
@@ -461,7 +461,6 @@ def test_any_course_of_events_is_told_as_the_naive_model_and_decided_as_the_plai
         ),
     )
 
-    print(repr(policy), sorted(tally.items()))
     assert tally["completed"] >= 50
     assert tally["late override"] >= 30
     assert tally["corrected outcome"] + tally["corrected context"] >= 30

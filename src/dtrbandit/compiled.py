@@ -185,7 +185,7 @@ def fold(
             fact, index, value = GIVEN, arm, 1.0 if reason == FORCED else 0.0
         nodes[unit] = -2 - node if fact == LEFT else -1
         if fact == GIVEN:
-            if given[unit, m] >= 0:
+            if given[unit, m] >= 0 and given[unit, m] != arm:
                 arm = np.int64(given[unit, m])
                 learner.marks[unit, stages + m] = arm
             arms[unit, m], reasons[unit, m] = arm, reason

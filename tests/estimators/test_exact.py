@@ -154,11 +154,11 @@ def labels(learner: Learner, m: int) -> dict[int, int]:
     """Return the label of each unit that is in a level of link ``m``."""
     found = {}
     for level in range(LEVELS):
-        block, _, left = learner.chains[m, level, :3]
+        block, _, left = learner.chains[m, level, :3].tolist()
         while left > 0:
             for slot in range(block * BLOCK, block * BLOCK + min(left, BLOCK)):
                 found[int(learner.tags[m, slot, UNIT])] = int(learner.tags[m, slot, LABEL])
-            block, left = learner.follows[m, block], left - BLOCK
+            block, left = int(learner.follows[m, block]), left - BLOCK
     return found
 
 
@@ -169,8 +169,8 @@ def test_a_unit_is_placed_by_its_current_lead_not_by_the_lead_at_the_reference()
     def enrol(unit: int, arm: int | None = None, outcome: float = 0.0) -> None:
         both.arrive(unit, 0, 0, [1.0])
         both.arrive(unit, 1, both.give(unit, 0, 0), [1.0])
-        if arm is not None:
-            both.give(unit, 1, arm)
+        both.give(unit, 1, arm or 0)
+        if arm is not None:  # else its outcome never comes
             both.complete(unit, 1, outcome)
 
     enrol(0, 0, 5.0)
@@ -201,16 +201,16 @@ def test_labels_are_right_while_coefficients_wander_to_and_fro(seed: int) -> Non
         unit = next(units)
         both.arrive(unit, 0, 0, [1.0])
         both.arrive(unit, 1, both.give(unit, 0, 0), psi)
-        if arm is not None:
-            both.give(unit, 1, arm)
+        both.give(unit, 1, arm or 0)
+        if arm is not None:  # else its outcome never comes
             both.complete(unit, 1, outcome)
 
     for arm, j in product((0, 1), (0, 1)):
         enrol(np.eye(2)[j], arm, place[j] if arm == 0 else 0.0)
     for _ in range(120):
         enrol(rng.normal(size=2))
-        j, moved = rng.integers(2), rng.normal(scale=0.7)
-        rows = sum(fact.arm.get(1) == 0 and fact.psi[1][j] == 1.0 for fact in both.facts.values())
+        j, moved = int(rng.integers(2)), rng.normal(scale=0.7)
+        rows = sum(fact.last == 1 and fact.arm[1] == 0 and fact.psi[1][j] == 1.0 for fact in both.facts.values())
         goal = np.array([2.0, 0.0])[j] + moved
         enrol(np.eye(2)[j], 0, goal * (rows + 1) - place[j] * rows)  # the coefficient is now ``goal``
         place[j] = goal
@@ -228,6 +228,7 @@ def test_rows_wait_for_the_first_q_hat_of_a_feasible_arm() -> None:
 
     both.arrive(0, 0, 0, [1.0])
     both.arrive(0, 1, both.give(0, 0, 0), [2.0])
+    both.give(0, 1, 0)
     assert counted() == [[0, 0], [0, 0]]
 
     both.arrive(1, 0, 0, [1.0])
@@ -237,7 +238,6 @@ def test_rows_wait_for_the_first_q_hat_of_a_feasible_arm() -> None:
     assert counted() == [[0, 1], [0, 1]]
     assert both.error() < 1e-12
 
-    both.give(0, 1, 0)
     both.complete(0, 1, 1.0)
     assert counted() == [[1, 1], [1, 1]]
     assert both.error() < 1e-12

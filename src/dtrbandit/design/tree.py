@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,16 @@ class Tree:
     child: NDArray[np.int64]
     feasible: tuple[tuple[bool, ...], ...]
 
+    @cached_property
+    def following(self) -> tuple[tuple[int, ...], ...]:
+        """``child`` as plain numbers, for one unit at a time."""
+        return tuple(tuple(row) for row in self.child.tolist())
+
     def after(self, arms: Plan) -> int:
         """Return the node that ``arms`` lead to from the root, −1 if they are infeasible."""
         node = 0
         for arm in arms:
-            node = int(self.child[node, arm])
+            node = self.following[node][arm]
             if node < 0:
                 break
         return node

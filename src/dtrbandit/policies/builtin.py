@@ -33,7 +33,7 @@ from dtrbandit.policies.memory import (
 )
 from dtrbandit.policies.policy import Choice, Policy
 from dtrbandit.policies.uniform_random import UniformRandom
-from dtrbandit.record.events import Assigned, Completed, Enrolled, Fact, Responded, Withdrawn
+from dtrbandit.record.events import Assigned, Completed, Corrected, Fact, Overridden, Responded, Withdrawn
 from dtrbandit.record.histories import History
 
 BUILTIN: Mapping[str, type[Policy[Any]]] = {
@@ -128,17 +128,25 @@ def call_decide(kind, unit, m, node, psi, u, shown, *arrays):
 
 
 @kernel(entry=True)
-def call_learn_exactly(kind, fact, unit, m, index, value, psi, *arrays):
-    """Call ``learn`` for policies that keep Q̂: half the compilation."""
+def call_learn_exactly(kind, fact, unit, m, index, arm, value, psi, *arrays):
+    """Call ``learn`` for policies that keep Q̂ (half the compilation); on arrival twice, for the arm given then."""
     learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
-    learn_exactly(kind, fact, unit, m, index, value, psi, learner, memory)
+    while True:
+        learn_exactly(kind, fact, unit, m, index, value, psi, learner, memory)
+        if fact != ARRIVED:
+            break
+        fact, index = GIVEN, arm
 
 
 @kernel(entry=True)
-def call_learn_optimistically(fact, unit, m, index, value, psi, *arrays):
-    """Call ``learn`` for LSVI-UCB."""
+def call_learn_optimistically(kind, fact, unit, m, index, arm, value, psi, *arrays):  # noqa: ARG001  # one signature
+    """Call ``learn`` for LSVI-UCB, likewise."""
     learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
-    optimistic.learn(learner, memory.ridge, memory.numbers, fact, unit, m, index, value, psi)
+    while True:
+        optimistic.learn(learner, memory.ridge, memory.numbers, fact, unit, m, index, value, psi)
+        if fact != ARRIVED:
+            break
+        fact, index = GIVEN, arm
 
 
 @kernel(entry=True)
@@ -184,36 +192,39 @@ def choose(state: CompiledState, history: History, u: float) -> Choice:
 
 
 def update(state: CompiledState, history: History, event: Fact) -> None:
-    """Let a policy learn from a fact."""
-    unit, m, psi = history.round - 1, len(history.arms), NOTHING
+    """Let a policy learn from a fact.
+
+    An arrival is learnt together with the decision that it leads to, which is the next fact: one call in place of two.
+    """
+    if state.kind not in LEARNING:
+        return
+    unit, m = history.round - 1, len(history.arms)
     match event:
-        case Enrolled():
-            state.reserve(unit + 1)
-            call = (ARRIVED, unit, 0, 0, 0.0, state.psi(history.features[0]))
         case Assigned(decision):
-            call = (GIVEN, unit, m - 1, history.arms[-1], float(decision.reason == "forced"), psi)
-        case Responded() if history.feasible:
-            call = (ARRIVED, unit, m, history.node, 0.0, state.psi(history.features[-1]))
-        case Responded():
+            state.reserve(unit + 1)
+            node, arm = state.design.tree.after(history.arms[:-1]), history.arms[-1]
+            forced = 1.0 if decision.reason == "forced" else 0.0
+            call = (ARRIVED, unit, m - 1, node, arm, forced, state.psi(history.features[m - 1]))
+        case Responded() if not history.feasible:
             known = len(history.features) > m
-            call = (LEFT, unit, m, history.node if known else -1, 0.0, state.psi(history.features[-1]))
+            call = (LEFT, unit, m, history.node if known else -1, -1, 0.0, state.psi(history.features[-1]))
         case Completed(_, outcome):
-            call = (COMPLETED, unit, m - 1, 0, outcome, psi)
+            call = (COMPLETED, unit, m - 1, -1, -1, outcome, NOTHING)
         case Withdrawn():
-            call = (LOST, unit, m, 0, 0.0, psi)
-        case _:
+            call = (LOST, unit, m, -1, -1, 0.0, NOTHING)
+        case Overridden() | Corrected():
             amend(state, history)
             return
-    if state.kind == LSVI_UCB:
-        call_learn_optimistically(*call, *state.arrays)
-    elif state.kind in (DTR_BANDIT, EPSILON_GREEDY):
-        call_learn_exactly(state.kind, *call, *state.arrays)
+        case _:
+            return
+    learn_from = call_learn_optimistically if state.kind == LSVI_UCB else call_learn_exactly
+    learn_from(state.kind, *call, *state.arrays)
 
 
 def amend(state: CompiledState, history: History) -> None:
     """Let a policy learn that an arm was overridden or a value corrected."""
     rewrite(state, history)
-    if state.kind in LEARNING and has_taught(history):
+    if has_taught(history):
         call_begin_anew(state.kind, history.round - 1, *state.arrays)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -61,19 +63,21 @@ class CompiledPolicy(ABC):
 
     def init(self, design: Design) -> Any:
         """Return the state before the first unit."""
-        from dtrbandit.policies import builtin  # the switch knows all rules, and so cannot be known to them
-
-        return builtin.start(self, design)
+        return _switch().start(self, design)
 
     def update(self, state: Any, history: History, event: Fact) -> Any:
         """Learn from a fact, in place."""
-        from dtrbandit.policies import builtin
-
-        builtin.update(state, history, event)
+        _switch().update(state, history, event)
         return state
 
     def decide(self, state: Any, history: History, u: float) -> Choice:
         """Choose an arm."""
-        from dtrbandit.policies import builtin
+        return _switch().choose(state, history, u)
 
-        return builtin.choose(state, history, u)
+
+@cache
+def _switch() -> ModuleType:
+    """Return ``policies/builtin.py``: it knows all rules, and so can be imported only after them."""
+    from dtrbandit.policies import builtin
+
+    return builtin

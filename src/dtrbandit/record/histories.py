@@ -7,9 +7,10 @@ history that a fact leads to, and ``record`` alone believes it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, assert_never
+from typing import NamedTuple, NoReturn, assert_never
 
 import numpy as np
 
@@ -102,7 +103,8 @@ class Histories:
         if not isinstance(unit, str) or not 0 < len(unit) <= 200 or not unit.isprintable():
             raise ObservationError(f"a unit's id must be a printable text of 1 to 200 characters, found {unit!r}")
         accepted = self._accepted(unit, 0, context)
-        require_columns(self.design, 0, accepted, self.design.columns[0], unit=unit)
+        if len(accepted) < len(self.design.columns[0]):
+            require_columns(self.design, 0, accepted, self.design.columns[0], unit=unit)
         known = self.units.get(unit)
         if known is None:
             return Enrolled(unit, len(self.units) + 1, accepted)
@@ -119,7 +121,8 @@ class Histories:
         m = self.stage_of_response(unit, context, stage)
         accepted = self._accepted(unit, m, context)
         if m == record.awaited:
-            self._require_enough(unit, m, _columns((*record.contexts, accepted)), accepted)
+            if len(accepted) < len(self.design.columns[m]):
+                self._require_enough(unit, m, _columns((*record.contexts, accepted)), accepted)
             return Responded(unit, self._name(m), accepted)
         if record.reported[m] == accepted:
             return None
@@ -242,7 +245,7 @@ class Histories:
             case Responded():
                 return self._arrived(record, fact)
             case Completed():
-                return history._replace(outcome=fact.outcome)
+                return History(*history[:6], fact.outcome)
             case Withdrawn():
                 return history._replace(feasible=())
             case Corrected():
@@ -263,11 +266,13 @@ class Histories:
                 record.decisions += (decision,)
             case Responded():
                 context = self._accepted(fact.unit, record.awaited, fact.context)
-                record.contexts += (context,)
-                record.reported += (context,)
+                untouched = record.contexts is record.reported
+                record.contexts = (*record.contexts, context)
+                record.reported = record.contexts if untouched else (*record.reported, context)
                 record.left = not history.feasible
             case Completed():
                 record.outcome = fact.outcome
+                history = history._replace(features=())  # an amendment computes them again
             case Withdrawn():
                 record.withdrawn = fact
             case Overridden():
@@ -359,10 +364,15 @@ class Histories:
 
     def _accepted(self, unit: str, m: int, context: Mapping[str, float]) -> Context:
         """Return the context as it goes on record, or raise."""
-        if isinstance(context, Values):
+        columns = self.design.columns[m]
+        if type(context) is Values and context.labels is columns:
             return context
-        accepted, columns = accept_context(self.design, m, context, unit=unit), self.design.columns[m]
-        known = columns if len(accepted) == len(columns) else tuple(c for c in columns if c in accepted)
+        if type(context) is dict and len(context) == len(columns):  # the usual case, without ado
+            numbers: tuple[float, ...] = tuple([context.get(column, math.nan) for column in columns])
+            if all(type(number) is float and -LARGEST <= number <= LARGEST for number in numbers):
+                return Values(columns, numbers)
+        accepted = accept_context(self.design, m, context, unit=unit)
+        known = columns if len(accepted) == len(columns) else tuple([c for c in columns if c in accepted])
         return Values(known, tuple([accepted[column] for column in known]))
 
     def _require_enough(self, unit: str, m: int, columns: Mapping[str, float], context: Context) -> None:
@@ -377,37 +387,43 @@ class Histories:
 
     def _arrived(self, record: Unit, fact: Responded) -> History:
         m, history = record.awaited, record.history
-        condition = self.design.arrivals[m].condition
         contexts = (*record.contexts, self._accepted(fact.unit, m, fact.context))
-        enters = condition is None or condition.holds(_columns(contexts))
-        features = self._all_features(fact.unit, contexts, history.arms)
+        columns, condition = _columns(contexts), self.design.arrivals[m].condition
+        enters = condition is None or condition.holds(columns)
+        features = history.features
+        if len(contexts[-1]) == len(self.design.columns[m]):
+            features = (*features, self._features(fact.unit, m, columns, history.arms))
         feasible = self.design.tree.feasible[history.node] if enters else ()
-        return history._replace(features=features, feasible=feasible)
+        return History(fact.unit, history.round, history.node, features, history.arms, feasible, None)
 
     def _given(self, history: History, arms: tuple[int, ...]) -> History:
-        return history._replace(arms=arms, node=self.design.tree.after(arms), feasible=())
+        node = self.design.tree.after(arms)
+        return History(history.unit, history.round, node, history.features, arms, (), history.outcome)
 
     def _all_features(self, unit: str, contexts: tuple[Context, ...], arms: tuple[int, ...]) -> tuple[Vector, ...]:
         """Return ψ for every stage whose columns are all known."""
-        columns: dict[str, float] = {}
-        features = []
-        for m, context in enumerate(contexts):
-            columns.update(context)
-            if len(context) == len(self.design.columns[m]):
-                given = {self._name(k): arm for k, arm in enumerate(arms[:m])}
-                row = self.design.arrivals[m].features.row(columns, given)
-                self._require_finite(unit, m, row)
-                features.append(np.array(row))
-                features[-1].flags.writeable = False
-        return tuple(features)
+        return tuple(
+            self._features(unit, m, _columns(contexts[: m + 1]), arms)
+            for m, context in enumerate(contexts)
+            if len(context) == len(self.design.columns[m])
+        )
 
-    def _require_finite(self, unit: str, m: int, row: tuple[float, ...]) -> None:
+    def _features(self, unit: str, m: int, columns: Mapping[str, float], arms: tuple[int, ...]) -> Vector:
+        """Return ψ_m, given the columns known at stage ``m`` and the arms given before it."""
+        given = {self._name(k): arm for k, arm in enumerate(arms[:m])}
+        row = self.design.arrivals[m].features.row(columns, given)
         if not all(-LARGEST <= value <= LARGEST for value in row):
-            found = dict(zip(self.design.arrivals[m].features.names, row, strict=True))
-            raise ObservationError(
-                f"unit {unit!r}, stage {self._name(m)!r}: features must be finite and at most {LARGEST:g} in size, "
-                f"found {found}"
-            )
+            self._refuse_features(unit, m, row)
+        features = np.array(row)
+        features.flags.writeable = False
+        return features
+
+    def _refuse_features(self, unit: str, m: int, row: tuple[float, ...]) -> NoReturn:
+        found = dict(zip(self.design.arrivals[m].features.names, row, strict=True))
+        raise ObservationError(
+            f"unit {unit!r}, stage {self._name(m)!r}: features must be finite and at most {LARGEST:g} in size, "
+            f"found {found}"
+        )
 
     def _corrected_outcome(self, unit: str, record: Unit, outcome: float | None, reason: str) -> Corrected:
         if record.outcome is None:
@@ -445,7 +461,10 @@ class Histories:
 
 
 def _columns(contexts: tuple[Context, ...]) -> dict[str, float]:
-    return {column: value for context in contexts for column, value in context.items()}
+    columns: dict[str, float] = {}
+    for context in contexts:
+        columns.update(context.pairs())
+    return columns
 
 
 def _accept_reason(reason: object, unit: str) -> str:

@@ -24,11 +24,20 @@ class Values(Mapping[str, Number]):
         self._labels = labels
         self._numbers = numbers
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels, in order."""
+        return self._labels
+
+    def pairs(self) -> Iterator[tuple[str, Number]]:
+        """Return labels with their numbers, quickly."""
+        return zip(self._labels, self._numbers, strict=True)
+
     def __getitem__(self, label: str) -> Number:
-        for known, number in zip(self._labels, self._numbers, strict=True):
-            if known == label:
-                return number
-        raise KeyError(label)
+        try:
+            return self._numbers[self._labels.index(label)]
+        except ValueError:
+            raise KeyError(label) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._labels)

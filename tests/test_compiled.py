@@ -1,0 +1,245 @@
+"""One rule, two drivers: the compiled fold and the Session agree bit for bit, and both with the plain refit."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dtrbandit as dtr
+from dtrbandit.compiled import Played, at_once, play, potential_arrivals, run
+from dtrbandit.environments import PotentialOutcomes, Synthetic
+from dtrbandit.estimators.estimates import hat_coefficients
+from dtrbandit.estimators.layout import Learner
+from dtrbandit.policies.builtin import start
+from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
+from dtrbandit.policies.memory import Memory
+from plain.least_squares import least_squares
+
+NAMES = (*Learner._fields, *Memory._fields)
+PLACES_ONLY = ("cells", "tags", "follows")  # room for units, more of it than is used
+
+
+def three_stages(n: int) -> PotentialOutcomes:
+    """Draw units under an irregular tree, with early leavers before the second and the third stage."""
+    rng = np.random.default_rng(8)
+    arms = ("a", "b"), ("x", "y", "z"), ("1", "2")
+    design = dtr.Design(
+        [
+            dtr.Stage("first", arms[0], "1 + x1"),
+            dtr.Stage("second", arms[1], "1 + x1 + x2 + C(first)", enter_if="x2 > -1"),
+            dtr.Stage("third", arms[2], "1 + x3", enter_if="x3 < 1.2 or x1 > 0"),
+        ],
+        plans=[plan for plan in product(*arms) if plan not in {("a", "x", "2"), ("b", "y", "1"), ("b", "y", "2")}],
+    )
+    shapes = (n,), (n, 2), (n, 2, 3)
+    contexts = tuple({f"x{m + 1}": rng.normal(size=shape).round(3)} for m, shape in enumerate(shapes))
+    outcome = rng.normal(size=(n, 2, 3, 2)).round(3) + np.arange(2)
+    return PotentialOutcomes(design, contexts, outcome, None)
+
+
+def delayed(n: int, stages: int, seed: int) -> NDArray[np.int32]:
+    """Return events in order of time: enrolments one by one, everything else late, some units lost."""
+    rng = np.random.default_rng(seed)
+    waits = rng.exponential(4.0, size=(n, stages + 1))
+    waits[:, 0] = 0.0
+    times = np.arange(n)[:, None] + waits.cumsum(axis=1)
+    what = np.tile(np.arange(stages + 1), (n, 1))
+    lost = rng.random(n) < 0.1
+    what[lost, rng.integers(1, stages + 1)] = stages + 1
+    order = np.argsort(times, axis=None, kind="stable")
+    events = np.column_stack([what.ravel()[order], np.repeat(np.arange(n), stages + 1)[order]])
+    return events.astype(np.int32)
+
+
+def drive(session: dtr.Session, units: PotentialOutcomes, events: NDArray[np.int32]) -> NDArray[np.int8]:
+    """Let the same events happen to a Session, and return the arms."""
+    design, stages = units.design, len(units.design.stages)
+    arms = np.full((len(units.outcome), stages), -1, dtype=np.int8)
+    ended: set[int] = set()
+    left: set[int] = set()
+    for what, unit in events.tolist():
+        path = tuple(int(a) for a in arms[unit] if a >= 0)
+        if unit in ended or (unit in left and what < stages):
+            continue
+        if what < stages:
+            context = {name: float(values[(unit, *path)]) for name, values in units.contexts[what].items()}
+            decision = session.enroll(f"u{unit}", context) if what == 0 else session.respond(f"u{unit}", context)
+            if decision is None:
+                left.add(unit)
+            else:
+                arms[unit, what] = design.stages[what].arms.index(decision.arm)
+        elif what == stages:
+            leaf = next(plan for plan in design.arm_plans if plan[: len(path)] == path)
+            session.complete(f"u{unit}", float(units.outcome[(unit, *(path if len(path) == stages else leaf))]))
+            ended.add(unit)
+        else:
+            session.withdraw(f"u{unit}", reason="lost")
+            ended.add(unit)
+    return arms
+
+
+def assert_same_bits(found: CompiledState, expected: CompiledState) -> None:
+    for name, one, other in zip(NAMES, found.arrays, expected.arrays, strict=True):
+        if name not in PLACES_ONLY:
+            n = min(len(one), len(other))
+            assert np.array_equal(one[:n], other[:n], equal_nan=one.dtype.kind == "f"), name
+
+
+def policies(design: dtr.Design) -> list[CompiledPolicy]:
+    rule: dict[str, Any] = {
+        stage.name: {arm: np.linspace(-1, k, d).tolist() for k, arm in enumerate(stage.arms)}
+        for stage, d in zip(design.stages, design.dimensions, strict=True)
+    }
+    return [
+        dtr.DTRBandit(q=1, delta=0.5),
+        dtr.DTRBandit(q=2, delta=2.0, schedule="permuted"),
+        dtr.EpsilonGreedy(epsilon=0.2),
+        dtr.Greedy(),
+        dtr.LSVIUCB(beta=0.7, leavers="optimistic", clip=9.0),
+        dtr.LSVIUCB(beta=0.7, switching="rare"),
+        dtr.FixedRegime(rule=rule),
+        dtr.UniformRandom(),
+    ]
+
+
+SYNTHETIC = Synthetic().draw(300, np.random.default_rng(5))
+WORLDS = {"two stages": SYNTHETIC, "three stages": three_stages(250)}
+
+
+@pytest.mark.parametrize("delay", [False, True], ids=["at once", "delayed"])
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("world", WORLDS)
+def test_both_drivers_give_the_same_arms_and_bits(world: str, number: int, delay: bool) -> None:
+    units = WORLDS[world]
+    policy = policies(units.design)[number]
+    n, stages = len(units.outcome), len(units.design.stages)
+    events = delayed(n, stages, seed=number) if delay else at_once(n, stages)
+    session = dtr.Session(units.design, policy, seed=9)
+
+    arms = drive(session, units, events)
+    played = play(policy, potential_arrivals(units, events=events), units.design, seed=9)
+
+    assert np.array_equal(played.arms, arms)
+    assert_same_bits(session._state, played.state)
+    assert_same_bits(dtr.Session.resume(session.log)._state, session._state)
+
+
+def test_some_units_leave_are_lost_and_wait_in_these_worlds() -> None:
+    units = WORLDS["three stages"]
+    events = delayed(250, 3, seed=1)
+
+    arms = play(dtr.UniformRandom(), potential_arrivals(units, events=events), units.design).arms
+
+    entered = (arms >= 0).sum(axis=0)
+    assert 250 == entered[0] > entered[1] > entered[2] > 50
+    assert (np.diff(events[:, 1]) < 0).any()
+
+
+def refitted(state: CompiledState) -> list[list[NDArray[np.float64] | None]]:
+    """Return the plain refit on what a learner has stored, straight from section 3.1."""
+    design, learner = state.design, state.learner
+    stages, most, n = len(design.stages), learner.pages.shape[3], int(learner.sizes[0])
+    marks, rows = learner.marks[:n], learner.rows[:n]
+    fits: list[list[NDArray[np.float64] | None]] = []
+    for m in reversed(range(stages)):
+        target = np.where(marks[:, 3 * stages] == m, rows[:, stages * most], np.nan)
+        if fits:
+            features = rows[:, (m + 1) * most : (m + 1) * most + design.dimensions[m + 1]]
+            q = np.full((n, design.arm_counts[m + 1]), np.nan)
+            for arm, beta in enumerate(fits[0]):
+                feasible = (marks[:, m + 1] >= 0) & (learner.child[marks[:, m + 1], arm] >= 0)
+                q[feasible, arm] = np.nan if beta is None else features[feasible] @ beta
+            target = np.where(np.isnan(target), np.fmax.reduce(q, axis=1), target)
+        own = [np.isfinite(target) & (marks[:, stages + m] == arm) for arm in range(design.arm_counts[m])]
+        features = rows[:, m * most : m * most + design.dimensions[m]]
+        fits.insert(0, [least_squares(features[o], target[o]).coefficients if o.any() else None for o in own])
+    return fits
+
+
+def assert_refit(state: CompiledState, tolerance: float) -> None:
+    for found, expected in zip(hat_coefficients(state.design, state.learner), refitted(state), strict=True):
+        for beta, plain in zip(found, expected, strict=True):
+            assert beta == pytest.approx(
+                np.full_like(beta, np.nan) if plain is None else plain, abs=tolerance, nan_ok=True
+            )
+
+
+def test_a_hundred_thousand_units_agree_with_the_plain_refit_at_200_random_times() -> None:
+    """Coefficients are of size 1; flips add and subtract, so that rounding is allowed to reach 1e-9."""
+    n = 100_000
+    units = potential_arrivals(Synthetic().draw(n, np.random.default_rng(6)))
+    times = np.sort(np.random.default_rng(7).choice(n, 200, replace=False))
+    state = start(dtr.DTRBandit(q=5, delta=0.5), Synthetic().design)
+    arms, reasons = np.full((n, 2), -1, dtype=np.int8), np.full((n, 2), -1, dtype=np.int8)
+    nodes = np.zeros(n, dtype=np.int64)
+
+    for begin, end in zip([0, *times[:-1]], times, strict=True):
+        run(state, units._replace(events=units.events[3 * begin : 3 * end]), arms, reasons, nodes)
+        assert_refit(state, 1e-9)
+
+
+def test_unlike_scales_collinear_and_constant_columns_agree_with_the_plain_refit() -> None:
+    rng = np.random.default_rng(3)
+    stages = [dtr.Stage("s", ("a", "b"), "1 + x + big + twice + same"), dtr.Stage("t", ("a", "b"), "1 + z + large")]
+    design = dtr.Design(stages)
+    x, z = rng.normal(size=300), rng.normal(size=(300, 2))
+    contexts = (
+        {"x": x, "big": 1e4 * rng.normal(size=300), "twice": 2 * x, "same": np.ones(300)},
+        {"z": z, "large": 1e4 * rng.normal(size=(300, 2))},
+    )
+    units = PotentialOutcomes(design, contexts, rng.normal(size=(300, 2, 2)) + z[:, :, None], None)
+
+    played = play(dtr.EpsilonGreedy(epsilon=0.3), potential_arrivals(units), design)
+
+    assert_refit(played.state, 1e-8)
+
+
+def fingerprint(played: Played) -> str:
+    coefficients = hat_coefficients(played.state.design, played.state.learner)
+    bits = b"".join(matrix.tobytes() for matrix in coefficients) + played.arms.tobytes()
+    return hashlib.sha256(bits).hexdigest()
+
+
+FINGERPRINT = """
+import numpy as np, dtrbandit as dtr, hashlib
+from dtrbandit.compiled import play, potential_arrivals
+from dtrbandit.environments import Synthetic
+from dtrbandit.estimators.estimates import hat_coefficients
+units = Synthetic().draw(3000, np.random.default_rng(2))
+played = play(dtr.DTRBandit(q=2, delta=0.5), potential_arrivals(units), Synthetic().design, seed=4)
+coefficients = hat_coefficients(played.state.design, played.state.learner)
+print(hashlib.sha256(b"".join(m.tobytes() for m in coefficients) + played.arms.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"NUMBA_NUM_THREADS": "1"}, {"NUMBA_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}, {"NUMBA_CPU_NAME": "generic"}],
+    ids=["one thread", "two threads", "generic CPU"],
+)
+def test_the_bits_depend_neither_on_threads_nor_on_the_cpu(environment: dict[str, str]) -> None:
+    units = Synthetic().draw(3000, np.random.default_rng(2))
+    here = fingerprint(play(dtr.DTRBandit(q=2, delta=0.5), potential_arrivals(units), Synthetic().design, seed=4))
+
+    there = subprocess.run(
+        [sys.executable, "-c", FINGERPRINT],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert there.stdout.strip() == here
+
+
+def test_a_policy_that_holds_a_function_is_sent_to_a_session() -> None:
+    with pytest.raises(dtr.DesignError, match="Session"):
+        play(dtr.FixedRegime(rule=lambda _: "1"), potential_arrivals(SYNTHETIC), Synthetic().design)
