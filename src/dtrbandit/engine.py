@@ -84,10 +84,12 @@ class Session:
 
         ``stage`` is needed only where two stages observe nothing new.
         """
-        m = self._known().stage_of_response(unit, context, stage)
-        fact = self._histories.responded(unit, context, stage)
+        fact = self._known().responded(unit, context, stage)
         if fact is None:
-            decisions = self._histories.units[unit].decisions
+            m, decisions = (
+                self._histories.stage_of_response(unit, context, stage),
+                self._histories.units[unit].decisions,
+            )
             return decisions[m] if m < len(decisions) else None
         history = self._histories.advance(fact)
         if history.feasible:

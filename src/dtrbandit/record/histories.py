@@ -227,7 +227,8 @@ class Histories:
     def advance(self, fact: Fact) -> History:
         """Return the history of the fact's unit as the fact makes it."""
         if isinstance(fact, Enrolled):
-            features = self._all_features(fact.unit, (self._accepted(fact.unit, 0, fact.context),), ())
+            columns = dict(self._accepted(fact.unit, 0, fact.context).pairs())
+            features = (self._features(fact.unit, 0, columns, ()),)
             return History(fact.unit, fact.round, 0, features, (), self.design.tree.feasible[0], None)
         record = self.units[fact.unit]
         history = record.history
@@ -410,7 +411,7 @@ class Histories:
 
     def _features(self, unit: str, m: int, columns: Mapping[str, float], arms: tuple[int, ...]) -> Vector:
         """Return ψ_m, given the columns known at stage ``m`` and the arms given before it."""
-        given = {self._name(k): arm for k, arm in enumerate(arms[:m])}
+        given = {self.design.stages[k].name: arm for k, arm in enumerate(arms[:m])} if m else {}
         row = self.design.arrivals[m].features.row(columns, given)
         if not all(-LARGEST <= value <= LARGEST for value in row):
             self._refuse_features(unit, m, row)
