@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -27,7 +27,7 @@ import dtrbandit as dtr
 from dtrbandit.compiled import Arrivals, at_once, play, potential_arrivals
 from dtrbandit.environments import Synthetic
 from dtrbandit.policies.compiled_policy import CompiledPolicy
-from dtrbandit.record.events import Completed, Enrolled, Event, Responded
+from dtrbandit.record.events import Assigned, Completed, Enrolled, Event, Responded
 
 POLICY = dtr.DTRBandit(q=5, delta=0.5)
 FIRST_SESSION = """
@@ -191,22 +191,21 @@ def measure_sessions(full: bool) -> Iterator[Line]:
         yield Line("resume a log of 10⁶ units", f"{time.perf_counter() - start:.0f} s")
 
 
-def _repeated(log: object, times: int) -> Iterator[Event]:
+def _repeated(log: Sequence[Event], times: int) -> Iterator[Event]:
     """Give a longer log with other unit ids; what it decides need not follow from its facts."""
-    opened, *facts = log  # type: ignore[misc]
-    yield opened
+    facts = log[1:]
+    yield log[0]
     enrolled = sum(isinstance(fact, Enrolled) for fact in facts)
     for k in range(times):
         for fact in facts:
-            unit, shift = f"{fact.unit}-{k}", k * enrolled
             match fact:
                 case Enrolled():
-                    yield fact._replace(unit=unit, round=fact.round + shift)
+                    yield fact._replace(unit=f"{fact.unit}-{k}", round=fact.round + k * enrolled)
                 case Responded() | Completed():
-                    yield fact._replace(unit=unit)
-                case _:
-                    decision = fact.decision._replace(unit=unit, round=fact.decision.round + shift)
-                    yield fact._replace(decision=decision)
+                    yield fact._replace(unit=f"{fact.unit}-{k}")
+                case Assigned(decision):
+                    renamed = decision._replace(unit=f"{fact.unit}-{k}", round=decision.round + k * enrolled)
+                    yield Assigned(renamed)
 
 
 def measure_compilation() -> Iterator[Line]:
@@ -244,8 +243,8 @@ def measure_learning() -> Iterator[Line]:
     ):
         # under the null a policy that explores, so that the arms' estimates keep crossing
         policy = dtr.EpsilonGreedy(epsilon=0.5) if options.get("gap") == "null" else POLICY
-        small = microseconds(linear(10**4, **options), policy)  # type: ignore[arg-type]
-        large = microseconds(linear(10**5, **options), policy)  # type: ignore[arg-type]
+        small = microseconds(linear(10**4, **options), policy)
+        large = microseconds(linear(10**5, **options), policy)
         yield Line(f"{name}, 10⁴ and 10⁵ units", f"{small:.2f} and {large:.2f} µs ({large / small:.2f}×)", goal)
     design, units = synthetic(10**5)
     state = play(POLICY, units, design).state

@@ -66,7 +66,9 @@ def explain(console: Console) -> None:
         decision = session.respond(f"u{i}", {"x2": units.contexts[1]["x2"][i, first]})
         assert decision is not None
         session.complete(f"u{i}", units.outcome[i, first, int(decision.arm) - 1])
-    console.print(f"A decision of DTRBandit for the next patient:\n{session.enroll('next', {'x1': 0.4})}", highlight=False)
+    console.print(
+        f"A decision of DTRBandit for the next patient:\n{session.enroll('next', {'x1': 0.4})}", highlight=False
+    )
 
 
 if __name__ == "__main__":
