@@ -33,7 +33,7 @@ from dtrbandit.policies.memory import (
 )
 from dtrbandit.policies.policy import Choice, Policy
 from dtrbandit.policies.uniform_random import UniformRandom
-from dtrbandit.record.events import Assigned, Completed, Corrected, Fact, Overridden, Responded, Withdrawn
+from dtrbandit.record.events import Assigned, Completed, Enrolled, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import History
 
 BUILTIN: Mapping[str, type[Policy[Any]]] = {
@@ -175,11 +175,11 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
 
 def choose(state: CompiledState, history: History, u: float) -> Choice:
     """Return a policy's choice for a unit that has arrived."""
+    arms, psi = len(history.feasible), state.psi(history.features[-1])
     shown = np.empty((4, state.learner.child.shape[1]))
-    psi = state.psi(history.features[-1])
-    m = len(history.arms)
-    arm, reason = call_decide(state.kind, history.round - 1, m, history.node, psi, u, shown, *state.arrays)
-    arms = len(history.feasible)
+    arm, reason = call_decide(
+        state.kind, history.round - 1, len(history.arms), history.node, psi, u, shown, *state.arrays
+    )
     tilde, hat, propensities, contenders = shown[:, :arms].tolist()
     return Choice(
         arm,
@@ -196,26 +196,24 @@ def update(state: CompiledState, history: History, event: Fact) -> None:
 
     An arrival is learnt together with the decision that it leads to, which is the next fact: one call in place of two.
     """
-    if state.kind not in LEARNING:
+    fact, unit, m = type(event), history.round - 1, len(history.arms)
+    if fact is Enrolled or (fact is Responded and history.feasible) or state.kind not in LEARNING:
         return
-    unit, m = history.round - 1, len(history.arms)
     match event:
         case Assigned(decision):
             state.reserve(unit + 1)
             node, arm = state.design.tree.after(history.arms[:-1]), history.arms[-1]
             forced = 1.0 if decision.reason == "forced" else 0.0
             call = (ARRIVED, unit, m - 1, node, arm, forced, state.psi(history.features[m - 1]))
-        case Responded() if not history.feasible:
-            known = len(history.features) > m
-            call = (LEFT, unit, m, history.node if known else -1, -1, 0.0, state.psi(history.features[-1]))
         case Completed(_, outcome):
             call = (COMPLETED, unit, m - 1, -1, -1, outcome, NOTHING)
+        case Responded():
+            known = len(history.features) > m
+            call = (LEFT, unit, m, history.node if known else -1, -1, 0.0, state.psi(history.features[-1]))
         case Withdrawn():
             call = (LOST, unit, m, -1, -1, 0.0, NOTHING)
-        case Overridden() | Corrected():
-            amend(state, history)
-            return
         case _:
+            amend(state, history)
             return
     learn_from = call_learn_optimistically if state.kind == LSVI_UCB else call_learn_exactly
     learn_from(state.kind, *call, *state.arrays)

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
@@ -37,7 +38,7 @@ class CompiledState:
             self.capacity = max(capacity, 2 * self.capacity)
             self.learner = grow(self.learner, self.capacity)
             self.memory = grow_memory(self.memory, self.kind, self.capacity)
-            self.arrays = (*self.learner, *self.memory)
+            self.arrays: tuple[NDArray[Any], ...] = (*self.learner, *self.memory)
 
     def psi(self, features: Vector) -> Vector:
         """Return a copy of features as kernels take them, padded to the largest stage."""

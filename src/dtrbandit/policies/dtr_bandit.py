@@ -70,7 +70,7 @@ class DTRBandit(CompiledPolicy):
     schedule: Literal["paper", "permuted"] = "paper"
 
     def __post_init__(self) -> None:
-        positive_integer(self.q, "DTRBandit: q")
+        object.__setattr__(self, "q", positive_integer(self.q, "DTRBandit: q"))
         object.__setattr__(self, "delta", positive_per_stage(self.delta, "DTRBandit: delta"))
         if self.schedule not in ("paper", "permuted"):
             raise DesignError(f"DTRBandit: schedule must be 'paper' or 'permuted', found {self.schedule!r}")
