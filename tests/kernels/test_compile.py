@@ -54,6 +54,12 @@ def test_compilation_is_announced_once_and_loading_is_silent(package: Path) -> N
     assert warm == ""
 
 
+def test_without_a_place_to_write_the_kernels_still_compile(package: Path) -> None:
+    (package / "cache").write_text("a file where a folder should be")
+
+    assert call(package)[0] == 2
+
+
 def test_the_only_place_that_says_njit_is_the_decorator() -> None:
     said = [path.name for path in compiling.PACKAGE.rglob("*.py") if "njit" in path.read_text()]
 

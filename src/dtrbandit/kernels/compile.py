@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -35,9 +36,15 @@ def fingerprint(package: Path = PACKAGE) -> str:
 
 
 def cache_folder() -> Path:
-    """Return the folder for this version of the kernels."""
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "dtrbandit" / fingerprint()
+    """Return the folder for this version of the kernels; one for this process alone if there is no place to write."""
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    folder = Path(base) / "dtrbandit" / fingerprint()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="dtrbandit-"))
+    return folder
 
 
 CACHE = str(cache_folder())
