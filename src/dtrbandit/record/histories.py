@@ -273,7 +273,7 @@ class Histories:
                 record.left = not history.feasible
             case Completed():
                 record.outcome = fact.outcome
-                history = history._replace(features=())  # an amendment computes them again
+                history = History(*history[:3], (), *history[4:])  # an amendment computes the features again
             case Withdrawn():
                 record.withdrawn = fact
             case Overridden():
