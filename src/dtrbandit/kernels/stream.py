@@ -25,7 +25,8 @@ def uniforms(seed: int, block: int, stages: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=64)
 def _plain_uniforms(seed: int, block: int, stages: int) -> list[list[float]]:
-    return uniforms(seed, block, stages).tolist()
+    numbers: list[list[float]] = uniforms(seed, block, stages).tolist()
+    return numbers
 
 
 def uniform(seed: int, t: int, m: int, stages: int) -> float:

@@ -73,7 +73,8 @@ class CompiledPolicy(ABC):
 
     def decide(self, state: Any, history: History, u: float) -> Choice:
         """Choose an arm."""
-        return _switch().choose(state, history, u)
+        choice: Choice = _switch().choose(state, history, u)
+        return choice
 
 
 @cache
