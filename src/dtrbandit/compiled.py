@@ -7,8 +7,6 @@ that serve one event at a time, in the same order, so that arms and estimates ag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -19,14 +17,12 @@ from dtrbandit.environments.potential_outcomes import PotentialOutcomes
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators import optimistic
 from dtrbandit.estimators.exact import ARRIVED, COMPLETED, GIVEN, observe_features, observe_outcome
-from dtrbandit.estimators.layout import Learner
 from dtrbandit.estimators.optimistic import LEFT
-from dtrbandit.kernels.compile import borrow, kernel
+from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.stream import ROUNDS, uniforms
 from dtrbandit.policies.builtin import (
     LEARNING,
     LOST,
-    OF_LEARNER,
     call_begin_anew,
     call_learn_forced,
     decide,
@@ -36,8 +32,8 @@ from dtrbandit.policies.builtin import (
     rewrite,
     start,
 )
-from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
-from dtrbandit.policies.memory import DTR_BANDIT, FORCED, LSVI_UCB, Memory
+from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState, open_learner, open_memory
+from dtrbandit.policies.memory import DTR_BANDIT, FORCED, LSVI_UCB
 from dtrbandit.record.events import Assigned, Completed, Enrolled, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import History
 
@@ -104,7 +100,7 @@ def run(
     n, stages = arms.shape
     state.reserve(n)
     drawn = np.concatenate([uniforms(seed, block, stages) for block in range(max(1, -(-n // ROUNDS)))])
-    fold(state.kind, loading, *units, drawn, arms, reasons, nodes, *state.arrays)
+    fold(state.kind, loading, *units, drawn, arms, reasons, nodes, state.table)
 
 
 def at_once(n: int, stages: int) -> NDArray[np.int32]:
@@ -124,10 +120,8 @@ def potential_arrivals(
     enters, leaf = np.ones((n, inner), dtype=np.bool_), np.zeros(inner + len(design.arm_plans), dtype=np.int64)
     outcome = np.column_stack([units.outcome[(slice(None), *plan)] for plan in design.arm_plans])
     for m in range(stages):
-        for path in product(*(range(arms) for arms in design.arm_counts[:m])):
-            node = design.tree.after(path)
-            if node < 0:
-                continue
+        for node in [node for node in range(inner) if len(design.tree.paths[node]) == m]:
+            path = design.tree.paths[node]
             columns = {
                 name: values[(slice(None), *path[:k])]
                 for k in range(m + 1)
@@ -159,10 +153,10 @@ def _blank(n: int, stages: int) -> tuple[NDArray[np.int8], NDArray[np.int8], NDA
 @kernel(entry=True)
 def fold(
     kind, loading, events, column, features, enters, leaf, outcome, assigned, scheduled, given, drawn,
-    arms, reasons, nodes, *arrays,
+    arms, reasons, nodes, table,
 ):  # fmt: skip
     """Take events in order; ``nodes`` (n,) says where each unit stands: −1 ended, −2 − node left at a node."""
-    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    learner, memory = open_learner(table), open_memory(table)
     stages, shown = learner.shape.shape[0], np.empty((4, learner.child.shape[1]))
     for e in range(events.shape[0]):
         what, unit = np.int64(events[e, 0]), np.int64(events[e, 1])
@@ -244,7 +238,7 @@ class LogFold:
         self._events: list[tuple[int, int]] = []
         self._arms, self._reasons, self._nodes = _blank(units, stages)
         self._begin_anew: int | None = None
-        stage_of_node = [len(path) for path in _paths(design)]
+        stage_of_node = [len(path) for path in tree.paths[: len(tree.child)]]
         self._units = Arrivals(
             events=np.zeros((0, 2), dtype=np.int32),
             column=np.array(stage_of_node, dtype=np.int64),
@@ -279,7 +273,7 @@ class LogFold:
     def finish(self) -> CompiledState:
         """Fold what is left, and return the state."""
         if self._begin_anew is not None and self._state.kind in LEARNING:
-            call_begin_anew(self._state.kind, self._begin_anew, *self._state.arrays)
+            call_begin_anew(self._state.kind, self._begin_anew, self._state.table)
         self._flush(loading=False)
         return self._state
 
@@ -294,7 +288,7 @@ class LogFold:
             if self._nodes[unit] >= 0:
                 self._nodes[unit] = history.node
             if has_taught(history) and self._state.kind == DTR_BANDIT:
-                call_learn_forced(unit, *self._state.arrays)
+                call_learn_forced(unit, self._state.table)
         self._store_features(unit, history)
         self._units.given[unit, : len(history.arms)] = history.arms
 
@@ -307,9 +301,3 @@ class LogFold:
         self._events.clear()
         units = self._units._replace(events=events)
         run(self._state, units, self._arms, self._reasons, self._nodes, loading=loading)
-
-
-def _paths(design: Design) -> Sequence[tuple[int, ...]]:
-    """Return the arms that lead to each inner node, in the order of the nodes."""
-    prefixes = {plan[:m] for plan in design.arm_plans for m in range(len(design.stages))}
-    return sorted(prefixes, key=design.tree.after)

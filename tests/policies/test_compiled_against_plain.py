@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -15,7 +18,9 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 import plain.dtr_bandit
 from dtrbandit.environments import Synthetic
+from dtrbandit.estimators.estimates import hat_coefficients
 from dtrbandit.policies import Choice
+from dtrbandit.policies.compiled_policy import CompiledState
 from dtrbandit.record import Assigned, Completed, History, Responded
 from dtrbandit.record.events import Fact
 from estimators.oracle import random_plans
@@ -191,3 +196,20 @@ def test_a_long_run_decides_as_the_plain_refit_at_random_times() -> None:
     assert len(policy.checked) == 120
     assert min(policy.checked) > TIE
     assert sum(np.isfinite(policy.checked)) > 100
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))], ids=["copy", "pickle"]
+)
+def test_a_copied_state_has_arrays_of_its_own(copied: Callable[[CompiledState], CompiledState]) -> None:
+    design = Synthetic().design
+    session = dtr.Session(design, dtr.DTRBandit(q=1, delta=0.5))
+    session.enroll("u1", {"x1": 0.5})
+    kept = copied(session._state)
+
+    session.respond("u1", {"x2": 0.5})
+    session.complete("u1", 1.0)
+
+    assert kept.table.tolist() != session._state.table.tolist()
+    assert np.isnan(hat_coefficients(design, kept.learner)[1]).all()
+    assert not np.isnan(hat_coefficients(design, session._state.learner)[1][0]).all()

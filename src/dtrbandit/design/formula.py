@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 from math import prod
 from typing import NamedTuple
@@ -96,15 +97,23 @@ class Formula:
         factors = (factor for term in self.terms for factor in term)
         return tuple(dict.fromkeys(factor.name for factor in factors if isinstance(factor, Column)))
 
+    @cached_property
+    def _plain(self) -> tuple[str, ...] | None:
+        """The column of each feature, empty for the intercept, if there are no products and no arms."""
+        if any(len(term) > 1 or isinstance(factor, Indicator) for term in self.terms for factor in term):
+            return None
+        return tuple(str(term[0]) if term else "" for term in self.terms)
+
     def row(self, columns: Mapping[str, float], arms: Mapping[str, int]) -> tuple[float, ...]:
         """Return ψ for one unit, given its columns and its arms by stage name."""
-        features = []
-        for term in self.terms:
-            value = 1.0
-            for factor in term:
-                value *= columns[factor[0]] if len(factor) == 1 else float(arms[factor[0]] == factor[1])
-            features.append(value)
-        return tuple(features)
+        if self._plain is not None:
+            return tuple([columns[name] if name else 1.0 for name in self._plain])
+        return tuple(
+            [
+                prod([columns[each[0]] if len(each) == 1 else arms[each[0]] == each[1] for each in term], start=1.0)
+                for term in self.terms
+            ]
+        )
 
     def matrix(self, columns: Mapping[str, Vector], arms: Mapping[str, NDArray[np.int64]], n: int) -> Matrix:
         """Return ψ for ``n`` units, (n, d): bit for bit the rows that ``row`` gives."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dtrbandit.design.condition import Condition, parse_condition
 from dtrbandit.design.features import FeatureMap, computed_features
-from dtrbandit.design.formula import parse_formula
+from dtrbandit.design.formula import Formula, parse_formula
 from dtrbandit.design.stages import Stage, require_keys
 from dtrbandit.design.tree import Plan, Tree, grow_tree
 from dtrbandit.design.values import shown
@@ -25,11 +25,20 @@ MOST_STAGES = 20
 
 
 class Arrival(NamedTuple):
-    """What is needed when a unit arrives at a stage: ψ, ``enter_if``, and the columns of its context."""
+    """What is needed when a unit arrives at a stage.
+
+    Attributes
+    ----------
+    columns
+        Those of the stage's context.
+    sources
+        The stages whose contexts ψ reads.
+    """
 
     features: FeatureMap
     condition: Condition | None
     columns: tuple[str, ...]
+    sources: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,7 @@ class Design:
     def arrivals(self) -> tuple[Arrival, ...]:
         """What each stage needs when a unit arrives; a column belongs to the first stage that names it."""
         arrivals: list[Arrival] = []
-        known: dict[str, None] = {}
+        known: dict[str, int] = {}  # the columns so far, each with the stage it belongs to
         for m, stage in enumerate(self.stages):
             condition = _condition(stage, [each.name for each in self.stages])
             named = dict.fromkeys((*(condition.columns if condition else ()), *(stage.columns or ())))
@@ -95,8 +104,9 @@ class Design:
                 )
             named = {**dict.fromkeys(features.columns), **named}
             own = tuple(column for column in named if column not in known)
-            known.update(dict.fromkeys(own))
-            arrivals.append(Arrival(features, condition, own))
+            known.update(dict.fromkeys(own, m))
+            read = features.columns if isinstance(features, Formula) else known
+            arrivals.append(Arrival(features, condition, own, tuple(sorted({known[column] for column in read}))))
         return tuple(arrivals)
 
     @cached_property

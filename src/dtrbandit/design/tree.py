@@ -33,6 +33,21 @@ class Tree:
         """``child`` as plain numbers, for one unit at a time."""
         return tuple(tuple(row) for row in self.child.tolist())
 
+    @cached_property
+    def paths(self) -> tuple[Plan, ...]:
+        """The arms that lead to each node."""
+        paths: list[Plan] = [()] * len(self.feasible)
+        for node, row in enumerate(self.following):
+            for arm, following in enumerate(row):
+                if following >= 0:
+                    paths[following] = (*paths[node], arm)
+        return tuple(paths)
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """The node before each node, −1 for the root."""
+        return tuple(self.after(path[:-1]) if path else -1 for path in self.paths)
+
     def after(self, arms: Plan) -> int:
         """Return the node that ``arms`` lead to from the root, −1 if they are infeasible."""
         node = 0

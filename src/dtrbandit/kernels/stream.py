@@ -23,13 +23,7 @@ def uniforms(seed: int, block: int, stages: int) -> NDArray[np.float64]:
     return numbers
 
 
-@lru_cache(maxsize=64)
-def _plain_uniforms(seed: int, block: int, stages: int) -> list[list[float]]:
-    numbers: list[list[float]] = uniforms(seed, block, stages).tolist()
-    return numbers
-
-
 def uniform(seed: int, t: int, m: int, stages: int) -> float:
     """Return the number of round ``t`` (from 1) and stage ``m`` (from 0)."""
     block, row = divmod(t - 1, ROUNDS)
-    return _plain_uniforms(seed, block, stages)[row][m]
+    return uniforms(seed, block, stages).item(row, m)

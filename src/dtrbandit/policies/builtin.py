@@ -13,11 +13,10 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators import exact, optimistic
 from dtrbandit.estimators.exact import ARRIVED, COMPLETED, GIVEN
-from dtrbandit.estimators.layout import Learner
 from dtrbandit.estimators.optimistic import LEFT
-from dtrbandit.kernels.compile import borrow, kernel
+from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies import dtr_bandit, epsilon_greedy, fixed_regime, lsvi_ucb, uniform_random
-from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
+from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState, open_learner, open_memory
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, Greedy
 from dtrbandit.policies.fixed_regime import FixedRegime
@@ -28,12 +27,11 @@ from dtrbandit.policies.memory import (
     FIXED_REGIME,
     LSVI_UCB,
     REASON_NAMES,
-    Memory,
     create_memory,
 )
 from dtrbandit.policies.policy import Choice, Policy
 from dtrbandit.policies.uniform_random import UniformRandom
-from dtrbandit.record.events import Assigned, Completed, Enrolled, Fact, Responded, Withdrawn
+from dtrbandit.record.events import Assigned, Completed, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import History
 
 BUILTIN: Mapping[str, type[Policy[Any]]] = {
@@ -43,7 +41,6 @@ BUILTIN: Mapping[str, type[Policy[Any]]] = {
 LEARNING = (DTR_BANDIT, EPSILON_GREEDY, LSVI_UCB)  # kinds of policy that learn
 NOTHING = np.zeros(1)  # in place of features where there are none
 LOST = 4  # a fact beside those of the learners
-OF_LEARNER = len(Learner._fields)  # so many arrays of a state are the learner's, the others the memory's
 
 
 # -- the switch ----------------------------------------------------------------------------------------------
@@ -117,20 +114,20 @@ def begin_anew(kind, unit, learner, memory):
             dtr_bandit.learn_forced(learner, memory, unit, learner.shape.shape[0] - 1)
 
 
-# -- the same, one call from Python: with flat arrays, since a tuple of them costs more to pass than the work ------
+# -- the same, called from Python: a state is a table of its arrays' addresses ----------------------------------
 
 
 @kernel(entry=True)
-def call_decide(kind, unit, m, node, psi, u, shown, *arrays):
+def call_decide(kind, unit, m, node, psi, u, shown, table):
     """Call ``decide``."""
-    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    learner, memory = open_learner(table), open_memory(table)
     return decide(kind, unit, m, node, psi, u, shown, learner, memory)
 
 
 @kernel(entry=True)
-def call_learn_exactly(kind, fact, unit, m, index, arm, value, psi, *arrays):
+def call_learn_exactly(kind, fact, unit, m, index, arm, value, psi, table):
     """Call ``learn`` for policies that keep Q̂ (half the compilation); on arrival twice, for the arm given then."""
-    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    learner, memory = open_learner(table), open_memory(table)
     while True:
         learn_exactly(kind, fact, unit, m, index, value, psi, learner, memory)
         if fact != ARRIVED:
@@ -139,9 +136,9 @@ def call_learn_exactly(kind, fact, unit, m, index, arm, value, psi, *arrays):
 
 
 @kernel(entry=True)
-def call_learn_optimistically(kind, fact, unit, m, index, arm, value, psi, *arrays):  # noqa: ARG001  # one signature
+def call_learn_optimistically(kind, fact, unit, m, index, arm, value, psi, table):  # noqa: ARG001  # one signature
     """Call ``learn`` for LSVI-UCB, likewise."""
-    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    learner, memory = open_learner(table), open_memory(table)
     while True:
         optimistic.learn(learner, memory.ridge, memory.numbers, fact, unit, m, index, value, psi)
         if fact != ARRIVED:
@@ -150,16 +147,16 @@ def call_learn_optimistically(kind, fact, unit, m, index, arm, value, psi, *arra
 
 
 @kernel(entry=True)
-def call_learn_forced(unit, *arrays):
+def call_learn_forced(unit, table):
     """Call ``dtr_bandit.learn_forced``."""
-    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    learner, memory = open_learner(table), open_memory(table)
     dtr_bandit.learn_forced(learner, memory, unit, learner.shape.shape[0] - 1)
 
 
 @kernel(entry=True)
-def call_begin_anew(kind, unit, *arrays):
+def call_begin_anew(kind, unit, table):
     """Call ``begin_anew``."""
-    learner, memory = borrow(Learner(*arrays[:OF_LEARNER])), borrow(Memory(*arrays[OF_LEARNER:]))
+    learner, memory = open_learner(table), open_memory(table)
     begin_anew(kind, unit, learner, memory)
 
 
@@ -175,19 +172,16 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
 
 def choose(state: CompiledState, history: History, u: float) -> Choice:
     """Return a policy's choice for a unit that has arrived."""
-    arms, psi = len(history.feasible), state.psi(history.features[-1])
-    shown = np.empty((4, state.learner.child.shape[1]))
-    arm, reason = call_decide(
-        state.kind, history.round - 1, len(history.arms), history.node, psi, u, shown, *state.arrays
-    )
-    tilde, hat, propensities, contenders = shown[:, :arms].tolist()
+    _, t, node, features, given, feasible, _ = history
+    arm, reason = call_decide(state.kind, t - 1, len(given), node, state.psi(features[-1]), u, state.shown, state.table)
+    tilde, hat, propensities, contenders = state.shown[:, : len(feasible)].tolist()
     return Choice(
         arm,
         REASON_NAMES[reason],
         tuple(propensities),
         tuple([q if q - q == 0 else None for q in tilde]),
         tuple([q if q - q == 0 else None for q in hat]),
-        tuple([a for a in range(arms) if contenders[a] > 0]),
+        tuple([a for a, contends in enumerate(contenders) if contends > 0]),
     )
 
 
@@ -196,13 +190,13 @@ def update(state: CompiledState, history: History, event: Fact) -> None:
 
     An arrival is learnt together with the decision that it leads to, which is the next fact: one call in place of two.
     """
-    fact, unit, m = type(event), history.round - 1, len(history.arms)
-    if fact is Enrolled or (fact is Responded and history.feasible) or state.kind not in LEARNING:
+    unit, m = history.round - 1, len(history.arms)
+    if history.feasible or state.kind not in LEARNING:
         return
     match event:
         case Assigned(decision):
             state.reserve(unit + 1)
-            node, arm = state.design.tree.after(history.arms[:-1]), history.arms[-1]
+            node, arm = state.design.tree.parents[history.node], history.arms[-1]
             forced = 1.0 if decision.reason == "forced" else 0.0
             call = (ARRIVED, unit, m - 1, node, arm, forced, state.psi(history.features[m - 1]))
         case Completed(_, outcome):
@@ -216,14 +210,14 @@ def update(state: CompiledState, history: History, event: Fact) -> None:
             amend(state, history)
             return
     learn_from = call_learn_optimistically if state.kind == LSVI_UCB else call_learn_exactly
-    learn_from(state.kind, *call, *state.arrays)
+    learn_from(state.kind, *call, state.table)
 
 
 def amend(state: CompiledState, history: History) -> None:
     """Let a policy learn that an arm was overridden or a value corrected."""
     rewrite(state, history)
     if has_taught(history):
-        call_begin_anew(state.kind, history.round - 1, *state.arrays)
+        call_begin_anew(state.kind, history.round - 1, state.table)
 
 
 def has_taught(history: History) -> bool:

@@ -12,17 +12,25 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
+from dtrbandit.design.stages import Stage
 from dtrbandit.estimators.layout import Learner, create, grow
-from dtrbandit.policies.memory import Memory, grow_memory
+from dtrbandit.kernels.addresses import addresses, opener
+from dtrbandit.policies.memory import Memory, create_memory, grow_memory
 from dtrbandit.policies.policy import Choice
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
+
+LEARNER, MEMORY = (
+    create(np.zeros((1, 1)), [1], [1]),
+    create_memory(Design([Stage("any", ("any",), "1")]), 0, np.zeros(1)),
+)
+open_learner, open_memory = opener(LEARNER), opener(MEMORY, after=LEARNER)  # for kernels that take a state's table
 
 
 class CompiledState:
     """The arrays of a policy in play; ``policies/builtin.py`` says what facts and decisions do to them."""
 
-    __slots__ = ("arrays", "capacity", "design", "kind", "learner", "memory")
+    __slots__ = ("_psi", "arrays", "capacity", "design", "kind", "learner", "memory", "shown", "table")
 
     def __init__(self, design: Design, kind: int, memory: Memory) -> None:
         self.design = design
@@ -38,12 +46,30 @@ class CompiledState:
             self.capacity = max(capacity, 2 * self.capacity)
             self.learner = grow(self.learner, self.capacity)
             self.memory = grow_memory(self.memory, self.kind, self.capacity)
-            self.arrays: tuple[NDArray[Any], ...] = (*self.learner, *self.memory)
+            self._settle()
+
+    def _settle(self) -> None:
+        """Write down where the arrays lie now."""
+        self.arrays: tuple[NDArray[Any], ...] = (*self.learner, *self.memory)
+        self.table = addresses(self.arrays, (*LEARNER, *MEMORY))
+        self.shown = np.empty((4, self.learner.child.shape[1]))  # what a kernel shows of its last decision
+        self._psi = np.zeros(self.learner.pages.shape[3])
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.design, self.kind, self.capacity, self.learner, self.memory
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.design, self.kind, self.capacity, self.learner, self.memory = state
+        self._settle()  # a copy has arrays of its own
 
     def psi(self, features: Vector) -> Vector:
-        """Return a copy of features as kernels take them, padded to the largest stage."""
-        missing = self.learner.pages.shape[3] - len(features)
-        return np.concatenate([features, np.zeros(missing)]) if missing else features.copy()
+        """Return features as kernels take them, padded to the largest stage, until the next call."""
+        if len(features) == len(self._psi):
+            self._psi[:] = features
+        else:
+            self._psi[: len(features)] = features
+            self._psi[len(features) :] = 0.0
+        return self._psi
 
 
 class CompiledPolicy(ABC):

@@ -7,10 +7,9 @@ history that a fact leads to, and ``record`` alone believes it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn, assert_never
+from typing import Any, NamedTuple, NoReturn, assert_never, cast
 
 import numpy as np
 
@@ -123,7 +122,7 @@ class Histories:
         if m == record.awaited:
             if len(accepted) < len(self.design.columns[m]):
                 self._require_enough(unit, m, _columns((*record.contexts, accepted)), accepted)
-            return Responded(unit, self._name(m), accepted)
+            return Responded(record.history.unit, self.design.stages[m].name, accepted)
         if record.reported[m] == accepted:
             return None
         raise ProtocolError(
@@ -145,7 +144,7 @@ class Histories:
         self._require_open(unit, record, "complete")
         if not record.left and record.awaited <= self._last:
             raise ProtocolError(f"unit {unit!r} cannot complete: {self._expects(record)}")
-        return Completed(unit, accepted)
+        return Completed(record.history.unit, accepted)
 
     def withdrawn(self, unit: str, reason: str) -> Withdrawn | None:
         """Return the withdrawal of ``unit``."""
@@ -227,26 +226,24 @@ class Histories:
     def advance(self, fact: Fact) -> History:
         """Return the history of the fact's unit as the fact makes it."""
         if isinstance(fact, Enrolled):
-            columns = dict(self._accepted(fact.unit, 0, fact.context).pairs())
-            features = (self._features(fact.unit, 0, columns, ()),)
-            return History(fact.unit, fact.round, 0, features, (), self.design.tree.feasible[0], None)
+            first = self._features(fact.unit, 0, (_on_record(fact),), ())
+            return History(fact.unit, fact.round, 0, (first,), (), self.design.tree.feasible[0], None)
+        if isinstance(fact, Assigned):
+            return self._given(self.units[fact.decision.unit].history, fact.decision.arm)
         record = self.units[fact.unit]
         history = record.history
         match fact:
-            case Assigned(decision):
-                arm = self.design.stages[len(history.arms)].arms.index(decision.arm)
-                return self._given(history, (*history.arms, arm))
+            case Responded():
+                return self._arrived(record, fact)
+            case Completed():
+                unit, t, node, features, arms, feasible, _ = history
+                return History(unit, t, node, features, arms, feasible, fact.outcome)
             case Overridden():
                 m = self.design.stage_number(fact.stage)
                 arm = self.design.stages[m].arms.index(fact.arm)
                 arms = (*history.arms[:m], arm, *history.arms[m + 1 :])
-                return self._given(history, arms)._replace(
-                    features=self._all_features(fact.unit, record.contexts, arms)
-                )
-            case Responded():
-                return self._arrived(record, fact)
-            case Completed():
-                return History(*history[:6], fact.outcome)
+                features = self._all_features(fact.unit, record.contexts, arms)
+                return history._replace(node=self.design.tree.after(arms), arms=arms, features=features, feasible=())
             case Withdrawn():
                 return history._replace(feasible=())
             case Corrected():
@@ -258,22 +255,25 @@ class Histories:
     def record(self, fact: Fact, history: History) -> None:
         """Believe a fact and the history it leads to."""
         if isinstance(fact, Enrolled):
-            contexts = (self._accepted(fact.unit, 0, fact.context),)
+            contexts = (_on_record(fact),)
             self.units[fact.unit] = Unit(history, contexts, contexts)
+            return
+        if isinstance(fact, Assigned):
+            record = self.units[fact.decision.unit]
+            record.decisions += (fact.decision,)
+            record.history = history
             return
         record = self.units[fact.unit]
         match fact:
-            case Assigned(decision):
-                record.decisions += (decision,)
             case Responded():
-                context = self._accepted(fact.unit, record.awaited, fact.context)
                 untouched = record.contexts is record.reported
-                record.contexts = (*record.contexts, context)
-                record.reported = record.contexts if untouched else (*record.reported, context)
+                record.contexts = (*record.contexts, _on_record(fact))
+                record.reported = record.contexts if untouched else (*record.reported, _on_record(fact))
                 record.left = not history.feasible
             case Completed():
                 record.outcome = fact.outcome
-                history = History(*history[:3], (), *history[4:])  # an amendment computes the features again
+                unit, t, node, _, arms, feasible, outcome = history
+                history = History(unit, t, node, (), arms, feasible, outcome)  # an amendment computes features again
             case Withdrawn():
                 record.withdrawn = fact
             case Overridden():
@@ -326,6 +326,8 @@ class Histories:
         record = self._known(unit)
         past = range(1, len(record.reported))
         closed = record.ended or record.left or record.awaited > self._last
+        if stage is None and not past and not closed:
+            return 1
         if stage is not None:
             m = self._stage_number(unit, stage)
             if m in past or (m == record.awaited and not closed):
@@ -369,8 +371,11 @@ class Histories:
         if type(context) is Values and context.labels is columns:
             return context
         if type(context) is dict and len(context) == len(columns):  # the usual case, without ado
-            numbers: tuple[float, ...] = tuple([context.get(column, math.nan) for column in columns])
-            if all(type(number) is float and -LARGEST <= number <= LARGEST for number in numbers):
+            numbers: list[Any] = [context.get(column) for column in columns]
+            for number in numbers:
+                if type(number) is not float or not -LARGEST <= number <= LARGEST:
+                    break
+            else:
                 return Values(columns, numbers)
         accepted = accept_context(self.design, m, context, unit=unit)
         known = columns if len(accepted) == len(columns) else tuple([c for c in columns if c in accepted])
@@ -388,35 +393,37 @@ class Histories:
 
     def _arrived(self, record: Unit, fact: Responded) -> History:
         m, history = record.awaited, record.history
-        contexts = (*record.contexts, self._accepted(fact.unit, m, fact.context))
-        columns, condition = _columns(contexts), self.design.arrivals[m].condition
-        enters = condition is None or condition.holds(columns)
+        contexts = (*record.contexts, _on_record(fact))
+        condition = self.design.arrivals[m].condition
+        enters = condition is None or condition.holds(_columns(contexts))
         features = history.features
-        if len(contexts[-1]) == len(self.design.columns[m]):
-            features = (*features, self._features(fact.unit, m, columns, history.arms))
+        if len(fact.context) == len(self.design.columns[m]):
+            features = (*features, self._features(fact.unit, m, contexts, history.arms))
         feasible = self.design.tree.feasible[history.node] if enters else ()
         return History(fact.unit, history.round, history.node, features, history.arms, feasible, None)
 
-    def _given(self, history: History, arms: tuple[int, ...]) -> History:
-        node = self.design.tree.after(arms)
-        return History(history.unit, history.round, node, history.features, arms, (), history.outcome)
+    def _given(self, history: History, arm: str) -> History:
+        unit, t, node, features, arms, _, outcome = history
+        node = self.design.tree.following[node][self.design.stages[len(arms)].arms.index(arm)]
+        return History(unit, t, node, features, self.design.tree.paths[node], (), outcome)
 
     def _all_features(self, unit: str, contexts: tuple[Context, ...], arms: tuple[int, ...]) -> tuple[Vector, ...]:
         """Return ψ for every stage whose columns are all known."""
         return tuple(
-            self._features(unit, m, _columns(contexts[: m + 1]), arms)
+            self._features(unit, m, contexts[: m + 1], arms)
             for m, context in enumerate(contexts)
             if len(context) == len(self.design.columns[m])
         )
 
-    def _features(self, unit: str, m: int, columns: Mapping[str, float], arms: tuple[int, ...]) -> Vector:
-        """Return ψ_m, given the columns known at stage ``m`` and the arms given before it."""
-        given = {self.design.stages[k].name: arm for k, arm in enumerate(arms[:m])} if m else {}
-        row = self.design.arrivals[m].features.row(columns, given)
-        if not all(-LARGEST <= value <= LARGEST for value in row):
+    def _features(self, unit: str, m: int, contexts: tuple[Context, ...], arms: tuple[int, ...]) -> Vector:
+        """Return ψ_m, given the contexts up to stage ``m`` and the arms given before it."""
+        arrival = self.design.arrivals[m]
+        given = {self.design.stages[k].name: arms[k] for k in range(m)}
+        row = arrival.features.row(_columns([contexts[k] for k in arrival.sources]), given)
+        if not sum(map(abs, row)) <= LARGEST and not all(-LARGEST <= value <= LARGEST for value in row):
             self._refuse_features(unit, m, row)
         features = np.array(row)
-        features.flags.writeable = False
+        features.setflags(write=False)
         return features
 
     def _refuse_features(self, unit: str, m: int, row: tuple[float, ...]) -> NoReturn:
@@ -461,10 +468,14 @@ class Histories:
         return record.history.outcome, (*record.contexts[:m], merged, *record.contexts[m + 1 :])
 
 
-def _columns(contexts: tuple[Context, ...]) -> dict[str, float]:
+def _on_record(fact: Enrolled | Responded) -> Context:
+    return cast("Context", fact.context)  # facts come from the verbs above, with contexts as they accept them
+
+
+def _columns(contexts: Iterable[Context]) -> dict[str, float]:
     columns: dict[str, float] = {}
     for context in contexts:
-        columns.update(context.pairs())
+        columns.update(zip(context.labels, context.numbers, strict=True))
     return columns
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from math import nan
+from struct import Struct
+from typing import TypeVar, cast
 
-Number = TypeVar("Number", covariant=True)
+Number = TypeVar("Number", covariant=True)  # float, or float | None
 
 
 class Values(Mapping[str, Number]):
-    """Numbers by label. Labels are shared between units, and nothing can be changed.
+    """Numbers by label, None where there is none. Labels are shared between units, and nothing can be changed.
+
+    A log holds many of these, so the numbers are kept as bytes, which the garbage collector need not visit.
 
     Examples
     --------
@@ -18,26 +23,30 @@ class Values(Mapping[str, Number]):
     (1.0, True)
     """
 
-    __slots__ = ("_labels", "_numbers")
+    __slots__ = ("_labels", "_packed")
 
-    def __init__(self, labels: tuple[str, ...], numbers: tuple[Number, ...]) -> None:
+    def __init__(self, labels: tuple[str, ...], numbers: Sequence[Number]) -> None:
         self._labels = labels
-        self._numbers = numbers
+        if None in numbers:
+            numbers = cast("list[Number]", [nan if number is None else number for number in numbers])
+        self._packed = _packing(len(labels)).pack(*numbers)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels, in order."""
         return self._labels
 
-    def pairs(self) -> Iterator[tuple[str, Number]]:
-        """Return labels with their numbers, quickly."""
-        return zip(self._labels, self._numbers, strict=True)
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers in the order of their labels, NaN where there is none."""
+        return _packing(len(self._labels)).unpack(self._packed)
 
     def __getitem__(self, label: str) -> Number:
         try:
-            return self._numbers[self._labels.index(label)]
+            number = self.numbers[self._labels.index(label)]
         except ValueError:
             raise KeyError(label) from None
+        return cast("Number", number if number == number else None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._labels)
@@ -49,4 +58,9 @@ class Values(Mapping[str, Number]):
         return repr(dict(self))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Values, (self._labels, self._numbers)
+        return Values, (self._labels, tuple(self.values()))
+
+
+@cache
+def _packing(count: int) -> Struct:
+    return Struct(f"{count}d")
