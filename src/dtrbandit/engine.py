@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -186,9 +187,11 @@ class Session:
         before it is next used.
         """
         self._whole = False
+        histories, history = self._histories, arrived
         for fact in facts:
-            history = arrived if fact is facts[0] else self._histories.advance(fact)
-            self._histories.record(fact, history)
+            if fact is not facts[0]:
+                history = histories.advance(fact)
+            histories.record(fact, history)
             self._state = self.policy.update(self._state, history, fact)
         self._log.extend(facts)
         self._whole = True
@@ -207,7 +210,7 @@ class Session:
         if type(self._state) is not CompiledState:  # the rules of others are not ours to trust
             _require_feasible(choice, history)
         arms = self.design.stages[m].arms
-        contenders = choice.contenders or tuple(arm for arm, p in enumerate(choice.propensities) if p > 0)
+        contenders = choice.contenders or tuple([arm for arm, p in enumerate(choice.propensities) if p > 0])
         return Decision(
             history.unit,
             history.round,
@@ -217,7 +220,7 @@ class Session:
             choice.propensities[choice.arm],
             _by_label(arms, choice.q_tilde),
             _by_label(arms, choice.q_hat),
-            arms if len(contenders) == len(arms) else tuple([arms[arm] for arm in contenders]),
+            _labels(arms, contenders),
         )
 
     def _estimates(self) -> Estimates:
@@ -353,6 +356,12 @@ def _require_feasible(choice: Choice, history: History) -> None:
             f"the policy chose arm {choice.arm} with propensities {choice.propensities} for unit {history.unit!r}; "
             f"feasible are the arms {arms}; propensities are one for each of {len(history.feasible)} arms and sum to 1"
         )
+
+
+@lru_cache(maxsize=1024)
+def _labels(arms: tuple[str, ...], numbers: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the labels of some arms; equal ones share them."""
+    return tuple(arms[number] for number in numbers)
 
 
 def _by_label(arms: tuple[str, ...], values: Numbers) -> Values[float | None]:

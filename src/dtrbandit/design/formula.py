@@ -98,16 +98,14 @@ class Formula:
         return tuple(dict.fromkeys(factor.name for factor in factors if isinstance(factor, Column)))
 
     @cached_property
-    def _plain(self) -> tuple[str, ...] | None:
-        """The column of each feature, empty for the intercept, if there are no products and no arms."""
-        if any(len(term) > 1 or isinstance(factor, Indicator) for term in self.terms for factor in term):
-            return None
-        return tuple(str(term[0]) if term else "" for term in self.terms)
+    def plain(self) -> bool:
+        """Whether each feature is 1 or a column: no products, no arms."""
+        return all(len(term) < 2 and not isinstance(factor, Indicator) for term in self.terms for factor in term)
 
     def row(self, columns: Mapping[str, float], arms: Mapping[str, int]) -> tuple[float, ...]:
         """Return ψ for one unit, given its columns and its arms by stage name."""
-        if self._plain is not None:
-            return tuple([columns[name] if name else 1.0 for name in self._plain])
+        if self.plain:
+            return tuple([columns[term[0][0]] if term else 1.0 for term in self.terms])
         return tuple(
             [
                 prod([columns[each[0]] if len(each) == 1 else arms[each[0]] == each[1] for each in term], start=1.0)

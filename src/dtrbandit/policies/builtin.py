@@ -193,22 +193,21 @@ def update(state: CompiledState, history: History, event: Fact) -> None:
     unit, m = history.round - 1, len(history.arms)
     if history.feasible or state.kind not in LEARNING:
         return
-    match event:
-        case Assigned(decision):
-            state.reserve(unit + 1)
-            node, arm = state.design.tree.parents[history.node], history.arms[-1]
-            forced = 1.0 if decision.reason == "forced" else 0.0
-            call = (ARRIVED, unit, m - 1, node, arm, forced, state.psi(history.features[m - 1]))
-        case Completed(_, outcome):
-            call = (COMPLETED, unit, m - 1, -1, -1, outcome, NOTHING)
-        case Responded():
-            known = len(history.features) > m
-            call = (LEFT, unit, m, history.node if known else -1, -1, 0.0, state.psi(history.features[-1]))
-        case Withdrawn():
-            call = (LOST, unit, m, -1, -1, 0.0, NOTHING)
-        case _:
-            amend(state, history)
-            return
+    if isinstance(event, Assigned):  # a match statement takes a microsecond
+        state.reserve(unit + 1)
+        node, arm = state.design.tree.parents[history.node], history.arms[-1]
+        forced = 1.0 if event.decision.reason == "forced" else 0.0
+        call = (ARRIVED, unit, m - 1, node, arm, forced, state.psi(history.features[m - 1]))
+    elif isinstance(event, Completed):
+        call = (COMPLETED, unit, m - 1, -1, -1, event.outcome, NOTHING)
+    elif isinstance(event, Responded):
+        known = len(history.features) > m
+        call = (LEFT, unit, m, history.node if known else -1, -1, 0.0, state.psi(history.features[-1]))
+    elif isinstance(event, Withdrawn):
+        call = (LOST, unit, m, -1, -1, 0.0, NOTHING)
+    else:
+        amend(state, history)
+        return
     learn_from = call_learn_optimistically if state.kind == LSVI_UCB else call_learn_exactly
     learn_from(state.kind, *call, state.table)
 

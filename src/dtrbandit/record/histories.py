@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, assert_never, cast
+from itertools import chain
+from typing import Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from dtrbandit.record.events import (
 from dtrbandit.record.values import Values
 
 Context = Values[float]
+NOTHING: Mapping[str, int] = {}
 
 
 class History(NamedTuple):
@@ -231,26 +233,18 @@ class Histories:
         if isinstance(fact, Assigned):
             return self._given(self.units[fact.decision.unit].history, fact.decision.arm)
         record = self.units[fact.unit]
+        if isinstance(fact, Responded):
+            return self._arrived(record, fact)
         history = record.history
-        match fact:
-            case Responded():
-                return self._arrived(record, fact)
-            case Completed():
-                unit, t, node, features, arms, feasible, _ = history
-                return History(unit, t, node, features, arms, feasible, fact.outcome)
-            case Overridden():
-                m = self.design.stage_number(fact.stage)
-                arm = self.design.stages[m].arms.index(fact.arm)
-                arms = (*history.arms[:m], arm, *history.arms[m + 1 :])
-                features = self._all_features(fact.unit, record.contexts, arms)
-                return history._replace(node=self.design.tree.after(arms), arms=arms, features=features, feasible=())
-            case Withdrawn():
-                return history._replace(feasible=())
-            case Corrected():
-                outcome, contexts = self._merge(record, fact)
-                return history._replace(outcome=outcome, features=self._all_features(fact.unit, contexts, history.arms))
-            case _:
-                assert_never(fact)
+        if isinstance(fact, Completed):
+            unit, t, node, features, arms, feasible, _ = history
+            return History(unit, t, node, features, arms, feasible, fact.outcome)
+        if isinstance(fact, Withdrawn):
+            return history._replace(feasible=())
+        if isinstance(fact, Overridden):
+            return self._overridden(record, fact)
+        outcome, contexts = self._merge(record, fact)
+        return history._replace(outcome=outcome, features=self._all_features(fact.unit, contexts, history.arms))
 
     def record(self, fact: Fact, history: History) -> None:
         """Believe a fact and the history it leads to."""
@@ -258,31 +252,24 @@ class Histories:
             contexts = (_on_record(fact),)
             self.units[fact.unit] = Unit(history, contexts, contexts)
             return
+        record = self.units[history.unit]
         if isinstance(fact, Assigned):
-            record = self.units[fact.decision.unit]
             record.decisions += (fact.decision,)
-            record.history = history
-            return
-        record = self.units[fact.unit]
-        match fact:
-            case Responded():
-                untouched = record.contexts is record.reported
-                record.contexts = (*record.contexts, _on_record(fact))
-                record.reported = record.contexts if untouched else (*record.reported, _on_record(fact))
-                record.left = not history.feasible
-            case Completed():
-                record.outcome = fact.outcome
-                unit, t, node, _, arms, feasible, outcome = history
-                history = History(unit, t, node, (), arms, feasible, outcome)  # an amendment computes features again
-            case Withdrawn():
-                record.withdrawn = fact
-            case Overridden():
-                record.amendments += (fact,)
-            case Corrected():
+        elif isinstance(fact, Responded):
+            untouched = record.contexts is record.reported
+            record.contexts = (*record.contexts, _on_record(fact))
+            record.reported = record.contexts if untouched else (*record.reported, _on_record(fact))
+            record.left = not history.feasible
+        elif isinstance(fact, Completed):
+            record.outcome = fact.outcome
+            unit, t, node, _, arms, feasible, outcome = history
+            history = History(unit, t, node, (), arms, feasible, outcome)  # an amendment computes features again
+        elif isinstance(fact, Withdrawn):
+            record.withdrawn = fact
+        else:
+            if isinstance(fact, Corrected):
                 _, record.contexts = self._merge(record, fact)
-                record.amendments += (fact,)
-            case _:
-                assert_never(fact)
+            record.amendments += (fact,)
         record.history = history
 
     # -- details ---------------------------------------------------------------------------------------------
@@ -402,6 +389,14 @@ class Histories:
         feasible = self.design.tree.feasible[history.node] if enters else ()
         return History(fact.unit, history.round, history.node, features, history.arms, feasible, None)
 
+    def _overridden(self, record: Unit, fact: Overridden) -> History:
+        m, arms = self.design.stage_number(fact.stage), record.history.arms
+        arm = self.design.stages[m].arms.index(fact.arm)
+        node = self.design.tree.after((*arms[:m], arm, *arms[m + 1 :]))
+        arms = self.design.tree.paths[node]
+        features = self._all_features(fact.unit, record.contexts, arms)
+        return record.history._replace(node=node, arms=arms, features=features, feasible=())
+
     def _given(self, history: History, arm: str) -> History:
         unit, t, node, features, arms, _, outcome = history
         node = self.design.tree.following[node][self.design.stages[len(arms)].arms.index(arm)]
@@ -417,14 +412,17 @@ class Histories:
 
     def _features(self, unit: str, m: int, contexts: tuple[Context, ...], arms: tuple[int, ...]) -> Vector:
         """Return ψ_m, given the contexts up to stage ``m`` and the arms given before it."""
-        arrival = self.design.arrivals[m]
-        given = {self.design.stages[k].name: arms[k] for k in range(m)}
-        row = arrival.features.row(_columns([contexts[k] for k in arrival.sources]), given)
-        if not sum(map(abs, row)) <= LARGEST and not all(-LARGEST <= value <= LARGEST for value in row):
-            self._refuse_features(unit, m, row)
-        features = np.array(row)
-        features.setflags(write=False)
-        return features
+        features, _, _, sources = self.design.arrivals[m]
+        columns = _columns([contexts[k] for k in sources])
+        if features.plain:
+            row = features.row(columns, NOTHING)
+        else:
+            row = features.row(columns, {self.design.stages[k].name: arms[k] for k in range(m)})
+            if not all(-LARGEST <= value <= LARGEST for value in row):
+                self._refuse_features(unit, m, row)
+        vector = np.array(row)
+        vector.setflags(write=False)
+        return vector
 
     def _refuse_features(self, unit: str, m: int, row: tuple[float, ...]) -> NoReturn:
         found = dict(zip(self.design.arrivals[m].features.names, row, strict=True))
@@ -473,10 +471,7 @@ def _on_record(fact: Enrolled | Responded) -> Context:
 
 
 def _columns(contexts: Iterable[Context]) -> dict[str, float]:
-    columns: dict[str, float] = {}
-    for context in contexts:
-        columns.update(zip(context.labels, context.numbers, strict=True))
-    return columns
+    return dict(chain.from_iterable([context.pairs() for context in contexts]))
 
 
 def _accept_reason(reason: object, unit: str) -> str:

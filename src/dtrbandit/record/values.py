@@ -36,14 +36,13 @@ class Values(Mapping[str, Number]):
         """The labels, in order."""
         return self._labels
 
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """The numbers in the order of their labels, NaN where there is none."""
-        return _packing(len(self._labels)).unpack(self._packed)
+    def pairs(self) -> Iterator[tuple[str, float]]:
+        """Give labels with their numbers, NaN where there is none."""
+        return zip(self._labels, _packing(len(self._labels)).unpack(self._packed), strict=True)
 
     def __getitem__(self, label: str) -> Number:
         try:
-            number = self.numbers[self._labels.index(label)]
+            number = _packing(len(self._labels)).unpack(self._packed)[self._labels.index(label)]
         except ValueError:
             raise KeyError(label) from None
         return cast("Number", number if number == number else None)
