@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.policies import Choice, checks
+from dtrbandit.design import parameters
+from dtrbandit.policies import Choice
 from dtrbandit.record import Assigned, History
 from dtrbandit.record.events import Event, Fact
 
@@ -247,11 +248,11 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
             lambda _: dtr.Stage("s", ("a",), "1", expected_days=10**400),
         ),
         (dtr.DesignError, ("too large",), lambda _: dtr.Stage("s", ("a",), "1", expected_days=10**5000)),
-        (dtr.DesignError, ("number", "finite"), lambda _: checks.real(10**400, "number", low=0)),
-        (dtr.DesignError, ("number", "finite"), lambda _: checks.positive(10**400, "number")),
-        (dtr.DesignError, ("number", "too large"), lambda _: checks.positive(10**5000, "number")),
-        (dtr.DesignError, ("number[1]",), lambda _: checks.positive_per_stage((1, 10**400), "number")),
-        (dtr.DesignError, ("number", "1000000"), lambda _: checks.positive_integer(1_000_001, "number")),
+        (dtr.DesignError, ("number", "finite"), lambda _: parameters.real(10**400, "number", low=0)),
+        (dtr.DesignError, ("number", "finite"), lambda _: parameters.positive(10**400, "number")),
+        (dtr.DesignError, ("number", "too large"), lambda _: parameters.positive(10**5000, "number")),
+        (dtr.DesignError, ("number[1]",), lambda _: parameters.each((1, 10**400), "number", parameters.positive)),
+        (dtr.DesignError, ("number", "7"), lambda _: parameters.whole(8, "number", low=1, high=7)),
     ],
     "infeasible-plan": [
         (dtr.DesignError, ("ssri", "second"), lambda _: dtr.Design(stages(), plans=[("ssri",)])),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
-from dtrbandit.environments.potential_outcomes import PotentialOutcomes
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes, along, observed
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators import optimistic
 from dtrbandit.estimators.exact import ARRIVED, COMPLETED, GIVEN, observe_features, observe_outcome
@@ -118,15 +118,11 @@ def potential_arrivals(
     inner = len(child)
     features = np.full((n, inner, max(design.dimensions)), np.nan)
     enters, leaf = np.ones((n, inner), dtype=np.bool_), np.zeros(inner + len(design.arm_plans), dtype=np.int64)
-    outcome = np.column_stack([units.outcome[(slice(None), *plan)] for plan in design.arm_plans])
+    outcome = np.column_stack([along(units.outcome, plan) for plan in design.arm_plans])
     for m in range(stages):
         for node in [node for node in range(inner) if len(design.tree.paths[node]) == m]:
             path = design.tree.paths[node]
-            columns = {
-                name: values[(slice(None), *path[:k])]
-                for k in range(m + 1)
-                for name, values in units.contexts[k].items()
-            }
+            columns = observed(units, path)
             given = {design.stages[k].name: np.full(n, arm) for k, arm in enumerate(path)}
             arrival = design.arrivals[m]
             features[:, node, : design.dimensions[m]] = arrival.features.matrix(columns, given, n)

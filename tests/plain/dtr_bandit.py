@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Vector
+from dtrbandit.design.parameters import each, positive, whole
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.policies.checks import positive_integer, positive_per_stage
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
 from dtrbandit.record.events import Assigned, Completed, Corrected, Fact, Overridden, Responded
 from dtrbandit.record.histories import History
@@ -69,8 +69,8 @@ class DTRBandit:
     schedule: Literal["paper", "permuted"] = "paper"
 
     def __post_init__(self) -> None:
-        positive_integer(self.q, "DTRBandit: q")
-        object.__setattr__(self, "delta", positive_per_stage(self.delta, "DTRBandit: delta"))
+        whole(self.q, "DTRBandit: q", low=1, high=1_000_000)
+        object.__setattr__(self, "delta", each(self.delta, "DTRBandit: delta", positive))
         if self.schedule not in ("paper", "permuted"):
             raise DesignError(f"DTRBandit: schedule must be 'paper' or 'permuted', found {self.schedule!r}")
 

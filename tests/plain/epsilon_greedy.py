@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
-from dtrbandit.policies.checks import real
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
 from dtrbandit.record.events import Assigned, Completed, Corrected, Fact, Overridden, Responded, Withdrawn
 from dtrbandit.record.histories import History

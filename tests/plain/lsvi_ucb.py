@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from dtrbandit.design.formula import Vector
+from dtrbandit.design.parameters import each, positive
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.policies.checks import positive, positive_per_stage
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
 from dtrbandit.record.events import Completed, Corrected, Fact, Overridden, Responded
 from dtrbandit.record.histories import History
@@ -67,11 +67,11 @@ class LSVIUCB:
             object.__setattr__(self, "beta", positive(self.beta, "LSVIUCB: beta"))
         object.__setattr__(self, "ridge", positive(self.ridge, "LSVIUCB: ridge"))
         if self.clip is not None:
-            object.__setattr__(self, "clip", positive_per_stage(self.clip, "LSVIUCB: clip"))
+            object.__setattr__(self, "clip", each(self.clip, "LSVIUCB: clip", positive))
         if self.bound is not None:
             if isinstance(self.bound, str) or not isinstance(self.bound, Sequence):
                 raise DesignError(f"LSVIUCB: bound must have one entry per stage, found {self.bound!r}")
-            object.__setattr__(self, "bound", tuple(positive_per_stage(b, "LSVIUCB: bound") for b in self.bound))
+            object.__setattr__(self, "bound", tuple(each(b, "LSVIUCB: bound", positive) for b in self.bound))
         if self.leavers not in ("observed", "optimistic"):
             raise DesignError(f"LSVIUCB: leavers must be 'observed' or 'optimistic', found {self.leavers!r}")
         if self.switching not in ("every", "rare"):

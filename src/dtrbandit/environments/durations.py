@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.environments.checks import positive, real
+from dtrbandit.design.parameters import positive, real
 
 Size = int | tuple[int, ...]
 Times = NDArray[np.float64]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
-from dtrbandit.environments.checks import whole
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes, checked
 from dtrbandit.errors import DesignError
 

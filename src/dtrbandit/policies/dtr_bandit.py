@@ -18,13 +18,13 @@ from typing import Literal
 import numpy as np
 
 from dtrbandit.design.formula import Vector
+from dtrbandit.design.parameters import each, positive, whole
 from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, hat_coefficients, per_stage, rows_by_arm
 from dtrbandit.estimators.forced import forced_induction
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.checks import positive_integer, positive_per_stage
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.memory import (
     CLEAR,
@@ -42,6 +42,7 @@ from dtrbandit.policies.memory import (
 from dtrbandit.policies.rules import best, next_of_plan, show_hat, show_nothing, show_only, show_tilde
 
 ROUNDS_EACH, PERMUTED, DELTA = 0, 1, 2  # places of q, of the schedule and of the first Δ_m among the numbers
+MOST_PULLS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +71,8 @@ class DTRBandit(CompiledPolicy):
     schedule: Literal["paper", "permuted"] = "paper"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", positive_integer(self.q, "DTRBandit: q"))
-        object.__setattr__(self, "delta", positive_per_stage(self.delta, "DTRBandit: delta"))
+        object.__setattr__(self, "q", whole(self.q, "DTRBandit: q", low=1, high=MOST_PULLS))
+        object.__setattr__(self, "delta", each(self.delta, "DTRBandit: delta", positive))
         if self.schedule not in ("paper", "permuted"):
             raise DesignError(f"DTRBandit: schedule must be 'paper' or 'permuted', found {self.schedule!r}")
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrbandit.design.formula import Vector
+from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates, hat_coefficients, rows_by_arm
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.checks import real
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.memory import (
     CONTENDER,

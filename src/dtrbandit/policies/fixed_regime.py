@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.checks import real
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.memory import FIXED_REGIME, LIVE, ONLY_FEASIBLE, PROPENSITY, Q_TILDE, RULE
 from dtrbandit.policies.policy import Choice, certain, feasible_arms

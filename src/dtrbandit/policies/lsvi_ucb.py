@@ -10,12 +10,12 @@ from typing import Literal
 import numpy as np
 
 from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.parameters import each, positive
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, per_stage
 from dtrbandit.estimators.optimistic import IN_USE, WEIGHTS, optimistic, scale
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.checks import positive, positive_per_stage
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.memory import LSVI_UCB, ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT
 from dtrbandit.policies.rules import best, show_nothing
@@ -62,11 +62,11 @@ class LSVIUCB(CompiledPolicy):
             object.__setattr__(self, "beta", positive(self.beta, "LSVIUCB: beta"))
         object.__setattr__(self, "ridge", positive(self.ridge, "LSVIUCB: ridge"))
         if self.clip is not None:
-            object.__setattr__(self, "clip", positive_per_stage(self.clip, "LSVIUCB: clip"))
+            object.__setattr__(self, "clip", each(self.clip, "LSVIUCB: clip", positive))
         if self.bound is not None:
             if isinstance(self.bound, str) or not isinstance(self.bound, Sequence):
                 raise DesignError(f"LSVIUCB: bound must have one entry per stage, found {self.bound!r}")
-            object.__setattr__(self, "bound", tuple(positive_per_stage(b, "LSVIUCB: bound") for b in self.bound))
+            object.__setattr__(self, "bound", tuple(each(b, "LSVIUCB: bound", positive) for b in self.bound))
         if self.leavers not in ("observed", "optimistic"):
             raise DesignError(f"LSVIUCB: leavers must be 'observed' or 'optimistic', found {self.leavers!r}")
         if self.switching not in ("every", "rare"):
