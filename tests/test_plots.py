@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
@@ -38,7 +39,7 @@ def curve(label: str, number: int, end: float) -> Curve:
     return Curve(label, number, t, mean, mean - 1, mean + 1)
 
 
-def lines(ax: Axes, label: str) -> list[np.ndarray]:
+def lines(ax: Axes, label: str) -> list[NDArray[np.float64]]:
     return [np.asarray(line.get_ydata()) for line in ax.lines if line.get_label() == label]
 
 
@@ -50,7 +51,7 @@ def test_means_and_bands_are_those_of_the_paths(study: dtr.Study) -> None:
     for name, band in zip(study.policies, ax.collections, strict=True):
         expected = interval(frame[frame["policy"] == name]["regret"].to_numpy())
         (drawn,) = lines(ax, name)
-        corners = band.get_paths()[0].vertices
+        corners = np.asarray(band.get_paths()[0].vertices)
         at_end = corners[corners[:, 0] == 1500][:, 1]
         assert drawn[-1] == pytest.approx(expected.mean)
         assert (at_end.min(), at_end.max()) == pytest.approx((float(expected.low), float(expected.high)))

@@ -63,14 +63,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for: the package itself loads at once."""
-    for home, names in _HOMES.items():
-        if name in names:
-            value: object = getattr(import_module(f"{__name__}.{home}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker knows the names above, and should know no others
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first asked for: the package itself loads at once."""
+        for home, names in _HOMES.items():
+            if name in names:
+                value: object = getattr(import_module(f"{__name__}.{home}"), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

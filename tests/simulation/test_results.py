@@ -73,7 +73,8 @@ def test_common_random_numbers_narrow_the_interval_of_a_difference() -> None:
 
     summary = dtr.simulate(Synthetic(), pair, horizon=1500, paths=20).summary()
 
-    unpaired = np.hypot(*(row.std_error for row in summary.policies))
+    first, second = (row.std_error for row in summary.policies)
+    unpaired = np.hypot(first, second)
     assert 0 < summary.differences[0].std_error < unpaired / 2
 
 
