@@ -35,8 +35,8 @@ def map_unordered(
 
     with _one_thread_each(n_jobs):
         parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        results = parallel(joblib.delayed(work)(item) for item in items)
-        yield from results if progress is None else _reported(results, len(items), progress)
+    results = parallel(joblib.delayed(work)(item) for item in items)
+    yield from results if progress is None else _reported(results, len(items), progress)
 
 
 def _one_thread_each(n_jobs: int | None) -> AbstractContextManager[Any]:

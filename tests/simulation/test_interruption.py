@@ -134,7 +134,7 @@ class Moody(Own):
 def test_an_error_in_a_path_is_named_and_finished_paths_are_kept() -> None:
     policies = {"moody": Moody(dtr.Greedy())}
 
-    with pytest.raises(dtr.StudyError, match=r"ZeroDivisionError: no arm today; 2 of 4 paths") as failed:
+    with pytest.raises(dtr.StudyError, match=r"ZeroDivisionError: no arm today \(in path 2\); 2 of 4 paths") as failed:
         dtr.simulate(Synthetic(), policies, horizon=50, paths=4)
     Moody.moody = False
 

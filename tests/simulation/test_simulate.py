@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 
@@ -97,11 +98,15 @@ def test_the_oracle_has_no_regret() -> None:
 # -- what results depend on ----------------------------------------------------------------------------------
 
 
-def test_results_do_not_depend_on_the_number_of_processes() -> None:
+def test_results_depend_neither_on_processes_nor_on_threads() -> None:
     one = dtr.simulate(Branching(), policies(DESIGN), horizon=120, paths=5, seed=2, n_jobs=1, arrivals=Slow())
     two = dtr.simulate(Branching(), policies(DESIGN), horizon=120, paths=5, seed=2, n_jobs=2, arrivals=Slow())
 
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        threads = dtr.simulate(Branching(), policies(DESIGN), horizon=120, paths=5, seed=2, arrivals=Slow())
+
     assert one == two
+    assert one == threads
 
 
 def test_a_path_does_not_depend_on_how_many_there_are() -> None:

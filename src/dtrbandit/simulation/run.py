@@ -90,8 +90,16 @@ def simulate(  # noqa: PLR0913  # each by its name
     if kept.missing:
         play_path(replace(setup, horizon=1), 0)  # a rehearsal: finds what is wrong, and compiles, before work begins
     what = "paths" if progress else None
-    results = map_unordered(partial(play_path, setup), kept.missing, n_jobs=n_jobs, progress=what)
+    results = map_unordered(partial(_played, setup), kept.missing, n_jobs=n_jobs, progress=what)
     return _collected(kept, results)
+
+
+def _played(setup: Setup, number: int) -> Path:
+    try:
+        return play_path(setup, number)
+    except Exception as error:
+        error.add_note(f"in path {number}")
+        raise
 
 
 def _collected(kept: _Kept, results: Iterable[Path]) -> Study:
@@ -101,7 +109,8 @@ def _collected(kept: _Kept, results: Iterable[Path]) -> Study:
     except KeyboardInterrupt:
         raise StudyInterrupted(*kept.explained("interrupted")) from None
     except Exception as error:
-        raise StudyError(*kept.explained(f"{type(error).__name__}: {error}")) from error
+        where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        raise StudyError(*kept.explained(f"{type(error).__name__}: {error}{where}")) from error
     return kept.study()
 
 
