@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
 HORIZON, PATHS = 300, 60
 
 @dataclass(frozen=True)

@@ -127,3 +127,13 @@ def test_intervals_cover_the_mean_as_often_as_they_say() -> None:
 
 def test_a_study_shows_itself_in_one_line(study: dtr.Study) -> None:
     assert repr(study) == "<Study of 8 paths of 1,000 rounds of Synthetic(): uniform, DTRB, greedy>"
+
+
+def test_results_cannot_be_changed(study: dtr.Study) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        study.rewards["DTRB"][0, 0] = 1.0
+
+
+def test_a_path_that_was_not_run_cannot_be_taken(study: dtr.Study) -> None:
+    with pytest.raises(dtr.DesignError, match="path 8 is not among the 8 finished paths"):
+        study.take([0, 8])

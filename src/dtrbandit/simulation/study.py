@@ -65,6 +65,10 @@ class Study:
     stage_regret: Mapping[str, Array] | None
     oracle: Array | None
 
+    def __post_init__(self) -> None:
+        for array in _arrays(self):
+            array.flags.writeable = False
+
     @property
     def horizon(self) -> int:
         """The number of rounds of each path."""
@@ -152,7 +156,10 @@ class Study:
 
     def take(self, numbers: Sequence[int]) -> Study:
         """Return the study of some of its paths only."""
-        rows = [self.paths.index(number) for number in numbers]
+        place = {number: row for row, number in enumerate(self.paths)}
+        if missing := [number for number in numbers if number not in place]:
+            raise DesignError(f"path {missing[0]} is not among the {len(self.paths)} finished paths of this study")
+        rows = [place[number] for number in numbers]
         return Study(
             self.manifest,
             tuple(numbers),
