@@ -9,12 +9,29 @@ Reason: forced; this round is scheduled to try this arm, whatever the estimates 
 There are no estimates.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from dtrbandit._version import NUMERICS, __version__
-from dtrbandit.design import Design, Stage
-from dtrbandit.engine import Session, verify
-from dtrbandit.errors import DesignError, DTRError, LogError, ObservationError, ProtocolError
-from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, FixedRegime, Greedy, UniformRandom, suggested_beta
-from dtrbandit.record import Decision, read_log, write_log
+
+if TYPE_CHECKING:
+    from dtrbandit.design import Design, Stage
+    from dtrbandit.engine import Session, verify
+    from dtrbandit.errors import DesignError, DTRError, LogError, ObservationError, ProtocolError
+    from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, FixedRegime, Greedy, UniformRandom, suggested_beta
+    from dtrbandit.record import Decision, read_log, write_log
+    from dtrbandit.simulation import Study, StudyError, StudyInterrupted, load_study, simulate
+
+_HOMES = {
+    "design": ("Design", "Stage"),
+    "engine": ("Session", "verify"),
+    "errors": ("DTRError", "DesignError", "LogError", "ObservationError", "ProtocolError"),
+    "policies": (
+        "LSVIUCB", "DTRBandit", "EpsilonGreedy", "FixedRegime", "Greedy", "UniformRandom", "suggested_beta",
+    ),
+    "record": ("Decision", "read_log", "write_log"),
+    "simulation": ("Study", "StudyError", "StudyInterrupted", "load_study", "simulate"),
+}  # fmt: skip
 
 __all__ = [
     "LSVIUCB",
@@ -32,10 +49,31 @@ __all__ = [
     "ProtocolError",
     "Session",
     "Stage",
+    "Study",
+    "StudyError",
+    "StudyInterrupted",
     "UniformRandom",
     "__version__",
+    "load_study",
     "read_log",
+    "simulate",
     "suggested_beta",
     "verify",
     "write_log",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker knows the names above, and should know no others
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first asked for: the package itself loads at once."""
+        for home, names in _HOMES.items():
+            if name in names:
+                value: object = getattr(import_module(f"{__name__}.{home}"), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -128,6 +128,8 @@ def potential_arrivals(
             features[:, node, : design.dimensions[m]] = arrival.features.matrix(columns, given, n)
             if arrival.condition is not None:
                 enters[:, node] = arrival.condition.mask(columns)
+                for name in arrival.columns:  # a leaver whose context is not whole has no features
+                    features[np.isnan(columns[name]), node] = np.nan
             leaf[node] = next(p for p, plan in enumerate(design.arm_plans) if plan[:m] == path)
     leaf[inner:] = np.arange(len(design.arm_plans))
     open_arms = np.full((n, stages), DECIDE, dtype=np.int8)

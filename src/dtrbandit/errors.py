@@ -6,7 +6,8 @@
     ├── DesignError        fix the set-up: a design, a policy or a file that describes one
     ├── ObservationError   fix the value: a context or an outcome that cannot be recorded
     ├── ProtocolError      this cannot happen now: another content, an unknown unit, a wrong moment
-    └── LogError           this log cannot be continued here: damaged, or of another release
+    ├── LogError           this log cannot be continued here: damaged, or of another release
+    └── StudyError         a path of a study failed: resume from its ``study`` (in ``simulation``, which it knows)
 
 An error that leaves a session leaves it unchanged.
 """

@@ -1,0 +1,93 @@
+"""Many independent pieces of work, on as many cores or machines as joblib is told, with progress."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+def map_unordered(
+    work: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    n_jobs: int | None = None,
+    progress: str | None = None,
+) -> Iterator[Result]:
+    """Give ``work(item)`` for each item, as the results come; ``progress`` is what to call them on stderr.
+
+    ``n_jobs=None`` follows ``joblib.parallel_config``, which is also how Dask or Ray come in; without one, and with
+    ``n_jobs=1``, everything happens in this process. Short work is sent in batches.
+
+    Examples
+    --------
+    >>> sorted(map_unordered(abs, [-1, 3, -2]))
+    [1, 2, 3]
+    """
+    import joblib
+
+    with _one_thread_each(n_jobs):
+        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    results = parallel(joblib.delayed(work)(item) for item in items)
+    yield from results if progress is None else _reported(results, len(items), progress)
+
+
+def _one_thread_each(n_jobs: int | None) -> AbstractContextManager[Any]:
+    """Keep libraries in joblib's own processes to one thread; other backends are set up by their owner."""
+    import joblib
+    from joblib.parallel import get_active_backend
+
+    backend, configured = get_active_backend()
+    own = type(backend).__name__ == "LokyBackend" and backend.inner_max_num_threads is None
+    if not own:
+        return nullcontext()
+    context: AbstractContextManager[Any] = joblib.parallel_config(
+        "loky", n_jobs=configured if n_jobs is None else n_jobs, inner_max_num_threads=1
+    )
+    return context
+
+
+def _reported(results: Iterator[Result], total: int, what: str) -> Iterator[Result]:
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return _bar(results, total, what, console) if console.is_terminal else _lines(results, total, what)
+
+
+def _bar(results: Iterator[Result], total: int, what: str, console: Any) -> Iterator[Result]:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    rate = TextColumn("{task.fields[rate]}")
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), rate, TimeElapsedColumn(), TimeRemainingColumn())
+    began = time.monotonic()
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(what, total=total, rate="")
+        for done, result in enumerate(results, 1):
+            bar.update(task, completed=done, rate=f"{done / (time.monotonic() - began):,.1f}/s")
+            yield result
+
+
+def _lines(results: Iterator[Result], total: int, what: str) -> Iterator[Result]:
+    """Write a line now and then, for files and for logs of batch jobs."""
+    began = said = time.monotonic()
+    for done, result in enumerate(results, 1):
+        now = time.monotonic()
+        if done == total or now - said > SECONDS_BETWEEN_LINES:
+            rate, said = done / max(now - began, 1e-9), now
+            left = f"{(total - done) / rate:,.0f} s left" if done < total else f"{now - began:,.1f} s"
+            print(f"{what}: {done:,} of {total:,}, {rate:,.1f}/s, {left}", file=sys.stderr, flush=True)
+        yield result

@@ -1,0 +1,9 @@
+"""Simulation studies: several policies, the same simulated units, many paths (paper, section 5.2)."""
+
+from dtrbandit.simulation.files import load_study
+from dtrbandit.simulation.run import StudyError, StudyInterrupted, simulate
+from dtrbandit.simulation.setup import ArrivalProcess
+from dtrbandit.simulation.study import Study
+from dtrbandit.simulation.summary import StudySummary
+
+__all__ = ["ArrivalProcess", "Study", "StudyError", "StudyInterrupted", "StudySummary", "load_study", "simulate"]

@@ -1,0 +1,120 @@
+"""Studies on disk: a Parquet file per policy, and a manifest that names them, written last."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dtrbandit.errors import DesignError
+from dtrbandit.simulation.manifest import Manifest
+from dtrbandit.simulation.study import Study
+
+MANIFEST = "manifest.json"
+
+
+def save_study(study: Study, folder: Path) -> None:
+    """Write a study; whoever reads meanwhile, or after a crash, finds the old one or the new one whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    before = _files(folder, study)
+    mark = hashlib.sha256(repr(study.paths).encode()).hexdigest()[:12]
+    files = {name: f"policy-{number}-{mark}.parquet" for number, name in enumerate(study.policies, 1)}
+    for name, file in files.items():
+        _replace(folder / file, lambda path, name=name: _write_table(study, name, path))  # type: ignore[misc]
+    entries = {**asdict(study.manifest), "paths": list(study.paths), "files": files}
+    text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+    _replace(folder / MANIFEST, lambda path: path.write_text(text, encoding="utf-8"))
+    for file in before - set(files.values()):
+        (folder / file).unlink(missing_ok=True)
+
+
+def load_study(folder: str | Path) -> Study:
+    """Read a study that ``Study.save`` wrote.
+
+    Examples
+    --------
+    >>> import dtrbandit as dtr, tempfile
+    >>> from dtrbandit.environments import Synthetic
+    >>> study = dtr.simulate(Synthetic(), [dtr.UniformRandom()], horizon=50, paths=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study.save(folder)
+    ...     load_study(folder) == study
+    True
+    """
+    import pyarrow.parquet as parquet
+
+    manifest, paths, files = _read_manifest(Path(folder))
+    shape, stages = (len(paths), manifest.horizon), manifest.stages
+    arms, rewards, regret, oracle = {}, {}, {}, None
+    for name in manifest.policies:
+        table = parquet.read_table(Path(folder) / files[name])
+        columns = {column: table[column].to_numpy().reshape(shape) for column in table.column_names}
+        arms[name] = np.stack([columns[f"arm {stage}"] for stage in stages], axis=2)
+        rewards[name] = columns["reward"]
+        if "oracle" in columns:
+            regret[name] = np.stack([columns[f"regret {stage}"] for stage in stages], axis=2)
+            oracle = columns["oracle"]
+    return Study(manifest, paths, arms, rewards, regret or None, oracle)
+
+
+def _read_manifest(folder: Path) -> tuple[Manifest, tuple[int, ...], dict[str, str]]:
+    try:
+        entries = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        paths, files = tuple(entries.pop("paths")), entries.pop("files")
+        return Manifest(**entries), paths, files
+    except FileNotFoundError as error:
+        raise DesignError(f"there is no study in {folder}: {MANIFEST} is missing") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DesignError(f"{folder / MANIFEST} does not describe a study: {error}") from error
+
+
+def _files(folder: Path, study: Study) -> set[str]:
+    """Return the files of the study that is in the folder already, or refuse if it must not be replaced."""
+    if not (folder / MANIFEST).exists():
+        return set()
+    manifest, paths, files = _read_manifest(folder)
+    if difference := manifest.difference(study.manifest):
+        raise DesignError(f"{folder} holds another study: {difference}; save into another folder")
+    if more := set(paths) - set(study.paths):
+        raise DesignError(
+            f"{folder} holds {len(paths)} paths of this study, among them {min(more)}, which this one has not; "
+            "simulate(..., resume=load_study(folder)) first, or save into another folder"
+        )
+    return set(files.values())
+
+
+def _write_table(study: Study, name: str, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    columns: dict[str, Any] = {
+        "path": np.repeat(np.array(study.paths, dtype=np.int32), study.horizon),
+        "t": np.tile(np.arange(1, study.horizon + 1, dtype=np.int32), len(study.paths)),
+    }
+    for m, stage in enumerate(study.manifest.stages):
+        columns[f"arm {stage}"] = study.arms[name][:, :, m].ravel()
+        if study.stage_regret is not None:
+            columns[f"regret {stage}"] = study.stage_regret[name][:, :, m].ravel()
+    columns["reward"] = study.rewards[name].ravel()
+    if study.oracle is not None:
+        columns["oracle"] = study.oracle.ravel()
+    parquet.write_table(pa.table({column: pa.array(values) for column, values in columns.items()}), path)
+
+
+def _replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Write beside, then rename: a file is there whole or not at all."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    os.close(handle)
+    try:
+        write(Path(temporary))
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

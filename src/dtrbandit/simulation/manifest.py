@@ -1,0 +1,90 @@
+"""What makes two runs the same study, as plain values that a file can hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+
+from dtrbandit._version import NUMERICS, __version__
+from dtrbandit.design.features import describe
+from dtrbandit.design.values import MOST_SHOWN
+from dtrbandit.environments.potential_outcomes import Environment
+from dtrbandit.policies.builtin import policy_to_dict
+from dtrbandit.simulation.setup import Setup, sample
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything that results depend on, but for which paths were run.
+
+    Attributes
+    ----------
+    environment, arrivals
+        What they call themselves.
+    fingerprint
+        Of a few drawn units: an environment that draws others is another one, whatever its name.
+    policies
+        By name, as plain values.
+    design
+        The learner's, as plain values.
+    """
+
+    version: str
+    numerics: int
+    environment: str
+    fingerprint: str
+    arrivals: str | None
+    policies: Mapping[str, Mapping[str, object]]
+    design: Mapping[str, object]
+    seed: int
+    horizon: int
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The names of the stages."""
+        return tuple(stage["name"] for stage in self.design["stage"])  # type: ignore[attr-defined]
+
+    def difference(self, other: Manifest) -> str | None:
+        """Say in what another study differs, or None if it is the same; releases may differ, numerics may not."""
+        for each in fields(self):
+            own, others = getattr(self, each.name), getattr(other, each.name)
+            if each.name == "policies" and own == others and list(own) != list(others):
+                return f"the order of policies is {list(own)} there and {list(others)} here"
+            if each.name != "version" and own != others:
+                return f"{each.name} is {str(own)[:MOST_SHOWN]} there and {str(others)[:MOST_SHOWN]} here"
+        return None
+
+
+def manifest_of(setup: Setup) -> Manifest:
+    """Return what identifies a study."""
+    manifest = Manifest(
+        version=__version__,
+        numerics=NUMERICS,
+        environment=name_of(setup.environment),
+        fingerprint=fingerprint(setup.environment),
+        arrivals=None if setup.arrivals is None else name_of(setup.arrivals),
+        policies={name: policy_to_dict(policy) for name, policy in setup.policies.items()},
+        design=setup.design.to_dict(),
+        seed=setup.seed,
+        horizon=setup.horizon,
+    )
+    return Manifest(**json.loads(json.dumps(asdict(manifest))))  # as a file would give it back
+
+
+def name_of(thing: object) -> str:
+    """Return how a thing shows itself, or its class where that would only be an address."""
+    return describe(type(thing)) if type(thing).__repr__ is object.__repr__ else repr(thing)
+
+
+def fingerprint(environment: Environment) -> str:
+    """Return a hash of a few units, to seven digits: the last ones may differ between machines."""
+    units, digest = sample(environment), hashlib.sha256()
+    for context in units.contexts:
+        for name in sorted(context):
+            digest.update(name.encode() + np.asarray(context[name], dtype=np.float32).tobytes())
+    digest.update(np.asarray(units.outcome, dtype=np.float32).tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,92 @@
+"""Regret: what a policy loses against the best regime (Proposition 1; docs/readings.md, 9)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.spec import Design
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes
+
+Array = NDArray[np.float64]
+Arms = NDArray[np.int8]
+
+LOWEST = -np.finfo(np.float64).max  # of a Q that an environment does not give: a unit that left
+
+
+class Truth:
+    """The true Q-functions of drawn units, made ready to judge arms.
+
+    Attributes
+    ----------
+    oracle
+        (n,): the outcome of each unit under the plan that takes argmax_a Q_m at each stage, the lowest arm of equals.
+    """
+
+    def __init__(self, units: PotentialOutcomes) -> None:
+        assert units.q is not None
+        n, counts = len(units.outcome), units.design.arm_counts
+        feasible = feasible_arms(units.design)
+        self._q = [_masked(q.reshape(n, -1, k), mask) for q, k, mask in zip(units.q, counts, feasible, strict=True)]
+        self._gaps = [_best(q)[:, :, None] - q for q in self._q]
+        self.oracle = self._oracle(units, feasible)
+
+    def regret(self, arms: Arms) -> Array:
+        """Return max_a Q_m − Q_m(A_m) along each unit's own history, (n, M); 0 at stages without an arm.
+
+        The maximum is over the arms feasible in the environment, also where the learner's plans are fewer.
+        """
+        n, stages = arms.shape
+        rows, cell = np.arange(n), np.zeros(n, dtype=np.int64)
+        regret = np.zeros((n, stages))
+        for m, gap in enumerate(self._gaps):
+            entered = arms[:, m] >= 0
+            arm = np.maximum(arms[:, m], 0)
+            np.copyto(regret[:, m], gap[rows, cell, arm], where=entered)
+            cell = cell * gap.shape[2] + arm
+        return regret
+
+    def _oracle(self, units: PotentialOutcomes, feasible: list[NDArray[np.bool_]]) -> Array:
+        n = len(units.outcome)
+        rows, cell = np.arange(n), np.zeros(n, dtype=np.int64)
+        for q, mask in zip(self._q, feasible, strict=True):
+            own = q[rows, cell]
+            own[np.isnan(own)] = LOWEST
+            if not mask.all():
+                own[~mask[cell]] = -np.inf
+            cell = cell * q.shape[2] + _first_best(own)
+        outcome: Array = units.outcome.reshape(n, -1)[rows, cell]
+        return outcome
+
+
+def feasible_arms(design: Design) -> list[NDArray[np.bool_]]:
+    """Return for each stage which arms are feasible after which, (K₁ ⋯ K_{m−1}, K_m)."""
+    plans, counts = np.array(design.arm_plans), design.arm_counts
+    masks = []
+    for m, k in enumerate(counts):
+        mask = np.zeros(counts[: m + 1], dtype=np.bool_)
+        mask[tuple(plans[:, : m + 1].T)] = True
+        masks.append(mask.reshape(-1, k))
+    return masks
+
+
+def _masked(q: Array, mask: NDArray[np.bool_]) -> Array:
+    return q if mask.all() else np.where(mask, q, np.nan)
+
+
+def _best(q: Array) -> Array:
+    """Return the maximum over the last axis, leaving out NaN; arm by arm, since there are few."""
+    best = q[..., 0]
+    for arm in range(1, q.shape[-1]):
+        best = np.fmax(best, q[..., arm])
+    return best
+
+
+def _first_best(q: Array) -> NDArray[np.int64]:
+    """Return the first argmax over the last axis of (n, K)."""
+    arm, best = np.zeros(len(q), dtype=np.int64), q[:, 0]
+    for other in range(1, q.shape[1]):
+        better = q[:, other] > best
+        arm[better] = other
+        best = np.where(better, q[:, other], best)
+    return arm

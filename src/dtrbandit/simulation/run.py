@@ -1,0 +1,187 @@
+"""Simulate: run the paths of a study, here or on many cores, and keep those that finish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from numbers import Integral
+
+import numpy as np
+
+from dtrbandit.design.spec import Design
+from dtrbandit.design.values import shown
+from dtrbandit.environments.potential_outcomes import Environment
+from dtrbandit.errors import DesignError, DTRError
+from dtrbandit.parallel import map_unordered
+from dtrbandit.simulation.manifest import manifest_of
+from dtrbandit.simulation.paths import Path, Performance, play_path
+from dtrbandit.simulation.setup import ArrivalProcess, Policies, Setup, prepare, whole
+from dtrbandit.simulation.study import Study
+
+
+class StudyInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a study; ``study`` has the paths that were finished, to resume from."""
+
+    def __init__(self, message: str, study: Study) -> None:
+        super().__init__(message)
+        self.study = study
+
+
+class StudyError(DTRError):
+    """A path raised an error, or a worker died; ``study`` has the paths that were finished, to resume from."""
+
+    def __init__(self, message: str, study: Study) -> None:
+        super().__init__(message)
+        self.study = study
+
+
+def simulate(  # noqa: PLR0913  # each by its name
+    environment: Environment,
+    policies: Policies,
+    *,
+    horizon: int,
+    paths: int,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    arrivals: ArrivalProcess | None = None,
+    design: Design | None = None,
+    resume: Study | None = None,
+    progress: bool = False,
+) -> Study:
+    """Let policies play the same simulated units, along many paths (paper, section 5.2).
+
+    Every path draws ``horizon`` units once, and each policy meets these. What comes out depends on the seed and the
+    path's number alone: neither on ``n_jobs``, nor on ``paths``, nor on which other policies run.
+
+    Parameters
+    ----------
+    policies
+        By name, or a list named by repr. LSVIUCB without β takes the theory's for this horizon.
+    n_jobs
+        Processes; None follows ``joblib.parallel_config``, without one it is 1; −1 for all cores.
+    arrivals
+        In which order units arrive, respond and complete, and which are lost; by default each unit is through
+        before the next comes.
+    design
+        The learner's, where its features or plans differ from the environment's.
+    resume
+        The study of an interruption, or one with fewer paths: only what is missing is run.
+    progress
+        Whether to report on standard error.
+
+    Raises
+    ------
+    StudyInterrupted, StudyError
+        On Ctrl-C, and when a path fails or a worker dies; both keep the finished paths in ``study``.
+
+    Examples
+    --------
+    >>> from dtrbandit.environments import Synthetic
+    >>> import dtrbandit as dtr
+    >>> simulate(Synthetic(), {"Greedy": dtr.Greedy()}, horizon=100, paths=2)
+    <Study of 2 paths of 100 rounds of Synthetic(): Greedy>
+    """
+    wanted = whole(paths, "paths")
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise DesignError(f"n_jobs must be None or a whole number other than 0, found {shown(n_jobs)}")
+    setup = prepare(environment, policies, horizon=horizon, seed=seed, arrivals=arrivals, design=design)
+    kept = _Kept(setup, wanted, resume)
+    if kept.missing:
+        play_path(replace(setup, horizon=1), 0)  # a rehearsal: finds what is wrong, and compiles, before work begins
+    what = "paths" if progress else None
+    results = map_unordered(partial(_played, setup), kept.missing, n_jobs=n_jobs, progress=what)
+    return _collected(kept, results)
+
+
+def _played(setup: Setup, number: int) -> Path:
+    try:
+        return play_path(setup, number)
+    except Exception as error:
+        error.add_note(f"in path {number}")
+        raise
+
+
+def _collected(kept: _Kept, results: Iterable[Path]) -> Study:
+    try:
+        for path in results:
+            kept.add(path)
+    except KeyboardInterrupt:
+        raise StudyInterrupted(*kept.explained("interrupted")) from None
+    except Exception as error:
+        where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        raise StudyError(*kept.explained(f"{type(error).__name__}: {error}{where}")) from error
+    return kept.study()
+
+
+class _Kept:
+    """The paths that are finished, in arrays that have room for all."""
+
+    def __init__(self, setup: Setup, paths: int, resume: Study | None) -> None:
+        self._manifest, self._paths = manifest_of(setup), paths
+        self._done: list[int] = []
+        shape, stages = (paths, setup.horizon), len(setup.design.stages)
+        self._arms = {name: np.empty((*shape, stages), dtype=np.int8) for name in setup.policies}
+        self._rewards = {name: np.empty(shape) for name in setup.policies}
+        self._regret = {name: np.empty((*shape, stages)) for name in setup.policies}
+        self._oracle: np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None = np.empty(shape)
+        if resume is not None:
+            self._adopt(resume)
+
+    @property
+    def missing(self) -> list[int]:
+        """The numbers of the paths still to run."""
+        return sorted(set(range(self._paths)) - set(self._done))
+
+    def add(self, path: Path) -> None:
+        """Keep a finished path."""
+        row = path.number
+        for name, (arms, regret, rewards) in path.performances.items():
+            self._arms[name][row], self._rewards[name][row] = arms, rewards
+            if regret is not None:
+                self._regret[name][row] = regret
+        if path.oracle is None:
+            self._oracle = None
+        elif self._oracle is not None:
+            self._oracle[row] = path.oracle
+        self._done.append(row)  # last: what interrupts this leaves the path unfinished
+
+    def study(self) -> Study:
+        """Return the finished paths."""
+        known = self._oracle is not None
+        whole = Study(
+            self._manifest,
+            tuple(range(self._paths)),
+            self._arms,
+            self._rewards,
+            self._regret if known else None,
+            self._oracle,
+        )
+        return whole if not self.missing else whole.take(sorted(self._done))
+
+    def explained(self, why: str) -> tuple[str, Study]:
+        """Return what to tell of a study that stopped, and its finished paths."""
+        text = (
+            f"{why}; {len(self._done)} of {self._paths} paths are finished and kept: "
+            "simulate(..., resume=error.study) runs the others"
+        )
+        return text, self.study()
+
+    def _adopt(self, resume: object) -> None:
+        """Take over the paths of an earlier run of the same study."""
+        if not isinstance(resume, Study):
+            raise DesignError(f"resume= needs a Study, such as load_study(folder), found {shown(resume)}")
+        if difference := resume.manifest.difference(self._manifest):
+            raise DesignError(f"resume= is another study: {difference}")
+        for row, number in enumerate(resume.paths):
+            if number < self._paths:
+                self.add(_path_of(resume, row))
+
+
+def _path_of(study: Study, row: int) -> Path:
+    regret = study.stage_regret
+    performances = {
+        name: Performance(arms[row], None if regret is None else regret[name][row], study.rewards[name][row])
+        for name, arms in study.arms.items()
+    }
+    return Path(study.paths[row], performances, None if study.oracle is None else study.oracle[row])

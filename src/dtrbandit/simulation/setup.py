@@ -1,0 +1,156 @@
+"""What a study is: everything that the result of a path depends on, checked before any path runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.spec import Design
+from dtrbandit.design.values import shown
+from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes
+from dtrbandit.errors import DesignError
+from dtrbandit.policies.lsvi_ucb import LSVIUCB, suggested_beta
+from dtrbandit.policies.policy import Policy
+
+SAMPLE = 16  # units drawn to look at an environment
+COLUMNS = ("policy", "path", "t", "regret", "realised")  # of a study's frame, beside one per stage
+VERBS = ("init", "update", "decide")
+
+
+class ArrivalProcess(Protocol):
+    """Says in which order simulated units arrive, respond and complete, and which are lost."""
+
+    def events(self, n: int, stages: int, rng: np.random.Generator) -> NDArray[np.int32]:
+        """Return the events of n units in order, (E, 2), coded as ``compiled.Arrivals.events``."""
+
+
+Policies = Mapping[str, Policy[Any]] | Sequence[Policy[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What every path of a study shares; ``design`` is the learner's."""
+
+    environment: Environment
+    policies: Mapping[str, Policy[Any]]
+    horizon: int
+    seed: int
+    arrivals: ArrivalProcess | None
+    design: Design
+
+    def rng(self, path: int, stream: int) -> np.random.Generator:
+        """Return a path's own generator; it depends neither on the number of paths nor on the policies."""
+        return np.random.default_rng(self.stream(path, stream))
+
+    def policy_seed(self, path: int) -> int:
+        """Return the seed that all policies of a path share: round and stage address their streams."""
+        return int(self.stream(path, POLICY).generate_state(1, np.uint64)[0])
+
+    def stream(self, path: int, stream: int) -> np.random.SeedSequence:
+        """Return the seeds of one stream of a path."""
+        return np.random.SeedSequence(self.seed, spawn_key=(path, stream))
+
+
+ENVIRONMENT, ARRIVALS, POLICY = range(3)  # streams of a path
+
+
+def prepare(
+    environment: Environment,
+    policies: Policies,
+    *,
+    horizon: int,
+    seed: int,
+    arrivals: ArrivalProcess | None,
+    design: Design | None,
+) -> Setup:
+    """Check what a study is asked to be, and return it."""
+    _check_environment(environment)
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise DesignError(f"seed must be a whole number from 0, found {shown(seed)}")
+    if arrivals is not None and not callable(getattr(arrivals, "events", None)):
+        raise DesignError(f"arrivals= needs a method events(n, stages, rng), found {shown(arrivals)}")
+    rounds = whole(horizon, "horizon")
+    if design is not None:
+        _check_learner(design, environment)
+    learner = design or environment.design
+    if clash := [stage.name for stage in learner.stages if stage.name in COLUMNS]:
+        raise DesignError(f"a study has columns {', '.join(COLUMNS)} and one per stage; rename the stage {clash[0]!r}")
+    named = {name: _ready(policy, learner, rounds) for name, policy in _named(policies).items()}
+    return Setup(environment, named, rounds, int(seed), arrivals, learner)
+
+
+def whole(value: object, what: str) -> int:
+    """Return 1, 2, 3 and so on as a plain int, or say what was found instead."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise DesignError(f"{what} must be a whole number from 1, found {shown(value)}")
+    return int(value)
+
+
+def sample(environment: Environment) -> PotentialOutcomes:
+    """Draw a few units, always the same, to look at an environment."""
+    return environment.draw(SAMPLE, np.random.default_rng(0))
+
+
+def _check_environment(environment: object) -> None:
+    draws = callable(getattr(environment, "draw", None)) and not isinstance(environment, type)
+    if not draws or not isinstance(getattr(environment, "design", None), Design):
+        raise DesignError(
+            f"a study needs an environment such as Synthetic(), with a design and draw(n, rng), "
+            f"found {shown(environment)}"
+        )
+
+
+def _named(policies: object) -> dict[str, Policy[Any]]:
+    """Return policies by name: their own, or their repr."""
+    if isinstance(policies, Mapping):
+        pairs = list(policies.items())
+    elif isinstance(policies, Sequence) and not isinstance(policies, str):
+        pairs = [(repr(policy), policy) for policy in policies]
+    else:
+        raise DesignError(f"policies must be a mapping from names, or a list, found {shown(policies)}")
+    if not pairs:
+        raise DesignError("a study needs at least one policy, found none")
+    for name, policy in pairs:
+        if not isinstance(name, str) or not name.strip():
+            raise DesignError(f"a policy's name must be a text, found {shown(name)}")
+        if isinstance(policy, type) or not all(callable(getattr(policy, verb, None)) for verb in VERBS):
+            raise DesignError(f"{name!r} must be a policy such as Greedy(), found {shown(policy)}")
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DesignError(f"two policies are called {twice!r}; name them: {{'one': …, 'other': …}}")
+    return dict(pairs)
+
+
+def _ready(policy: Policy[Any], design: Design, rounds: int) -> Policy[Any]:
+    """Return a policy that fits the design; LSVI-UCB takes the theory's β from the horizon (docs/readings.md, 11)."""
+    if type(policy) is LSVIUCB and policy.beta is None:
+        policy = replace(policy, beta=suggested_beta(design, rounds=rounds))
+    policy.init(design)
+    return policy
+
+
+def _check_learner(design: object, environment: Environment) -> None:
+    """Refuse a learner's design that differs from the environment's in more than its features and plans."""
+    if not isinstance(design, Design):
+        raise DesignError(f"design= needs a Design, found {shown(design)}")
+    true = environment.design
+    for what in ("name", "arms", "enter_if"):
+        own, expected = ([getattr(stage, what) for stage in each.stages] for each in (design, true))
+        if own != expected:
+            raise DesignError(f"design= differs from the environment's in each stage's {what}: {own}, not {expected}")
+    if impossible := sorted(set(design.arm_plans) - set(true.arm_plans)):
+        labels = [stage.arms[arm] for stage, arm in zip(true.stages, impossible[0], strict=True)]
+        raise DesignError(f"design= has the plan {labels}, which is infeasible in the environment")
+    known: list[str] = []
+    for stage, columns, context in zip(design.stages, design.columns, sample(environment).contexts, strict=True):
+        known += context
+        if missing := [column for column in columns if column not in known]:
+            raise DesignError(
+                f"design= needs {missing} at stage {stage.name!r}, where the environment has observed only {known}"
+            )

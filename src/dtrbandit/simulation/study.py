@@ -1,0 +1,234 @@
+"""Study: what came out of a simulation study, and the questions one asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.values import shown
+from dtrbandit.errors import DesignError, DTRError
+from dtrbandit.plots import Curve, plot_curves
+from dtrbandit.simulation.intervals import interval
+from dtrbandit.simulation.manifest import Manifest
+from dtrbandit.simulation.regret import Arms, Array
+from dtrbandit.simulation.summary import REGRET, REWARD, StudySummary, summarise
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+POINTS = 200
+Times = Literal["all"] | Sequence[int] | NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study:
+    """The results of a simulation study: P policies on the same units, along n paths.
+
+    A unit that is lost has regret for what it was assigned, no reward (NaN), and no realised regret (0).
+
+    Attributes
+    ----------
+    manifest
+        What was studied.
+    paths
+        The numbers of the paths, from 0.
+    arms
+        For each policy the arms given, (n, horizon, M), −1 where a stage was not entered.
+    rewards
+        For each policy the outcome of each unit, (n, horizon), NaN where it was never seen.
+    stage_regret
+        For each policy max_a Q_m − Q_m(A_m) of each round, (n, horizon, M), 0 where a stage was not entered
+        (Proposition 1); None if the environment does not know its Q-functions.
+    oracle
+        The outcome of each unit under the best plan, (n, horizon); None likewise.
+
+    Examples
+    --------
+    >>> import dtrbandit as dtr
+    >>> from dtrbandit.environments import Synthetic
+    >>> policies = {"DTRB": dtr.DTRBandit(q=5, delta=0.5), "Greedy": dtr.Greedy()}
+    >>> study = dtr.simulate(Synthetic(), policies, horizon=200, paths=3, seed=1)
+    >>> study.arms["DTRB"].shape, list(study.regret(at=[200])["t"])
+    ((3, 200, 2), [200, 200, 200, 200, 200, 200])
+    """
+
+    manifest: Manifest
+    paths: tuple[int, ...]
+    arms: Mapping[str, Arms]
+    rewards: Mapping[str, Array]
+    stage_regret: Mapping[str, Array] | None
+    oracle: Array | None
+
+    def __post_init__(self) -> None:
+        for array in _arrays(self):
+            array.flags.writeable = False
+
+    @property
+    def horizon(self) -> int:
+        """The number of rounds of each path."""
+        return self.manifest.horizon
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The names of the policies."""
+        return tuple(self.arms)
+
+    def regret(self, at: Times = None) -> pd.DataFrame:
+        """Return the regret up to rounds ``at``: those given, ``"all"``, or 200 evenly in log t and the horizon.
+
+        One row per policy, path and t, with the sum, one column per stage named after it, and the realised regret:
+        the outcome under the oracle's plan less that under what was done.
+        """
+        import pandas as pd
+
+        rounds, frames = times(self.horizon, at), []
+        for name, regret in self._known_regret().items():
+            stages = cumulative(regret, rounds)  # (n, points, M)
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "policy": name,
+                        "path": np.repeat(np.array(self.paths, dtype=np.int64), len(rounds)),
+                        "t": np.tile(rounds, len(self.paths)),
+                        "regret": stages.sum(axis=2).ravel(),
+                        **{stage: stages[:, :, m].ravel() for m, stage in enumerate(self.manifest.stages)},
+                        "realised": cumulative(self.realised(name), rounds).ravel(),
+                    }
+                )
+            )
+        return pd.concat(frames, ignore_index=True)
+
+    def realised(self, policy: str) -> Array:
+        """Return the outcome under the oracle's plan less that under what was done, (n, horizon); 0 of a lost unit."""
+        self._known_regret()
+        assert self.oracle is not None
+        difference: Array = np.nan_to_num(self.oracle - self.rewards[policy], nan=0.0)
+        return difference
+
+    def summary(self) -> StudySummary:
+        """Return how the policies compare at the horizon, also pairwise with the first: the same units met all.
+
+        By regret, or by mean reward where the environment does not know its Q-functions.
+        """
+        self._require_paths()
+        if self.stage_regret is None:
+            means = {name: np.nanmean(rewards, axis=1) for name, rewards in self.rewards.items()}
+            return summarise(REWARD, means, None, self.horizon)
+        rounds = np.array([max(self.horizon // 2, 1), self.horizon])
+        totals = {name: cumulative(regret, rounds).sum(axis=2) for name, regret in self.stage_regret.items()}
+        half = {name: total[:, 0] if self.horizon > 1 else 0 * total[:, 0] for name, total in totals.items()}
+        return summarise(REGRET, {name: total[:, 1] for name, total in totals.items()}, half, self.horizon)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        policies: Sequence[str] | None = None,
+        paths: bool = False,
+        log: bool = False,
+    ) -> Axes:
+        """Draw mean regret over the paths with 95 % bands; ``paths`` adds each path, ``log`` counts rounds by log t."""
+        self._require_paths()
+        regret, curves = self._known_regret(), []
+        rounds = times(self.horizon, None if log else np.linspace(1, self.horizon, 2 * POINTS).astype(np.int64))
+        for name in self._chosen(policies):
+            singles = cumulative(regret[name], rounds).sum(axis=2)
+            mean, _, low, high = interval(singles)
+            number = self.policies.index(name)
+            curves.append(Curve(name, number, rounds, mean, low, high, singles if paths else None))
+        many = f"{len(self.paths):,} path{'s, mean and 95 % band' if len(self.paths) > 1 else ''}"
+        return plot_curves(curves, ax, y=f"regret ({many})", log=log)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the study into a folder: Parquet files, and a manifest last of all.
+
+        The same study with fewer paths is replaced; anything else that is there already is an error.
+        """
+        from dtrbandit.simulation.files import save_study
+
+        save_study(self, Path(folder))
+
+    def take(self, numbers: Sequence[int]) -> Study:
+        """Return the study of some of its paths only."""
+        place = {number: row for row, number in enumerate(self.paths)}
+        if missing := [number for number in numbers if number not in place]:
+            raise DesignError(f"path {missing[0]} is not among the {len(self.paths)} finished paths of this study")
+        rows = [place[number] for number in numbers]
+        return Study(
+            self.manifest,
+            tuple(numbers),
+            {name: values[rows] for name, values in self.arms.items()},
+            {name: values[rows] for name, values in self.rewards.items()},
+            None if self.stage_regret is None else {name: values[rows] for name, values in self.stage_regret.items()},
+            None if self.oracle is None else self.oracle[rows],
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Study):
+            return NotImplemented
+        same = self.manifest == other.manifest and list(self.arms) == list(other.arms) and self.paths == other.paths
+        return same and all(a.tobytes() == b.tobytes() for a, b in zip(_arrays(self), _arrays(other), strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Study of {len(self.paths):,} paths of {self.horizon:,} rounds of {self.manifest.environment}: "
+            f"{', '.join(self.policies)}>"
+        )
+
+    def _known_regret(self) -> Mapping[str, Array]:
+        if self.stage_regret is None:
+            raise DTRError(
+                f"the environment {self.manifest.environment} does not know its Q-functions, so there is no regret; "
+                "rewards are in study.rewards, and study.summary() compares them"
+            )
+        return self.stage_regret
+
+    def _require_paths(self) -> None:
+        if not self.paths:
+            raise DTRError("no path of this study is finished yet; simulate(..., resume=study) runs them")
+
+    def _chosen(self, policies: Sequence[str] | None) -> Sequence[str]:
+        unknown = [name for name in policies or () if name not in self.arms]
+        if unknown:
+            raise DesignError(f"there is no policy {unknown[0]!r} in this study; there are {list(self.arms)}")
+        return self.policies if policies is None else policies
+
+
+def times(horizon: int, at: Times) -> NDArray[np.int64]:
+    """Return the rounds to look at, in order."""
+    if at is None:
+        spaced = np.geomspace(1, horizon, POINTS).round().astype(np.int64)
+        return np.unique(np.append(spaced, horizon))
+    if isinstance(at, str):
+        if at != "all":
+            raise DesignError(f"at must be rounds, 'all' or None, found {at!r}")
+        return np.arange(1, horizon + 1)
+    rounds = np.asarray(at)
+    if rounds.ndim != 1 or not rounds.size or rounds.dtype.kind not in "iu":
+        raise DesignError(f"at must be a list of whole numbers, 'all' or None, found {shown(at)}")
+    if not ((rounds >= 1) & (rounds <= horizon)).all():
+        raise DesignError(f"at must be rounds from 1 to the horizon, {horizon}, found {shown(at)}")
+    return rounds.astype(np.int64)
+
+
+def cumulative(values: Array, rounds: NDArray[np.int64]) -> Array:
+    """Return sums over the second axis up to each of ``rounds``, path by path to be sparing with memory."""
+    sums = np.empty((len(values), len(rounds), *values.shape[2:]))
+    for path, own in enumerate(values):
+        sums[path] = np.cumsum(own, axis=0)[rounds - 1]
+    return sums
+
+
+def _arrays(study: Study) -> list[NDArray[np.generic]]:
+    arrays: list[NDArray[np.generic]] = [*study.arms.values(), *study.rewards.values()]
+    if study.stage_regret is not None and study.oracle is not None:
+        arrays += [*study.stage_regret.values(), study.oracle]
+    return arrays

@@ -1,0 +1,120 @@
+"""Studies on disk: what is read is what was written, and nothing is lost on the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as parquet
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.environments import Synthetic
+from simulation.worlds import DESIGN, Branching, Slow, policies
+
+FEW = {"DTRB": dtr.DTRBandit(q=2, delta=0.5), "a/b: uniform": dtr.UniformRandom()}
+
+
+def run(paths: int = 2, horizon: int = 40) -> dtr.Study:
+    return dtr.simulate(Synthetic(), FEW, horizon=horizon, paths=paths)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("knows_q", [True, False])
+def test_a_study_comes_back_as_it_was(tmp_path: Path, knows_q: bool) -> None:
+    environment = Branching(knows_q=knows_q)
+    study = dtr.simulate(environment, policies(DESIGN), horizon=60, paths=3, arrivals=Slow())
+
+    study.save(tmp_path / "deep" / "study")
+
+    back = dtr.load_study(tmp_path / "deep" / "study")
+    assert back == study
+    assert str(back.summary()) == str(study.summary())
+
+
+def test_some_paths_of_a_study_come_back_under_their_numbers(tmp_path: Path) -> None:
+    study = run(paths=4).take([1, 3])
+
+    study.save(tmp_path)
+
+    assert dtr.load_study(tmp_path).paths == (1, 3)
+    assert dtr.load_study(tmp_path) == study
+
+
+def test_the_files_are_plain_tables(tmp_path: Path) -> None:
+    study = run()
+    study.save(tmp_path)
+
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    table = pd.read_parquet(tmp_path / manifest["files"]["DTRB"])
+
+    columns = ["path", "t", "arm first", "regret first", "arm second", "regret second", "reward", "oracle"]
+    assert list(table.columns) == columns
+    assert table["reward"].tolist() == study.rewards["DTRB"].ravel().tolist()
+    assert manifest["policies"]["DTRB"]["q"] == 2
+    assert manifest["design"] == Synthetic().design.to_dict()
+
+
+def test_more_paths_of_the_same_study_replace_fewer(tmp_path: Path) -> None:
+    run(paths=2).save(tmp_path)
+
+    dtr.simulate(Synthetic(), FEW, horizon=40, paths=3, resume=dtr.load_study(tmp_path)).save(tmp_path)
+
+    assert dtr.load_study(tmp_path) == run(paths=3)
+    assert len(list(tmp_path.iterdir())) == 1 + len(FEW)
+
+
+def test_fewer_paths_do_not_replace_more(tmp_path: Path) -> None:
+    run(paths=3).save(tmp_path)
+    before = contents(tmp_path)
+
+    with pytest.raises(dtr.DesignError, match=r"holds 3 paths of this study, among them 2"):
+        run(paths=2).save(tmp_path)
+
+    assert contents(tmp_path) == before
+
+
+def test_another_study_is_never_overwritten(tmp_path: Path) -> None:
+    run(horizon=40).save(tmp_path)
+    before = contents(tmp_path)
+
+    with pytest.raises(dtr.DesignError, match="another study: horizon is 40 there and 41 here"):
+        run(horizon=41).save(tmp_path)
+
+    assert contents(tmp_path) == before
+
+
+def test_a_save_that_breaks_off_leaves_the_old_study_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(paths=2).save(tmp_path)
+    before, whole, write = contents(tmp_path), run(paths=3), parquet.write_table
+    written: list[int] = []
+
+    def break_off(*args: object, **options: object) -> None:
+        if written:
+            raise OSError("no space left on device")
+        written.append(1)
+        write(*args, **options)
+
+    monkeypatch.setattr(parquet, "write_table", break_off)
+    with pytest.raises(OSError, match="no space left"):
+        whole.save(tmp_path)
+
+    assert dtr.load_study(tmp_path) == run(paths=2)
+    assert contents(tmp_path).items() >= before.items()
+
+
+def test_a_folder_without_a_study_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(dtr.DesignError, match=r"no study in .*manifest\.json is missing"):
+        dtr.load_study(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"paths": [], "files": {}}', '{"paths": 3}'])
+def test_a_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+
+    with pytest.raises(dtr.DesignError, match="does not describe a study"):
+        dtr.load_study(tmp_path)

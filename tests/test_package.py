@@ -1,0 +1,39 @@
+"""The package's front door: every public name is there, and nothing heavy is loaded before it is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import dtrbandit as dtr
+
+HEAVY = ("numba", "numpy", "pandas", "pyarrow", "matplotlib", "joblib", "rich")
+
+
+@pytest.mark.parametrize("name", dtr.__all__)
+def test_every_public_name_resolves_and_is_listed(name: str) -> None:
+    assert getattr(dtr, name) is getattr(dtr, name)
+    assert name in dir(dtr)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'dtrbandit' has no attribute 'Bandit'"):
+        dtr.Bandit  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("code", "allowed"),
+    [
+        ("import dtrbandit", ()),
+        ("import dtrbandit; dtrbandit.DesignError", ()),
+        ("import dtrbandit; dtrbandit.simulate", ("numba", "numpy", "rich")),
+    ],
+)
+def test_heavy_libraries_are_imported_when_needed_only(code: str, allowed: tuple[str, ...]) -> None:
+    loaded = f"{code}\nimport sys\nprint(*(name for name in {HEAVY} if name in sys.modules))"
+
+    found = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split()
+
+    assert set(found) <= set(allowed)
