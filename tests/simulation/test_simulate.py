@@ -288,10 +288,10 @@ GOOD: dict[str, Any] = {"policies": FEW, "horizon": 10, "paths": 1}
 @pytest.mark.parametrize(
     ("bad", "named"),
     [
-        ({"horizon": 0}, "horizon must be a whole number from 1, found 0"),
+        ({"horizon": 0}, "horizon must be a whole number of at least 1, found 0"),
         ({"horizon": 2.5}, "horizon"),
         ({"horizon": True}, "horizon"),
-        ({"paths": -1}, "paths must be a whole number from 1, found -1"),
+        ({"paths": -1}, "paths must be a whole number of at least 1, found -1"),
         ({"paths": "3"}, "paths"),
         ({"seed": -1}, "seed"),
         ({"seed": None}, "seed"),

@@ -2,8 +2,8 @@
 
 from dtrbandit.simulation.files import load_study
 from dtrbandit.simulation.run import StudyError, StudyInterrupted, simulate
-from dtrbandit.simulation.setup import ArrivalProcess
+from dtrbandit.simulation.setup import ArrivalOrder
 from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import StudySummary
 
-__all__ = ["ArrivalProcess", "Study", "StudyError", "StudyInterrupted", "StudySummary", "load_study", "simulate"]
+__all__ = ["ArrivalOrder", "Study", "StudyError", "StudyInterrupted", "StudySummary", "load_study", "simulate"]

@@ -9,6 +9,7 @@ from numbers import Integral
 
 import numpy as np
 
+from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment
@@ -16,7 +17,7 @@ from dtrbandit.errors import DesignError, DTRError
 from dtrbandit.parallel import map_unordered
 from dtrbandit.simulation.manifest import manifest_of
 from dtrbandit.simulation.paths import Path, Performance, play_path
-from dtrbandit.simulation.setup import ArrivalProcess, Policies, Setup, prepare, whole
+from dtrbandit.simulation.setup import ArrivalOrder, Policies, Setup, prepare
 from dtrbandit.simulation.study import Study
 
 
@@ -44,7 +45,7 @@ def simulate(  # noqa: PLR0913  # each by its name
     paths: int,
     seed: int = 0,
     n_jobs: int | None = None,
-    arrivals: ArrivalProcess | None = None,
+    arrivals: ArrivalOrder | None = None,
     design: Design | None = None,
     resume: Study | None = None,
     progress: bool = False,
@@ -82,7 +83,7 @@ def simulate(  # noqa: PLR0913  # each by its name
     >>> simulate(Synthetic(), {"Greedy": dtr.Greedy()}, horizon=100, paths=2)
     <Study of 2 paths of 100 rounds of Synthetic(): Greedy>
     """
-    wanted = whole(paths, "paths")
+    wanted = whole(paths, "paths", low=1)
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise DesignError(f"n_jobs must be None or a whole number other than 0, found {shown(n_jobs)}")
     setup = prepare(environment, policies, horizon=horizon, seed=seed, arrivals=arrivals, design=design)

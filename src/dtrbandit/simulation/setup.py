@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes
@@ -22,7 +22,7 @@ COLUMNS = ("policy", "path", "t", "regret", "realised")  # of a study's frame, b
 VERBS = ("init", "update", "decide")
 
 
-class ArrivalProcess(Protocol):
+class ArrivalOrder(Protocol):
     """Says in which order simulated units arrive, respond and complete, and which are lost."""
 
     def events(self, n: int, stages: int, rng: np.random.Generator) -> NDArray[np.int32]:
@@ -40,7 +40,7 @@ class Setup:
     policies: Mapping[str, Policy[Any]]
     horizon: int
     seed: int
-    arrivals: ArrivalProcess | None
+    arrivals: ArrivalOrder | None
     design: Design
 
     def rng(self, path: int, stream: int) -> np.random.Generator:
@@ -65,30 +65,21 @@ def prepare(
     *,
     horizon: int,
     seed: int,
-    arrivals: ArrivalProcess | None,
+    arrivals: ArrivalOrder | None,
     design: Design | None,
 ) -> Setup:
     """Check what a study is asked to be, and return it."""
     _check_environment(environment)
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise DesignError(f"seed must be a whole number from 0, found {shown(seed)}")
     if arrivals is not None and not callable(getattr(arrivals, "events", None)):
         raise DesignError(f"arrivals= needs a method events(n, stages, rng), found {shown(arrivals)}")
-    rounds = whole(horizon, "horizon")
+    rounds = whole(horizon, "horizon", low=1)
     if design is not None:
         _check_learner(design, environment)
     learner = design or environment.design
     if clash := [stage.name for stage in learner.stages if stage.name in COLUMNS]:
         raise DesignError(f"a study has columns {', '.join(COLUMNS)} and one per stage; rename the stage {clash[0]!r}")
     named = {name: _ready(policy, learner, rounds) for name, policy in _named(policies).items()}
-    return Setup(environment, named, rounds, int(seed), arrivals, learner)
-
-
-def whole(value: object, what: str) -> int:
-    """Return 1, 2, 3 and so on as a plain int, or say what was found instead."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise DesignError(f"{what} must be a whole number from 1, found {shown(value)}")
-    return int(value)
+    return Setup(environment, named, rounds, whole(seed, "seed", low=0), arrivals, learner)
 
 
 def sample(environment: Environment) -> PotentialOutcomes:
