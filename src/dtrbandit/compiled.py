@@ -21,7 +21,8 @@ from dtrbandit.estimators import optimistic
 from dtrbandit.estimators.exact import ARRIVED, COMPLETED, GIVEN, observe_features, observe_outcome
 from dtrbandit.estimators.layout import Learner
 from dtrbandit.estimators.optimistic import LEFT
-from dtrbandit.kernels.compile import borrow, kernel
+from dtrbandit.kernels.borrowed import borrow
+from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.stream import ROUNDS, uniforms
 from dtrbandit.policies.builtin import (
     LEARNING,

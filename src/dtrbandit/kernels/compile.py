@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numba
-from numba.core import cgutils
 from numba.core.event import Event, Listener, register
-from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PACKAGE = Path(__file__).parents[1]
@@ -98,23 +96,3 @@ class Announcer(Listener):
 
 
 register("numba:compile", Announcer())
-
-
-@intrinsic
-def borrow(_typing_context: Any, arrays: Any) -> Any:
-    """Give a tuple of arrays that are not counted: the caller keeps them alive.
-
-    Kernels hand such tuples to each other many times per event, and counting references to each array would cost
-    more than the arithmetic.
-    """
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        borrowed = arguments[0]
-        for place, kind in enumerate(signature.args[0]):
-            view = context.make_array(kind)(context, builder, builder.extract_value(borrowed, place))
-            view.meminfo = cgutils.get_null_value(view.meminfo.type)
-            view.parent = cgutils.get_null_value(view.parent.type)
-            borrowed = builder.insert_value(borrowed, view._getvalue(), place)
-        return borrowed
-
-    return arrays(arrays), build

@@ -15,7 +15,8 @@ from dtrbandit.estimators import exact, optimistic
 from dtrbandit.estimators.exact import ARRIVED, COMPLETED, GIVEN
 from dtrbandit.estimators.layout import Learner
 from dtrbandit.estimators.optimistic import LEFT
-from dtrbandit.kernels.compile import borrow, kernel
+from dtrbandit.kernels.borrowed import borrow
+from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies import dtr_bandit, epsilon_greedy, fixed_regime, lsvi_ucb, uniform_random
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.dtr_bandit import DTRBandit
