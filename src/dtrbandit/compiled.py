@@ -203,7 +203,7 @@ def read_event(what, unit, node, stages, column, features, enters, leaf, outcome
     return COMPLETED, treated - 1, np.int64(0), outcome[unit, leaf[node if node >= 0 else -2 - node]]
 
 
-@kernel(inline=True)
+@kernel
 def remember(kind, fact, unit, m, index, value, psi, learner, memory):
     """Store a fact without learning from it: the learner will begin anew."""
     if fact == ARRIVED or (kind == LSVI_UCB and fact == LEFT and index >= 0):

@@ -23,10 +23,8 @@ CALLER = (
 def package(tmp_path: Path) -> Path:
     """Return a package of two kernels, one calling the other in another file, compiled as ours are."""
     folder = tmp_path / "dtrbandit"
-    (folder / "kernels").mkdir(parents=True)
+    shutil.copytree(compiling.PACKAGE / "kernels", folder / "kernels")
     (folder / "__init__.py").touch()
-    (folder / "kernels" / "__init__.py").touch()
-    shutil.copy(compiling.__file__, folder / "kernels" / "compile.py")
     (folder / "leaf.py").write_text(LEAF.format(value=1))
     (folder / "caller.py").write_text(CALLER)
     return tmp_path
@@ -52,6 +50,14 @@ def test_compilation_is_announced_once_and_loading_is_silent(package: Path) -> N
 
     assert cold.count("compiling its kernels") == 1
     assert warm == ""
+
+
+def test_machine_code_is_made_and_kept_of_entries_alone(package: Path) -> None:
+    call(package)
+
+    kept = {path.name.split("-")[0] for path in (package / "cache").rglob("*.nbc")}
+
+    assert kept == {"caller.caller"}
 
 
 def test_without_a_place_to_write_the_kernels_still_compile(package: Path) -> None:

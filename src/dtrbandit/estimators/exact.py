@@ -10,9 +10,6 @@ and X[a, k], a small matrix, changes only when a row arrives or a label flips
 (``levels.py``). What is kept, and the notation: ``layout.py``.
 
 ``learn`` is what one event does; ``rebuild`` learns everything again.
-
-Compile time: every kernel is optimised again within each kernel that calls it, so that the outermost are inlined
-into their caller instead of being compiled on their own.
 """
 
 import numpy as np
@@ -44,7 +41,7 @@ FIRST_LIMIT = 16  # units in levels before the radii are first set from data
 # --- one event ------------------------------------------------------------------------
 
 
-@kernel(inline=True)
+@kernel
 def learn(learner, event, unit, m, index, outcome, psi):
     """Learn from an event of a unit at stage ``m``.
 
@@ -67,7 +64,7 @@ def learn(learner, event, unit, m, index, outcome, psi):
         propagate(learner, stage, arm_of(learner, unit, stage), first)
 
 
-@kernel(inline=True)
+@kernel
 def observe_features(learner, unit, m, node, psi):
     """Store what was seen before stage ``m``."""
     first = m * learner.pages.shape[3]
@@ -78,7 +75,7 @@ def observe_features(learner, unit, m, node, psi):
         learner.sizes[UNITS] = unit + 1
 
 
-@kernel(inline=True)
+@kernel
 def observe_outcome(learner, unit, last, outcome):
     """Store the outcome of a unit that went as far as stage ``last``."""
     stages = learner.shape.shape[0]
@@ -86,7 +83,7 @@ def observe_outcome(learner, unit, last, outcome):
     learner.marks[unit, 3 * stages] = last
 
 
-@kernel(inline=True)
+@kernel
 def rebuild(learner):
     """Learn everything again from ``rows`` and ``marks`` alone: after a correction or late override."""
     clear(learner)
@@ -97,7 +94,7 @@ def rebuild(learner):
 # --- rows -----------------------------------------------------------------------------
 
 
-@kernel(inline=True)
+@kernel
 def add_row(learner, unit, m, target):
     """Rotate a row into its arm's factor; tell whether it is the arm's first."""
     rows, a = learner.rows, arm_of(learner, unit, m)
@@ -112,7 +109,7 @@ def add_row(learner, unit, m, target):
     return learner.tallies[m, a, ROWS] == 1
 
 
-@kernel(inline=True)
+@kernel
 def count_fixed(learner, unit, m):
     """Add a row whose target is the outcome; tell whether it is its arm's first."""
     pages, rows, a = learner.pages, learner.rows, arm_of(learner, unit, m)
@@ -122,7 +119,7 @@ def count_fixed(learner, unit, m):
     return add_row(learner, unit, m, outcome)
 
 
-@kernel(hot=True)
+@kernel
 def count_imputed(learner, unit, m):
     """Label a row, and add it if new; tell whether it counts and is its arm's first."""
     node, start = np.int64(learner.marks[unit, m + 1]), (m + 1) * learner.pages.shape[3]
@@ -172,7 +169,7 @@ def recount(learner, m):
     refresh(learner, m, np.int64(0), learner.shape[m, 0], np.bool_(True))
 
 
-@kernel(inline=True)
+@kernel
 def clear(learner):
     """Forget all that was learned; keep what was observed."""
     stages, marks = learner.shape.shape[0], learner.marks
@@ -184,7 +181,7 @@ def clear(learner):
             marks[unit, 2 * stages + m] = -1
 
 
-@kernel(inline=True)
+@kernel
 def clear_cross(learner, m):
     """Zero the cross moments of stage ``m``."""
     pages = learner.pages
@@ -197,7 +194,7 @@ def clear_cross(learner, m):
 # --- coefficients ---------------------------------------------------------------------
 
 
-@kernel(hot=True)
+@kernel
 def propagate(learner, m, a, first):
     """Refit arm ``a`` of stage ``m``, which has a new row, and carry it to earlier stages.
 
@@ -206,7 +203,7 @@ def propagate(learner, m, a, first):
     """
     if m < learner.shape.shape[0] - 1 and learner.chains[m, LEVELS, HELD] >= learner.sizes[LIMIT + m]:
         relabel(learner, m)
-    start, stop, renewed = a, a + 1, np.bool_(True)  # typed: see compile_stub
+    start, stop, renewed = a, a + 1, np.bool_(True)
     while True:
         refresh(learner, m, start, stop, renewed)
         if m == 0:
@@ -220,7 +217,7 @@ def propagate(learner, m, a, first):
         start, stop = np.int64(0), learner.shape[m, 0]
 
 
-@kernel(hot=True)
+@kernel
 def refresh(learner, m, start, stop, renewed):
     """Refit arms ``start`` to ``stop`` of stage ``m``, judging ranks first if rows were added."""
     for a in range(start, stop):
@@ -230,7 +227,7 @@ def refresh(learner, m, start, stop, renewed):
             solve(learner, m, a)
 
 
-@kernel(inline=True)
+@kernel
 def judge(learner, m, a):
     """Decide how an arm is to be solved now that it has new rows."""
     last, d = m == learner.shape.shape[0] - 1, learner.shape[m, 1]
@@ -245,7 +242,7 @@ def judge(learner, m, a):
     learner.tallies[m, a, MODE] = mode
 
 
-@kernel(inline=True)
+@kernel
 def solve(learner, m, a):
     """Solve for the coefficients of arm ``a`` of stage ``m``."""
     last, d = m == learner.shape.shape[0] - 1, learner.shape[m, 1]
@@ -266,7 +263,7 @@ def solve(learner, m, a):
         whiten(learner.pages, learner.whitener, m, a, d)
 
 
-@kernel(hot=True)
+@kernel
 def collect(pages, shape, m, a):
     """Gather the right-hand side Σ_k X[a, k] β_k + Σ_fixed ψ y in the page's ``WORK``."""
     most = pages.shape[3]
@@ -280,7 +277,7 @@ def collect(pages, shape, m, a):
                 pages[m, a, WORK, k] += pages[m, a, top + j, k] * weight
 
 
-@kernel(inline=True)
+@kernel
 def refit(learner, m, a):
     """Factor an ill-conditioned arm's rows anew, targets carried: slow, but as exact as QR."""
     stages, marks, rows = learner.shape.shape[0], learner.marks, learner.rows
@@ -297,7 +294,7 @@ def refit(learner, m, a):
     examine_rank(page, d, d > 0)
 
 
-@kernel(inline=True)
+@kernel
 def target_of(learner, unit, m):
     """Return the target of a counted row: the outcome, or the best next Q-hat."""
     pages, rows, marks = learner.pages, learner.rows, learner.marks

@@ -55,7 +55,7 @@ SHRINK = 2.0  # from one radius to the next
 NARROWEST = 0.5  # smallest radius, in usual steps
 
 
-@kernel(hot=True)
+@kernel
 def label_of(pages, tallies, child, shape, m, node, table, index, first):
     """Return the best arm of stage m at ``table[index, first:]``, its lead, and the contenders.
 
@@ -76,14 +76,14 @@ def label_of(pages, tallies, child, shape, m, node, table, index, first):
     return label, best - second, contenders
 
 
-@kernel(inline=True)
+@kernel
 def arm_of(learner, unit, m):
     """Return the arm given to a unit at stage ``m``."""
     # One integer type throughout: a kernel is compiled again for each.
     return np.int64(learner.marks[unit, learner.shape.shape[0] + m])
 
 
-@kernel(hot=True)
+@kernel
 def add_cross(pages, rows, shape, m, a, unit, label):
     """Add ψ_m ψ_{m+1}ᵀ of a unit to the cross moments of its arm ``a`` and its label."""
     most = pages.shape[3]
@@ -94,7 +94,7 @@ def add_cross(pages, rows, shape, m, a, unit, label):
             pages[m, a, top + j, k] += weight * rows[unit, m * most + k]
 
 
-@kernel(hot=True)
+@kernel
 def whiten(pages, whitener, m, a, d):
     """Refresh the whitened coefficients of arm ``a`` of stage ``m``, at link m - 1."""
     for j in range(d):
@@ -104,7 +104,7 @@ def whiten(pages, whitener, m, a, d):
         pages[m, a, WHITE, j] = total
 
 
-@kernel(hot=True)
+@kernel
 def whitened_length(pages, whitener, rows, m, unit, d):
     """Return ‖C⁻ᵀψ‖ of a unit's features at stage m + 1."""
     first, length = (m + 1) * pages.shape[3], 0.0
@@ -118,7 +118,7 @@ def whitened_length(pages, whitener, rows, m, unit, d):
     return math.sqrt(length)
 
 
-@kernel(hot=True)
+@kernel
 def displacement(pages, tallies, references, shape, m, level):
     """Return the most any two arms of stage m + 1 have moved apart since a reference."""
     most = 0.0
@@ -134,7 +134,7 @@ def displacement(pages, tallies, references, shape, m, level):
     return math.sqrt(most)
 
 
-@kernel(hot=True)
+@kernel
 def refer(pages, references, shape, m, level):
     """Make the current coefficients the reference of a level."""
     for a in range(shape[m + 1, 0]):
@@ -142,7 +142,7 @@ def refer(pages, references, shape, m, level):
             references[m, level, a, j] = pages[m + 1, a, WHITE, j]
 
 
-@kernel(hot=True)
+@kernel
 def find_level(gauges, m, start, depth, lead):
     """Return the widest level that may take a unit with this lead, looking from ``start``."""
     level = start
@@ -174,7 +174,7 @@ def open_block(learner, m, level):
     chains[m, level, TAIL] = block
 
 
-@kernel(hot=True)
+@kernel
 def next_slot(chains, m, level):
     """Take the next slot of a level's last block."""
     fill = chains[m, level, FILL]
@@ -182,7 +182,7 @@ def next_slot(chains, m, level):
     return chains[m, level, TAIL] * BLOCK + fill % BLOCK
 
 
-@kernel(inline=True)
+@kernel
 def place(learner, m, unit, label, lead):
     """Put a unit into its level; one whose features are all zero needs none."""
     chains, rows, cells, tags = learner.chains, learner.rows, learner.cells, learner.tags
@@ -201,7 +201,7 @@ def place(learner, m, unit, label, lead):
         chains[m, LEVELS, HELD] += 1
 
 
-@kernel(inline=True)
+@kernel
 def scan(learner, m):
     """Bring the labels of link ``m`` up to date with the coefficients of stage m + 1."""
     pages, tallies, shape = learner.pages, learner.tallies, learner.shape
@@ -262,7 +262,7 @@ def recheck(learner, m, level):
         left -= BLOCK
 
 
-@kernel(inline=True)
+@kernel
 def recheck_block(learner, m, level, first, count):
     """Relabel and place again the units in ``count`` slots from ``first``."""
     pages, rows, shape, marks = learner.pages, learner.rows, learner.shape, learner.marks
@@ -308,7 +308,7 @@ def flip(pages, rows, shape, m, a, unit, old, label):
             pages[m, a, goal + j, k] += product
 
 
-@kernel(inline=True)
+@kernel
 def measure(learner, m):
     """Set the whitener of link ``m`` from the features of stage m + 1 seen so far."""
     rows, marks, gram = learner.rows, learner.marks, learner.whitener
@@ -331,7 +331,7 @@ def measure(learner, m):
     factorise(gram, m, d)
 
 
-@kernel(inline=True)
+@kernel
 def factorise(gram, m, d):
     """Replace the upper triangle of ``gram[m]`` by its Cholesky factor."""
     for j in range(d):
@@ -343,7 +343,7 @@ def factorise(gram, m, d):
                 gram[m, i, k] -= gram[m, j, i] * gram[m, j, k]
 
 
-@kernel(inline=True)
+@kernel
 def clear_levels(learner, m):
     """Empty the levels of link ``m`` and set their radii.
 
@@ -368,7 +368,7 @@ def clear_levels(learner, m):
     refer(learner.pages, learner.references, learner.shape, m, np.int64(LEVELS))
 
 
-@kernel(inline=True)
+@kernel
 def set_radius(learner, m, level, radius):
     """Make a level empty and give it a radius."""
     learner.chains[m, level, FILL] = 0
@@ -376,7 +376,7 @@ def set_radius(learner, m, level, radius):
     learner.gauges[m, SLACK, level] = radius
 
 
-@kernel(inline=True)
+@kernel
 def spread(learner, m):
     """Return the largest whitened distance between two arms, and the largest length."""
     pages, d = learner.pages, learner.shape[m + 1, 1]

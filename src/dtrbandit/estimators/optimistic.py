@@ -53,24 +53,24 @@ def scale(shape, numbers, m, most, psi, scaled):
 
 
 @kernel(entry=True)
-def clear_ridge(learner: Learner, ridge: Array, numbers: Array) -> None:
+def clear_ridge(shape: NDArray[np.int64], ridge: Array, numbers: Array) -> None:
     """Start from Λ = λI, no rows."""
     ridge.fill(0.0)
-    for m in range(learner.shape.shape[0]):
-        for a in range(learner.shape[m, 0]):
-            for j in range(learner.shape[m, 1]):
+    for m in range(shape.shape[0]):
+        for a in range(shape[m, 0]):
+            for j in range(shape[m, 1]):
                 ridge[NOW, m, a, j, j] = math.sqrt(numbers[RIDGE])
-    publish(learner, ridge)
+    publish(shape, ridge)
 
 
 @kernel
-def publish(learner: Learner, ridge: Array) -> None:
+def publish(shape: NDArray[np.int64], ridge: Array) -> None:
     """Put the factors as they are now into use."""
     d = ridge.shape[4]
-    for m in range(learner.shape.shape[0]):
-        for a in range(learner.shape[m, 0]):
-            for j in range(learner.shape[m, 1]):
-                for k in range(learner.shape[m, 1]):
+    for m in range(shape.shape[0]):
+        for a in range(shape[m, 0]):
+            for j in range(shape[m, 1]):
+                for k in range(shape[m, 1]):
                     ridge[IN_USE, m, a, j, k] = ridge[NOW, m, a, j, k]
                 ridge[IN_USE, m, a, d + INVERSE, j] = 1.0 / ridge[NOW, m, a, j, j]
 
@@ -232,7 +232,7 @@ def solve(ridge: Array, m: int, a: int, d: int) -> None:
         page[below + WEIGHTS, j] = value * page[below + INVERSE, j]
 
 
-@kernel(inline=True)
+@kernel
 def learn(learner, ridge, numbers, fact, unit, m, index, value, psi):
     """Learn from a fact, as the exact learner does; LEFT stores features that a leaver's context carries."""
     first = m * learner.pages.shape[3]
@@ -261,7 +261,7 @@ def count(learner: Learner, ridge: Array, numbers: Array, unit: int, m: int) -> 
     target = target_of(learner, ridge, numbers, unit, m, workspace(learner, m))
     for j in range(learner.shape[m, 1]):
         ridge[IN_USE, m, a, below + MOMENT, j] += learner.rows[unit, first + j] * target
-    publish(learner, ridge)
+    publish(learner.shape, ridge)
     solve(ridge, m, a, learner.shape[m, 1])
     for k in range(m - 1, -1, -1):
         sweep(learner, ridge, numbers, k)
@@ -270,7 +270,7 @@ def count(learner: Learner, ridge: Array, numbers: Array, unit: int, m: int) -> 
 @kernel
 def refit(learner: Learner, ridge: Array, numbers: Array) -> None:
     """Put everything as it is now into use."""
-    publish(learner, ridge)
+    publish(learner.shape, ridge)
     for m in range(learner.shape.shape[0] - 1, -1, -1):
         sweep(learner, ridge, numbers, m)
 
@@ -279,7 +279,7 @@ def refit(learner: Learner, ridge: Array, numbers: Array) -> None:
 def recount(learner: Learner, ridge: Array, numbers: Array) -> None:
     """Learn everything again from the units' rows: after a correction or a late override."""
     stages = learner.shape.shape[0]
-    clear_ridge(learner, ridge, numbers)
+    clear_ridge(learner.shape, ridge, numbers)
     for m in range(stages):
         for unit in range(learner.sizes[UNITS]):
             a = np.int64(learner.marks[unit, stages + m])

@@ -19,6 +19,8 @@ from typing import Any, TypeVar, overload
 import numba
 from numba.core.event import Event, Listener, register
 
+from dtrbandit.kernels.parts import PartCompiler
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 PACKAGE = Path(__file__).parents[1]
 
@@ -51,25 +53,22 @@ CACHE = str(cache_folder())
 @overload
 def kernel(function: Function, /) -> Function: ...
 @overload
-def kernel(*, inline: bool = ..., hot: bool = ..., entry: bool = ...) -> Callable[[Function], Function]: ...
-def kernel(function: Any = None, /, *, inline: bool = False, hot: bool = False, entry: bool = False) -> Any:
+def kernel(*, entry: bool = ...) -> Callable[[Function], Function]: ...
+def kernel(function: Any = None, /, *, entry: bool = False) -> Any:
     """Compile a kernel: fixed order of operations, no fastmath.
 
-    A kernel is called from other kernels; ``entry=True`` makes it callable from Python too. ``inline=True`` copies
-    its source into its callers instead of compiling it on its own; ``hot=True`` its machine code, which spares
-    passing dozens of array descriptors in a call.
+    A kernel is a part of the kernels that call it; ``entry=True`` makes it callable from Python.
     """
     if function is None:
-        return lambda inner: kernel(inner, inline=inline, hot=hot, entry=entry)  # type: ignore[call-overload]
+        return lambda inner: kernel(inner, entry=entry)  # type: ignore[call-overload]
     options: dict[str, Any] = {
-        "cache": True,
+        "cache": entry,
         "nogil": True,
         "fastmath": False,
         "error_model": "numpy",  # divide without a branch for zero
-        "inline": "always" if inline else "never",
-        "no_cpython_wrapper": not entry,  # unpacking dozens of arrays is half of the compilation
+        "no_cpython_wrapper": not entry,
         "no_cfunc_wrapper": True,
-        "forceinline": hot,
+        **({} if entry else {"pipeline_class": PartCompiler}),
     }
     elsewhere, numba.config.CACHE_DIR = numba.config.CACHE_DIR, CACHE
     try:

@@ -32,7 +32,7 @@ NORMAL_TOLERANCE = 1e-4  # beyond this, normal equations lose more than half the
 SWEEPS = 40
 
 
-@kernel(inline=True)
+@kernel
 def rotation(upper, lower):
     """Return cosine, sine and length of the rotation that sends (upper, lower) to (length, 0)."""
     if abs(lower) > abs(upper):
@@ -50,7 +50,7 @@ def rotation(upper, lower):
     return cosine, sine, length
 
 
-@kernel(hot=True)
+@kernel
 def rotate_in(page, d, value):
     """Rotate the row in ``page[WORK]`` into the factor, and its target into ``CARRIED``."""
     for j in range(d):
@@ -68,7 +68,7 @@ def rotate_in(page, d, value):
         value = cosine * value - sine * carried
 
 
-@kernel(hot=True)
+@kernel
 def proven(page, d, tolerance):
     """Tell whether the last computation still shows σ_min / σ_max above ``tolerance``."""
     smallest = math.inf
@@ -80,7 +80,7 @@ def proven(page, d, tolerance):
     return smallest > tolerance * math.sqrt(d)
 
 
-@kernel(hot=True)
+@kernel
 def back_substitute(page, d):
     """Set the coefficients to R⁻¹ times ``CARRIED``."""
     for j in range(d - 1, -1, -1):
@@ -90,7 +90,7 @@ def back_substitute(page, d):
         page[BETA, j] = total / page[FACTOR + j, j]
 
 
-@kernel(hot=True)
+@kernel
 def solve_normal(page, d):
     """Set the coefficients to (RᵀR)⁻¹ times ``WORK``, which becomes R⁻ᵀ times itself."""
     for j in range(d):
@@ -184,7 +184,7 @@ def examine_rank(page, d, carried):
     ``CARRIED`` if ``carried``, on Xᵀy otherwise.
     """
     turned, basis, singular, lengths = decompose(page, d)
-    largest, smallest, rank = 0.0, math.inf, np.int64(0)  # typed: see compile_stub
+    largest, smallest, rank = 0.0, math.inf, np.int64(0)
     for j in range(d):
         largest = max(largest, singular[j])
     for j in range(d):

@@ -46,7 +46,7 @@ LOST = 4  # a fact beside those of the learners
 # -- the switch ----------------------------------------------------------------------------------------------
 
 
-@kernel(inline=True)
+@kernel
 def decide(kind, unit, m, node, psi, u, shown, learner, memory):
     """Return the arm that a policy chooses for a unit arriving at stage ``m``, and the number of the reason.
 
@@ -65,7 +65,7 @@ def decide(kind, unit, m, node, psi, u, shown, learner, memory):
     return arm, reason
 
 
-@kernel(inline=True)
+@kernel
 def learn(kind, fact, unit, m, index, value, psi, learner, memory):
     """Learn from a fact.
 
@@ -79,7 +79,7 @@ def learn(kind, fact, unit, m, index, value, psi, learner, memory):
         learn_exactly(kind, fact, unit, m, index, value, psi, learner, memory)
 
 
-@kernel(inline=True)
+@kernel
 def learn_exactly(kind, fact, unit, m, index, value, psi, learner, memory):
     """Learn as those policies do that keep Q̂; the others learn nothing."""
     if kind in (DTR_BANDIT, EPSILON_GREEDY):
@@ -88,7 +88,7 @@ def learn_exactly(kind, fact, unit, m, index, value, psi, learner, memory):
         keep_account(kind, fact, unit, m, index, value, learner, memory)
 
 
-@kernel(inline=True)
+@kernel
 def keep_account(kind, fact, unit, m, index, value, learner, memory):
     """Keep Q̃ and the schedule of DTRBandit, or the initial pulls of ε-Greedy, up to date."""
     if kind == DTR_BANDIT:
@@ -103,7 +103,7 @@ def keep_account(kind, fact, unit, m, index, value, learner, memory):
             epsilon_greedy.owe_pull(memory.pulls, memory.pulled, memory.tally, unit)
 
 
-@kernel(inline=True)
+@kernel
 def begin_anew(kind, unit, learner, memory):
     """Learn everything again, after what is known of a unit that has taught was written anew."""
     if kind == LSVI_UCB:
@@ -166,7 +166,7 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
     memory = create_memory(design, policy.kind, policy.numbers(design), scores=policy.scores(design))
     state = CompiledState(design, policy.kind, memory)
     if policy.kind == LSVI_UCB:
-        optimistic.clear_ridge(state.learner, memory.ridge, memory.numbers)
+        optimistic.clear_ridge(state.learner.shape, memory.ridge, memory.numbers)
     return state
 
 

@@ -14,7 +14,7 @@ from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.estimators.layout import Learner, create, grow
-from dtrbandit.kernels.addresses import addresses, opener
+from dtrbandit.kernels.borrowed import addresses, opener
 from dtrbandit.policies.memory import Memory, create_memory, grow_memory
 from dtrbandit.policies.policy import Choice
 from dtrbandit.record.events import Fact

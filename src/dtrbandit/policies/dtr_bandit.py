@@ -101,7 +101,7 @@ class DTRBandit(CompiledPolicy):
         return np.array([self.q, self.schedule == "permuted", *delta], dtype=np.float64)
 
 
-@kernel(inline=True)
+@kernel
 def decide(learner, memory, unit, m, node, psi, u, shown):
     """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3); return the arm and the reason."""
     forced, latest, offset = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
@@ -124,7 +124,7 @@ def decide(learner, memory, unit, m, node, psi, u, shown):
     return arm, reason
 
 
-@kernel(hot=True)
+@kernel
 def keep_contenders(shown, delta):
     """Keep K̂, the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8), and return how many these are.
 
@@ -198,7 +198,7 @@ def draw(shown, u, total):
 # -- learning ------------------------------------------------------------------------------------------------
 
 
-@kernel(inline=True)
+@kernel
 def note_assignment(learner, memory, unit, m, arm, forced):
     """Remember a scheduled arm; on the first free round after a forced block, freeze Q̃ (docs/readings.md, 3)."""
     in_block, latest, _ = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
@@ -232,7 +232,7 @@ def freeze(tilde, latest):
                 tilde[1 + latest, k, a, j] = tilde[LIVE, k, a, j]
 
 
-@kernel(inline=True)
+@kernel
 def learn_forced(learner, memory, unit, last):
     """Refit Q̃ up to stage ``last``, if the unit's round was forced (Algorithm 1, line 5)."""
     if memory.scheduled[unit, 0] >= 0:

@@ -91,7 +91,7 @@ class Greedy(CompiledPolicy):
         return np.zeros(1)
 
 
-@kernel(inline=True)
+@kernel
 def decide(learner, memory, unit, m, node, psi, u, shown):
     """Make an initial pull, or act greedily, or explore when u < ε; return the arm and the reason."""
     feasible = show_nothing(learner.child, node, shown)

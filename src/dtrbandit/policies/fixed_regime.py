@@ -92,7 +92,7 @@ class FixedRegime(CompiledPolicy):
         return [_stage_rule(self.rule[stage.name], stage, d) for stage, d in stages]
 
 
-@kernel(inline=True)
+@kernel
 def decide(learner, memory, m, node, psi, shown):
     """Apply the rule; a settled arm that an override has made infeasible gives way to the lowest that is feasible."""
     feasible = show_nothing(learner.child, node, shown)

@@ -10,7 +10,7 @@ from dtrbandit.kernels.triangular import BETA
 from dtrbandit.policies.memory import CONTENDER, PROPENSITY, Q_HAT, Q_TILDE
 
 
-@kernel(hot=True)
+@kernel
 def show_nothing(child, node, shown):
     """Clear what is shown, mark the feasible arms as contenders, and return how many there are."""
     feasible = 0
@@ -25,7 +25,7 @@ def show_nothing(child, node, shown):
     return feasible
 
 
-@kernel(hot=True)
+@kernel
 def show_hat(pages, tallies, shape, m, psi, shown):
     """Show Q̂_m(h, a) = β̂_{a,m}ᵀ ψ_m(h) of each arm that has an estimate."""
     for a in range(shape[m, 0]):
@@ -36,7 +36,7 @@ def show_hat(pages, tallies, shape, m, psi, shown):
             shown[Q_HAT, a] = total
 
 
-@kernel(hot=True)
+@kernel
 def show_tilde(tilde, shape, page, m, psi, shown):
     """Show Q̃_m(h, a) = β̃_{a,m}ᵀ ψ_m(h) of each arm, from a page of the forced estimates."""
     for a in range(shape[m, 0]):
@@ -46,7 +46,7 @@ def show_tilde(tilde, shape, page, m, psi, shown):
         shown[Q_TILDE, a] = total
 
 
-@kernel(hot=True)
+@kernel
 def best(shown, row):
     """Return the contender with the largest value: the lowest of equals, and of all if none has a value."""
     chosen = np.int64(-1)
