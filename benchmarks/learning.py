@@ -5,7 +5,6 @@ Problems are drawn beforehand; what is timed is the compiled driver (learning an
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import subprocess
@@ -30,6 +29,7 @@ from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.record.events import Assigned, Completed, Enrolled, Event, Responded
 
 POLICY = dtr.DTRBandit(q=5, delta=0.5)
+NULLS = 20  # problems without an effect, to average over
 FIRST_SESSION = """
 import time, dtrbandit as dtr
 design = dtr.Design([dtr.Stage("a", ("1", "2"), "1 + x"), dtr.Stage("b", ("1", "2"), "1 + z")])
@@ -63,13 +63,15 @@ class Line:
     goal: str = ""
 
 
-def linear(n: int, *, stages: int, arms: int, d: int, gap: str = "linear") -> tuple[dtr.Design, Arrivals]:
+def linear(
+    n: int, *, stages: int, arms: int, d: int, gap: str = "linear", seed: int = 2
+) -> tuple[dtr.Design, Arrivals]:
     """Draw units whose outcome is linear in the features of each stage, (1, x) with x normal.
 
     ``gap="null"``: the last stage's arms do not differ. ``gap="half"``: the difference of the last stage's two arms
     has a density that grows like κ^(−1/2) at zero, margin exponent ½.
     """
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(seed)
     formula = " + ".join(["1", *(f"x{j}" for j in range(1, d))])
     labels = tuple(str(a) for a in range(arms))
     design = dtr.Design([dtr.Stage(f"s{m}", labels, formula.replace("x", f"x{m}_")) for m in range(stages)])
@@ -116,6 +118,14 @@ def microseconds(problem: tuple[dtr.Design, Arrivals], policy: CompiledPolicy = 
         play(policy, units, design, seed=1)
         times.append(time.perf_counter() - start)
     return min(times) / len(units.features) * 1e6
+
+
+def null(n: int) -> float:
+    """Return the cost per unit where the last stage's arms do not differ: how often labels flip is chance."""
+    explores = dtr.EpsilonGreedy(epsilon=0.5)  # so that the arms' estimates keep crossing
+    return float(
+        np.mean([microseconds(linear(n, stages=2, arms=2, d=2, gap="null", seed=k), explores) for k in range(NULLS)])
+    )
 
 
 def numpy_refit(rounds: int) -> float:
@@ -166,14 +176,14 @@ class Trial:
         return (time.perf_counter() - start) / units * 1e6
 
 
-def measure_sessions(full: bool) -> Iterator[Line]:
+def measure_sessions() -> Iterator[Line]:
     trial = Trial(130_000)
     trial.enrol(1_000)
     early = float(np.median([trial.enrol(1_000) for _ in range(10)]))
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    trial.enrol(5_000)
-    bytes_each = (tracemalloc.get_traced_memory()[0] - before) / 5_000
+    trial.enrol(20_000)
+    bytes_each = (tracemalloc.get_traced_memory()[0] - before) / 20_000
     tracemalloc.stop()
     trial.enrol(100_000 - trial.enrolled)
     log = trial.session.log
@@ -184,11 +194,10 @@ def measure_sessions(full: bool) -> Iterator[Line]:
     start = time.perf_counter()
     dtr.Session.resume(log)
     yield Line("resume a log of 10⁵ units", f"{time.perf_counter() - start:.1f} s")
-    if full:
-        longer = list(_repeated(log, 10))
-        start = time.perf_counter()
-        dtr.Session.resume(longer)
-        yield Line("resume a log of 10⁶ units", f"{time.perf_counter() - start:.0f} s")
+    longer = list(_repeated(log, 10))
+    start = time.perf_counter()
+    dtr.Session.resume(longer)
+    yield Line("resume a log of 10⁶ units", f"{time.perf_counter() - start:.0f} s")
 
 
 def _repeated(log: Sequence[Event], times: int) -> Iterator[Event]:
@@ -239,13 +248,12 @@ def measure_learning() -> Iterator[Line]:
         ("(d=10, K=4)", {"stages": 2, "arms": 4, "d": 10}, "≤ 1.5×"),
         ("three stages", {"stages": 3, "arms": 2, "d": 2}, "≤ 1.5×"),
         ("margin exponent ½", {"stages": 2, "arms": 2, "d": 2, "gap": "half"}, ""),
-        ("null: no stage-2 effect", {"stages": 2, "arms": 2, "d": 2, "gap": "null"}, "≤ 30 µs, ≤ √10×"),
     ):
-        # under the null a policy that explores, so that the arms' estimates keep crossing
-        policy = dtr.EpsilonGreedy(epsilon=0.5) if options.get("gap") == "null" else POLICY
-        small = microseconds(linear(10**4, **options), policy)
-        large = microseconds(linear(10**5, **options), policy)
+        small, large = (microseconds(linear(n, **options)) for n in (10**4, 10**5))
         yield Line(f"{name}, 10⁴ and 10⁵ units", f"{small:.2f} and {large:.2f} µs ({large / small:.2f}×)", goal)
+    small, large = (null(n) for n in (10**4, 10**5))
+    what = f"null: no stage-2 effect, 10⁴ and 10⁵ units, mean of {NULLS}"
+    yield Line(what, f"{small:.2f} and {large:.2f} µs ({large / small:.2f}×)", "≤ 30 µs, ≤ √10×")
     design, units = synthetic(10**5)
     state = play(POLICY, units, design).state
     bytes_each = sum(array.nbytes for array in state.arrays if len(array) >= 10**5 // 2) / 10**5
@@ -256,13 +264,10 @@ def measure_learning() -> Iterator[Line]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--full", action="store_true", help="also resume a log of a million units")
-    chosen = options.parse_args()
     table = Table("what", "measured", "to reach", title=f"Learning, {datetime.now(UTC):%Y-%m-%d}, {platform.machine()}")
     with Progress(transient=True) as progress:
         task = progress.add_task("measuring", total=24)
-        for lines in (measure_learning(), measure_sessions(chosen.full), measure_compilation()):
+        for lines in (measure_learning(), measure_sessions(), measure_compilation()):
             for line in lines:
                 table.add_row(line.what, line.measured, line.goal)
                 progress.advance(task)

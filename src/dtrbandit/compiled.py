@@ -252,21 +252,20 @@ class LogFold:
     def add(self, fact: Fact, history: History) -> None:
         """Take the next fact of the log, with the history it leads to."""
         unit, m, stages = history.round - 1, len(history.arms), len(self._state.design.stages)
-        match fact:
-            case Enrolled() | Responded():
-                self._store_features(unit, history)
-                self._units.enters[unit, m] = bool(history.feasible)
-                self._events.append((m, unit))
-            case Assigned(decision):
-                self._units.assigned[unit, m - 1] = self._units.given[unit, m - 1] = history.arms[-1]
-                self._units.scheduled[unit, m - 1] = decision.reason == "forced"
-            case Completed(_, outcome):
-                self._units.outcome[unit, 0] = outcome
-                self._events.append((stages, unit))
-            case Withdrawn():
-                self._events.append((stages + 1, unit))
-            case _:
-                self._amend(history)
+        if isinstance(fact, Assigned):
+            self._units.assigned[unit, m - 1] = self._units.given[unit, m - 1] = history.arms[-1]
+            self._units.scheduled[unit, m - 1] = fact.decision.reason == "forced"
+        elif isinstance(fact, Enrolled | Responded):
+            self._store_features(unit, history)
+            self._units.enters[unit, m] = bool(history.feasible)
+            self._events.append((m, unit))
+        elif isinstance(fact, Completed):
+            self._units.outcome[unit, 0] = fact.outcome
+            self._events.append((stages, unit))
+        elif isinstance(fact, Withdrawn):
+            self._events.append((stages + 1, unit))
+        else:
+            self._amend(history)
 
     def finish(self) -> CompiledState:
         """Fold what is left, and return the state."""

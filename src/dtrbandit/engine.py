@@ -13,6 +13,7 @@ from dtrbandit.compiled import LogFold
 from dtrbandit.design.contexts import accept_number
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, DTRError, LogError, ObservationError, ProtocolError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.kernels.stream import uniform
@@ -326,23 +327,24 @@ def _require_in_turn(event: Event, due: Decision | str | None) -> None:
 def _checked(histories: Histories, event: Event) -> Fact:
     """Return the event if it may be recorded next, else raise what its verb would have raised."""
     fact: Fact | None
-    match event:
-        case Enrolled(unit, _, context):
-            fact = histories.enrolled(unit, context)
-        case Assigned(decision):
-            fact = histories.assigned(decision)
-        case Responded(unit, stage, context):
-            fact = histories.responded(unit, context, stage)
-        case Completed(unit, outcome):
-            fact = histories.completed(unit, outcome)
-        case Withdrawn(unit, reason):
-            fact = histories.withdrawn(unit, reason)
-        case Overridden(unit, stage, arm, reason):
-            fact = histories.overridden(unit, arm, reason, stage)
-        case Corrected(unit, corrected, at_stage, columns, reason):
-            fact = histories.corrected(unit, reason, corrected, at_stage, columns)
-        case Opened():
-            raise LogError("a log is opened once")
+    if isinstance(event, Assigned):
+        fact = histories.assigned(event.decision)
+    elif isinstance(event, Enrolled):
+        fact = histories.enrolled(event.unit, event.context)
+    elif isinstance(event, Responded):
+        fact = histories.responded(event.unit, event.context, event.stage)
+    elif isinstance(event, Completed):
+        fact = histories.completed(event.unit, event.outcome)
+    elif isinstance(event, Withdrawn):
+        fact = histories.withdrawn(event.unit, event.reason)
+    elif isinstance(event, Overridden):
+        fact = histories.overridden(event.unit, event.arm, event.reason, event.stage)
+    elif isinstance(event, Corrected):
+        fact = histories.corrected(event.unit, event.reason, event.outcome, event.stage, event.context)
+    elif isinstance(event, Opened):
+        raise LogError("a log is opened once")
+    else:
+        raise LogError(f"found {shown(event)}, which is no event")
     if fact is None or fact != event:
         raise LogError(f"found {event}, expected {'nothing, it is on record already' if fact is None else fact}")
     return fact

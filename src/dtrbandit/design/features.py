@@ -26,10 +26,6 @@ class FeatureMap(Protocol):
     def columns(self) -> tuple[str, ...]:
         """The columns it reads."""
 
-    @property
-    def plain(self) -> bool:
-        """Whether each feature is 1 or a column."""
-
     def row(self, columns: Mapping[str, float], arms: Mapping[str, int]) -> tuple[float, ...]:
         """Return ψ for one unit."""
 
@@ -48,7 +44,6 @@ class ComputedFeatures:
     function: FeatureFunction
     columns: tuple[str, ...]
     names: tuple[str, ...]
-    plain: bool = False
 
     def row(self, columns: Mapping[str, float], arms: Mapping[str, int]) -> tuple[float, ...]:
         """Return ψ for one unit."""

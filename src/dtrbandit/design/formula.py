@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations, product
 from math import prod
 from typing import NamedTuple
@@ -97,15 +96,13 @@ class Formula:
         factors = (factor for term in self.terms for factor in term)
         return tuple(dict.fromkeys(factor.name for factor in factors if isinstance(factor, Column)))
 
-    @cached_property
+    @property
     def plain(self) -> bool:
         """Whether each feature is 1 or a column: no products, no arms."""
         return all(len(term) < 2 and not isinstance(factor, Indicator) for term in self.terms for factor in term)
 
     def row(self, columns: Mapping[str, float], arms: Mapping[str, int]) -> tuple[float, ...]:
         """Return ψ for one unit, given its columns and its arms by stage name."""
-        if self.plain:
-            return tuple([columns[term[0][0]] if term else 1.0 for term in self.terms])
         return tuple(
             [
                 prod([columns[each[0]] if len(each) == 1 else arms[each[0]] == each[1] for each in term], start=1.0)

@@ -31,14 +31,15 @@ class Arrival(NamedTuple):
     ----------
     columns
         Those of the stage's context.
-    sources
-        The stages whose contexts ψ reads.
+    places
+        Where each feature is found, if all are 1 or columns: the number of a stage and of a column in its context,
+        None for the 1. Else None.
     """
 
     features: FeatureMap
     condition: Condition | None
     columns: tuple[str, ...]
-    sources: tuple[int, ...]
+    places: tuple[tuple[int, int] | None, ...] | None
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Design:
     def arrivals(self) -> tuple[Arrival, ...]:
         """What each stage needs when a unit arrives; a column belongs to the first stage that names it."""
         arrivals: list[Arrival] = []
-        known: dict[str, int] = {}  # the columns so far, each with the stage it belongs to
+        known: dict[str, tuple[int, int]] = {}  # the columns so far: their stages, and numbers there
         for m, stage in enumerate(self.stages):
             condition = _condition(stage, [each.name for each in self.stages])
             named = dict.fromkeys((*(condition.columns if condition else ()), *(stage.columns or ())))
@@ -104,9 +105,8 @@ class Design:
                 )
             named = {**dict.fromkeys(features.columns), **named}
             own = tuple(column for column in named if column not in known)
-            known.update(dict.fromkeys(own, m))
-            read = features.columns if isinstance(features, Formula) else known
-            arrivals.append(Arrival(features, condition, own, tuple(sorted({known[column] for column in read}))))
+            known.update({column: (m, number) for number, column in enumerate(own)})
+            arrivals.append(Arrival(features, condition, own, _places(features, known)))
         return tuple(arrivals)
 
     @cached_property
@@ -238,6 +238,12 @@ def _tables(text: str) -> Mapping[str, object]:
         raise DesignError("not valid TOML for a design: nested too deeply; a design nests plans in a list") from None
     except ValueError as error:  # TOMLDecodeError, and an integer of more digits than Python reads
         raise DesignError(f"not valid TOML: {error}") from error
+
+
+def _places(features: FeatureMap, known: Mapping[str, tuple[int, int]]) -> tuple[tuple[int, int] | None, ...] | None:
+    if not isinstance(features, Formula) or not features.plain:
+        return None
+    return tuple(known[str(term[0])] if term else None for term in features.terms)
 
 
 def _condition(stage: Stage, stages: Sequence[str]) -> Condition | None:

@@ -80,7 +80,7 @@ class BorrowedAttributes(AttributeTemplate):
 
     key = Borrowed
 
-    def generic_resolve(self, kind: Any, name: str) -> Any:
+    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]  # None there
         """Return the type of an array."""
         return kind.arrays[kind.arrays.fields.index(name)] if name in kind.arrays.fields else None
 

@@ -32,7 +32,6 @@ from dtrbandit.record.events import (
 from dtrbandit.record.values import Values
 
 Context = Values[float]
-NOTHING: Mapping[str, int] = {}
 
 
 class History(NamedTuple):
@@ -355,8 +354,10 @@ class Histories:
     def _accepted(self, unit: str, m: int, context: Mapping[str, float]) -> Context:
         """Return the context as it goes on record, or raise."""
         columns = self.design.columns[m]
-        if type(context) is Values and context.labels is columns:
-            return context
+        if type(context) is Values:
+            if context.labels is columns:
+                return context
+            context = dict(context.pairs())
         if type(context) is dict and len(context) == len(columns):  # the usual case, without ado
             numbers: list[Any] = [context.get(column) for column in columns]
             for number in numbers:
@@ -412,15 +413,15 @@ class Histories:
 
     def _features(self, unit: str, m: int, contexts: tuple[Context, ...], arms: tuple[int, ...]) -> Vector:
         """Return ψ_m, given the contexts up to stage ``m`` and the arms given before it."""
-        features, _, _, sources = self.design.arrivals[m]
-        columns = _columns([contexts[k] for k in sources])
-        if features.plain:
-            row = features.row(columns, NOTHING)
+        features, _, _, places = self.design.arrivals[m]
+        if places is not None:
+            numbers = [context.numbers for context in contexts]
+            vector = np.array([1.0 if place is None else numbers[place[0]][place[1]] for place in places])
         else:
-            row = features.row(columns, {self.design.stages[k].name: arms[k] for k in range(m)})
+            row = features.row(_columns(contexts), {self.design.stages[k].name: arms[k] for k in range(m)})
             if not all(-LARGEST <= value <= LARGEST for value in row):
                 self._refuse_features(unit, m, row)
-        vector = np.array(row)
+            vector = np.array(row)
         vector.setflags(write=False)
         return vector
 

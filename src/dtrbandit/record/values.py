@@ -36,13 +36,18 @@ class Values(Mapping[str, Number]):
         """The labels, in order."""
         return self._labels
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers in the order of their labels, NaN where there is none."""
+        return _packing(len(self._labels)).unpack(self._packed)
+
     def pairs(self) -> Iterator[tuple[str, float]]:
         """Give labels with their numbers, NaN where there is none."""
-        return zip(self._labels, _packing(len(self._labels)).unpack(self._packed), strict=True)
+        return zip(self._labels, self.numbers, strict=True)
 
     def __getitem__(self, label: str) -> Number:
         try:
-            number = _packing(len(self._labels)).unpack(self._packed)[self._labels.index(label)]
+            number = self.numbers[self._labels.index(label)]
         except ValueError:
             raise KeyError(label) from None
         return cast("Number", number if number == number else None)
@@ -52,6 +57,13 @@ class Values(Mapping[str, Number]):
 
     def __len__(self) -> int:
         return len(self._labels)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is Values and self._labels == other._labels and self._packed == other._packed:
+            return True  # the usual case, without ado
+        return super().__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return repr(dict(self))
