@@ -1,6 +1,27 @@
-"""Environments: where simulated units come from (paper, sections 4 and 5)."""
+"""Environments: where simulated units come from (paper, sections 4 and 5), and when they come (appendix on delay)."""
 
-from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes
+from dtrbandit.environments.arrivals import ArrivalProcess, Timeline
+from dtrbandit.environments.durations import Duration, Exponential, Fixed, Gamma, LogNormal
+from dtrbandit.environments.linear import Linear
+from dtrbandit.environments.one_stage import OneStage
+from dtrbandit.environments.potential_outcomes import Environment, LinearEnvironment, PotentialOutcomes, checked
 from dtrbandit.environments.synthetic import Synthetic
+from dtrbandit.environments.tabulated import Tabulated
 
-__all__ = ["Environment", "PotentialOutcomes", "Synthetic"]
+__all__ = [
+    "ArrivalProcess",
+    "Duration",
+    "Environment",
+    "Exponential",
+    "Fixed",
+    "Gamma",
+    "Linear",
+    "LinearEnvironment",
+    "LogNormal",
+    "OneStage",
+    "PotentialOutcomes",
+    "Synthetic",
+    "Tabulated",
+    "Timeline",
+    "checked",
+]

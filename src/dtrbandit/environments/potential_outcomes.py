@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
+from dtrbandit.design.tree import Plan
+from dtrbandit.design.values import shown
+from dtrbandit.errors import DesignError
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 class PotentialOutcomes(NamedTuple):
@@ -41,3 +46,137 @@ class Environment(Protocol):
 
     def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
         """Draw n units."""
+
+
+@runtime_checkable
+class LinearEnvironment(Environment, Protocol):
+    """A source of units whose Q-functions are exactly linear in the features (label "assumption: bounded")."""
+
+    @property
+    def coefficients(self) -> tuple[Array, ...]:
+        """The true coefficients of each stage, (K_m, d_m)."""
+
+    @property
+    def optimal_value(self) -> float:
+        """The mean outcome of the optimal regime, E max_a Q₁."""
+
+
+def units_first(values: Array) -> Array:
+    """Return (…, n) as a view (n, …): what belongs to one plan stays together in memory."""
+    return np.moveaxis(values, -1, 0)
+
+
+def along(values: Array, path: Plan) -> Array:
+    """Return what belongs to the arms of ``path``, (n, …), of values (n, K₁, …)."""
+    for arm in path:
+        values = values[:, arm]
+    return values
+
+
+def observed(units: PotentialOutcomes, path: Plan) -> dict[str, Array]:
+    """Return the columns known on arrival after the arms of ``path``, (n,) each."""
+    return {
+        column: along(values, path[:k])
+        for k, context in enumerate(units.contexts[: len(path) + 1])
+        for column, values in context.items()
+    }
+
+
+def nodes(design: Design) -> Iterator[Plan]:
+    """Give the arms that lead to each arrival, feasible or not, stage by stage."""
+    for m in range(len(design.stages)):
+        yield from product(*map(range, design.arm_counts[:m]))
+
+
+def leavers(units: PotentialOutcomes) -> dict[Plan, Mask]:
+    """Return, for the arms that lead to each feasible arrival, which units have left there or before, (n,)."""
+    left: dict[Plan, Mask] = {(): np.zeros(len(units.outcome), dtype=np.bool_)}
+    for path in nodes(units.design):
+        condition = units.design.arrivals[len(path)].condition
+        if path and units.design.tree.after(path) >= 0:
+            before = left[path[:-1]]
+            left[path] = before if condition is None else before | ~condition.mask(observed(units, path))
+    return left
+
+
+def checked(units: PotentialOutcomes) -> PotentialOutcomes:
+    """Return the units, or say what is wrong with them.
+
+    Shapes and columns are those of the design. What is infeasible is NaN; what can be observed is finite: of a unit
+    that leaves early the columns of ``enter_if``, of the others all. Later contexts and Q-functions of one that has
+    left do not matter, but its outcome is the same whatever arms would have followed.
+
+    Examples
+    --------
+    >>> from dtrbandit.environments import Synthetic
+    >>> units = Synthetic().draw(3, np.random.default_rng(0))
+    >>> checked(units) is units
+    True
+    >>> checked(units._replace(outcome=units.outcome[:, 0]))
+    Traceback (most recent call last):
+    dtrbandit.errors.DesignError: potential outcomes: outcome has shape (3, 2), the design asks for (3, 2, 2)
+    """
+    _check_shapes(units)
+    left = leavers(units)
+    for path in nodes(units.design):
+        if path in left:
+            _check_arrival(units, path, left)
+        else:
+            for column, values in units.contexts[len(path)].items():
+                _require(np.isnan(along(values, path)), f"column {column!r}", path, "NaN: infeasible")
+    for plan in product(*map(range, units.design.arm_counts)):
+        _check_values(units.outcome, "outcome", plan, units.design)
+    return units
+
+
+def _check_shapes(units: PotentialOutcomes) -> None:
+    design, n = units.design, len(units.outcome)
+    counts = design.arm_counts
+    found = tuple(tuple(context) for context in units.contexts)
+    if [set(columns) for columns in found] != [set(columns) for columns in design.columns]:
+        raise DesignError(f"potential outcomes: columns are {shown(found)}, the design has {shown(design.columns)}")
+    for m, context in enumerate(units.contexts):
+        for column, values in context.items():
+            _check_shape(values, f"column {column!r}", (n, *counts[:m]))
+    _check_shape(units.outcome, "outcome", (n, *counts))
+    if units.q is not None and len(units.q) != len(counts):
+        raise DesignError(f"potential outcomes: q has {len(units.q)} stages, the design has {len(counts)}")
+    for m, values in enumerate(units.q or ()):
+        _check_shape(values, f"q[{m}]", (n, *counts[: m + 1]))
+
+
+def _check_shape(values: Array, what: str, shape: tuple[int, ...]) -> None:
+    if values.shape != shape:
+        raise DesignError(f"potential outcomes: {what} has shape {values.shape}, the design asks for {shape}")
+    if values.dtype != np.float64:
+        raise DesignError(f"potential outcomes: {what} holds {values.dtype}, allowed is float64")
+
+
+def _check_arrival(units: PotentialOutcomes, path: Plan, left: Mapping[Plan, Mask]) -> None:
+    """Check what is found on a feasible arrival, and the outcomes of those who leave there."""
+    m, gone, design = len(path), left[path], units.design
+    condition = design.arrivals[m].condition
+    for column, values in units.contexts[m].items():
+        needed = condition is not None and column in condition.columns
+        passed = left[path[:-1]] if needed and path else gone
+        _require(passed | np.isfinite(along(values, path)), f"column {column!r}", path, "finite")
+    if units.q is not None:
+        for arm in range(design.arm_counts[m]):
+            _check_values(units.q[m], f"q[{m}]", (*path, arm), design, passed=gone)
+    plans = [plan for plan in design.arm_plans if plan[:m] == path]
+    outcomes = np.stack([along(units.outcome, plan) for plan in plans])
+    _require(~gone | (outcomes == outcomes[0]).all(axis=0), "outcome", path, "the same for every plan: it leaves here")
+
+
+def _check_values(values: Array, what: str, path: Plan, design: Design, *, passed: Mask | None = None) -> None:
+    at_path = along(values, path)
+    if design.tree.after(path) < 0:
+        _require(np.isnan(at_path), what, path, "NaN: infeasible")
+    else:
+        _require(np.isfinite(at_path) if passed is None else passed | np.isfinite(at_path), what, path, "finite")
+
+
+def _require(holds: Mask, what: str, path: Plan, allowed: str) -> None:
+    if not holds.all():
+        unit = int(np.argmin(holds))
+        raise DesignError(f"potential outcomes: {what} of unit {unit} after arms {path} must be {allowed}")

@@ -8,7 +8,8 @@ import numpy as np
 
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
-from dtrbandit.environments.potential_outcomes import PotentialOutcomes
+from dtrbandit.environments.checks import whole
+from dtrbandit.environments.potential_outcomes import Array, PotentialOutcomes, units_first
 
 DESIGN = Design(
     [
@@ -17,11 +18,15 @@ DESIGN = Design(
     ]
 )
 OPTIMAL_VALUE = 6833 / 3360  # E max_a Q₁(x₁, a)
+FIRST = ((17 / 12, 239 / 240), (25 / 12, -209 / 240))
+SECOND = ((1.0, 1.0), (0.0, 3.0))
 
 
 @dataclass(frozen=True)
 class Synthetic:
     """x₁ uniform; x₂(a₁) a mixture of beta distributions with weight x₁; Y normal around a linear Q₂.
+
+    Label "section: synthetic experiments".
 
     Examples
     --------
@@ -35,14 +40,29 @@ class Synthetic:
         """Two stages, two arms, features (1, x)."""
         return DESIGN
 
+    @property
+    def coefficients(self) -> tuple[Array, ...]:
+        """The true coefficients of each stage, (2, 2)."""
+        return np.array(FIRST), np.array(SECOND)
+
+    @property
+    def optimal_value(self) -> float:
+        """The mean outcome of the optimal regime."""
+        return OPTIMAL_VALUE
+
     def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
         """Draw n units with their true Q-functions."""
+        n = whole(n, "Synthetic: n", low=0)
         x1 = rng.random(n)
-        first = rng.random((n, 2)) < x1[:, None]  # which part of the mixture, for each arm
-        arm_1 = np.where(first[:, 0], rng.beta(4, 1, n), rng.beta(1, 2, n))
-        arm_2 = np.where(first[:, 1], rng.beta(1, 4, n), rng.beta(2, 1, n))
-        x2 = np.stack([arm_1, arm_2], axis=1)
-        q2 = np.stack([x2 + 1, 3 * x2], axis=2)
-        q1 = np.stack([17 / 12 + 239 / 240 * x1, 25 / 12 - 209 / 240 * x1], axis=1)
-        outcome = q2 + rng.standard_normal((n, 2, 2))
-        return PotentialOutcomes(DESIGN, ({"x1": x1}, {"x2": x2}), outcome, (q1, q2))
+        first_part = rng.random((2, n)) < x1  # of the mixture, for each arm
+        root = np.sqrt(rng.random((2, n)))  # by inverse distribution functions: Beta(2, 1), and 1 − root is Beta(1, 2)
+        x2 = np.where(first_part, np.sqrt(root), 1 - root)  # Beta(4, 1), Beta(1, 2)
+        x2[1] = 1 - x2[1]  # Beta(1, 4), Beta(2, 1)
+        q1, q2 = _lines(FIRST, x1), _lines(SECOND, x2)
+        outcome = q2 + rng.standard_normal((2, 2, n))
+        contexts = {"x1": x1}, {"x2": units_first(x2)}
+        return PotentialOutcomes(DESIGN, contexts, units_first(outcome), (units_first(q1), units_first(q2)))
+
+
+def _lines(coefficients: tuple[tuple[float, float], ...], x: Array) -> Array:
+    return np.stack([intercept + slope * x for intercept, slope in coefficients], axis=-2)

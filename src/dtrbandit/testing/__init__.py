@@ -1,5 +1,6 @@
 """Contracts that extensions must keep, shipped so that their authors can run them."""
 
+from dtrbandit.testing.environment_contract import EnvironmentContract
 from dtrbandit.testing.policy_contract import PolicyContract
 
-__all__ = ["PolicyContract"]
+__all__ = ["EnvironmentContract", "PolicyContract"]

@@ -1,0 +1,138 @@
+"""Random problems whose Q-functions are exactly linear at every stage, with a margin of any exponent.
+
+The trick of the paper's section 5.2, for any number of stages, arms and features: the next context comes from a
+mixture of two laws whose weight is linear in the features of this stage, so every conditional mean of the next
+stage is linear in them too. ``docs/environments.md`` has the construction and its proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import prod
+
+import numpy as np
+
+from dtrbandit.design.spec import MOST_PLANS, MOST_STAGES, Design
+from dtrbandit.design.stages import MOST_ARMS, Stage
+from dtrbandit.design.values import shown
+from dtrbandit.environments.checks import each, positive, real, spread, whole
+from dtrbandit.environments.linear_stage import LinearStage, linear_stage
+from dtrbandit.environments.potential_outcomes import Array, PotentialOutcomes, units_first
+from dtrbandit.errors import DesignError
+
+MOST_FEATURES = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear:
+    """A random problem with exactly linear Q-functions; the same parameters give the same problem.
+
+    At every stage and after every history P(gap ≤ κ) = κ^α for κ ≤ 1, where the gap is the difference between
+    the best and the second-best Q (labels "assumption: margin", "assumption: margin k arms"). Features have
+    length √d_m at most.
+
+    Parameters
+    ----------
+    arms, dimension, margin, suboptimal
+        The number of arms, the number d_m ≥ 2 of features (1 and d_m − 1 columns), the exponent α > 0, and how many
+        of the arms are worse by at least 1 everywhere: a number each, or one per stage.
+    noise
+        The standard deviation of outcomes around Q_M.
+    seed
+        Of the problem, not of the draws.
+
+    Examples
+    --------
+    >>> problem = Linear(stages=3, arms=(2, 3, 2), margin=0.5)
+    >>> units = problem.draw(5, np.random.default_rng(0))
+    >>> units.outcome.shape, problem.coefficients[1].shape
+    ((5, 2, 3, 2), (3, 2))
+    """
+
+    stages: int = 2
+    arms: int | tuple[int, ...] = 2
+    dimension: int | tuple[int, ...] = 2
+    margin: float | tuple[float, ...] = 1.0
+    suboptimal: int | tuple[int, ...] = 0
+    noise: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        set_checked = partial(object.__setattr__, self)
+        set_checked("stages", whole(self.stages, "Linear: stages", low=1, high=MOST_STAGES))
+        set_checked("arms", each(self.arms, "Linear: arms", partial(whole, low=1, high=MOST_ARMS)))
+        set_checked("dimension", each(self.dimension, "Linear: dimension", partial(whole, low=2, high=MOST_FEATURES)))
+        set_checked("margin", each(self.margin, "Linear: margin", positive))
+        set_checked("suboptimal", each(self.suboptimal, "Linear: suboptimal", partial(whole, low=0, high=MOST_ARMS)))
+        set_checked("noise", real(self.noise, "Linear: noise"))
+        set_checked("seed", whole(self.seed, "Linear: seed", low=0))
+        if prod(arms for arms, *_ in self._parameters) > MOST_PLANS:
+            raise DesignError(
+                f"Linear: {shown(self.arms)} arms make more than {MOST_PLANS} plans; take fewer arms or stages"
+            )
+        for m, (arms, _, _, suboptimal) in enumerate(self._parameters, 1):
+            if suboptimal >= arms:
+                raise DesignError(
+                    f"Linear: stage {m} has {arms} arms, so at most {arms - 1} suboptimal ones, found {suboptimal}"
+                )
+
+    @cached_property
+    def design(self) -> Design:
+        """Every plan feasible; the features of stage m are 1, ``x<m>_1``, ``x<m>_2`` and so on."""
+        return Design(
+            [
+                Stage(f"stage{m}", tuple(str(arm + 1) for arm in range(arms)), " + ".join(["1", *_columns(m, d)]))
+                for m, (arms, d, _, _) in enumerate(self._parameters, 1)
+            ]
+        )
+
+    @property
+    def coefficients(self) -> tuple[Array, ...]:
+        """The true coefficients of each stage, (K_m, d_m)."""
+        return tuple(stage.coefficients.copy() for stage in self._stages)
+
+    @property
+    def optimal_value(self) -> float:
+        """The mean outcome of the optimal regime, E max_a Q₁."""
+        return self._stages[0].mean_best
+
+    def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
+        """Draw n units with their true Q-functions."""
+        contexts, q = [], []
+        value = np.full(whole(n, "Linear: n", low=0), self.optimal_value)
+        for m, stage in enumerate(self._stages, 1):
+            x = stage.draw(value, rng)
+            value = stage.q(x)
+            q.append(value)
+            contexts.append(dict(zip(_columns(m, len(x) + 1), map(units_first, x), strict=True)))
+        outcome = value + self.noise * rng.standard_normal(value.shape)
+        return PotentialOutcomes(self.design, tuple(contexts), units_first(outcome), tuple(map(units_first, q)))
+
+    @cached_property
+    def _stages(self) -> tuple[LinearStage, ...]:
+        """Build forwards, each stage with room for the values before it, then shift these to where the room is."""
+        stages: list[LinearStage] = []
+        for m, (arms, d, margin, suboptimal) in enumerate(self._parameters):
+            before, rng = stages[-1].width if stages else None, np.random.default_rng([self.seed, m])
+            stages.append(linear_stage(arms, d - 1, margin=margin, suboptimal=suboptimal, before=before, rng=rng))
+        for m in reversed(range(self.stages - 1)):
+            stages[m] = stages[m].shifted(stages[m + 1].mean_best)
+        return tuple(stages)
+
+    @property
+    def _parameters(self) -> list[tuple[int, int, float, int]]:
+        """Arms, dimension, margin and suboptimal arms of each stage."""
+        return list(
+            zip(
+                spread(self.arms, self.stages, "Linear: arms"),
+                spread(self.dimension, self.stages, "Linear: dimension"),
+                spread(self.margin, self.stages, "Linear: margin"),
+                spread(self.suboptimal, self.stages, "Linear: suboptimal"),
+                strict=True,
+            )
+        )
+
+
+def _columns(m: int, d: int) -> list[str]:
+    return [f"x{m}_{j}" for j in range(1, d)]

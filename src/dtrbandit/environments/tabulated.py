@@ -1,0 +1,46 @@
+"""Units from a table of potential outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dtrbandit.design.spec import Design
+from dtrbandit.environments.checks import whole
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes, checked
+from dtrbandit.errors import DesignError
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulated:
+    """Given units in random order, or, with ``replace``, drawn with replacement; they keep their Q-functions.
+
+    Examples
+    --------
+    >>> from dtrbandit.environments import Synthetic
+    >>> table = Tabulated(Synthetic().draw(100, np.random.default_rng(0)))
+    >>> table.draw(20, np.random.default_rng(1)).outcome.shape
+    (20, 2, 2)
+    """
+
+    units: PotentialOutcomes
+    replace: bool = False
+
+    def __post_init__(self) -> None:
+        checked(self.units)
+
+    @property
+    def design(self) -> Design:
+        """The design of the units."""
+        return self.units.design
+
+    def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
+        """Draw n of the units."""
+        n, size = whole(n, "Tabulated: n", low=0), len(self.units.outcome)
+        if n > size and not (self.replace and size):
+            raise DesignError(f"Tabulated: there are {size} units, found n = {n}; draw fewer, or with replace=True")
+        row = rng.integers(size, size=n) if self.replace and size else rng.permutation(size)[:n]
+        contexts = tuple({column: values[row] for column, values in context.items()} for context in self.units.contexts)
+        q = None if self.units.q is None else tuple(values[row] for values in self.units.q)
+        return PotentialOutcomes(self.units.design, contexts, self.units.outcome[row], q)

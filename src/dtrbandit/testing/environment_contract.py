@@ -1,0 +1,155 @@
+"""The contract of an environment: subclass it in your tests and name your environment.
+
+::
+
+    class TestMyEnvironment(EnvironmentContract):
+        def environment(self):
+            return MyEnvironment()
+
+pytest then finds the tests below. Where true Q-functions come with the units, they must be the means of what follows;
+an environment with ``coefficients`` and ``optimal_value`` claims that they are exactly linear. Bands are five standard
+errors: with the fixed seeds they are met or not met for good.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.compiled import potential_arrivals
+from dtrbandit.design.tree import Plan
+from dtrbandit.environments.potential_outcomes import (
+    Array,
+    Environment,
+    LinearEnvironment,
+    PotentialOutcomes,
+    along,
+    checked,
+    leavers,
+)
+
+FEW = 200
+BAND = 5.0  # standard errors
+EXACT = 1e-9  # relative to the largest Q
+
+
+class EnvironmentContract:
+    """What every environment must keep; abstract, since it names no environment."""
+
+    units = 50_000  # for the checks of means: the most an environment is asked for at once
+
+    def environment(self) -> Environment:
+        """Return the environment under test, the same each time."""
+        raise TypeError("an environment contract needs a method environment() that returns the environment under test")
+
+    def test_units_fit_the_design(self) -> None:
+        """Shapes and columns are the design's, and NaN stands where an arm is infeasible and nowhere else."""
+        environment = self.environment()
+        for n in (1, FEW):
+            units = checked(self._draw(n))
+
+            assert units.design == environment.design
+            assert len(units.outcome) == n, f"asked for {n} units, found {len(units.outcome)}"
+
+    def test_the_same_generator_gives_the_same_units(self) -> None:
+        """Units depend on the generator alone, not on other draws."""
+        environment, first = self.environment(), self._draw(FEW)
+        environment.draw(FEW, np.random.default_rng(1))
+
+        _assert_equal(environment.draw(FEW, np.random.default_rng(0)), first)
+
+    def test_only_the_given_generator_is_used(self) -> None:
+        """The global generators are left alone."""
+        before = random.getstate(), copy.deepcopy(np.random.get_state())  # noqa: NPY002
+
+        self._draw(FEW)
+
+        after = random.getstate(), np.random.get_state()  # noqa: NPY002
+        assert repr(after) == repr(before), "draw() used a global generator"
+
+    def test_draws_share_nothing(self) -> None:
+        """A later draw leaves earlier units as they were, and what is done to units does not reach later draws."""
+        environment, rng = self.environment(), np.random.default_rng(0)
+        first = environment.draw(FEW, rng)
+        kept = copy.deepcopy(first)
+        environment.draw(FEW, rng)
+        _assert_equal(first, kept)
+
+        for _, values in _arrays(first):
+            values[...] = -1.0
+        _assert_equal(environment.draw(FEW, np.random.default_rng(0)), kept)
+
+    def test_true_q_functions_are_the_means_of_what_follows(self) -> None:
+        """What follows is an outcome, or the best Q of the next stage; its regression on the features is Q's."""
+        for path, arm, psi, error in _errors(self._draw(self.units)):
+            fit = np.linalg.pinv(psi)
+            standard_errors = np.sqrt(fit**2 @ error**2)
+            worst = np.max(np.abs(fit @ error) / (BAND * standard_errors + EXACT), initial=0.0)
+            assert worst <= 1, f"q is off after arms {path} for arm {arm}, by {BAND * worst:.1f} standard errors"
+
+    def test_linear_q_functions_are_exactly_linear(self) -> None:
+        """Where coefficients are given, they give q; and the optimal regime has the value that is claimed."""
+        environment, units = self.environment(), self._draw(self.units)
+        if not isinstance(environment, LinearEnvironment):
+            return
+        assert units.q is not None, "an environment with coefficients must give q"
+        for path, node, rows in _arrivals(units):
+            m = len(path)
+            psi = potential_arrivals(units).features[rows, node, : units.design.dimensions[m]]
+            expected = psi @ environment.coefficients[m].T
+            found = along(units.q[m], path)[rows]
+            worst = np.nanmax(np.abs(found - expected), initial=0.0)
+            assert worst <= EXACT * (1 + np.abs(expected).max(initial=0.0)), f"q[{m}] is not linear, by {worst}"
+        best = np.nanmax(units.q[0], axis=1)
+        off = abs(best.mean() - environment.optimal_value) / (best.std() / np.sqrt(len(best)) + EXACT)
+        assert off <= BAND, f"the optimal value {environment.optimal_value} is off by {off} standard errors"
+
+    def _draw(self, n: int) -> PotentialOutcomes:
+        return self.environment().draw(n, np.random.default_rng(0))
+
+
+def _arrivals(units: PotentialOutcomes) -> Iterator[tuple[Plan, int, NDArray[np.int64]]]:
+    """Give the arms that lead to each feasible arrival, its node, and the units that enter there."""
+    for path, left in leavers(units).items():
+        yield path, units.design.tree.after(path), np.flatnonzero(~left)
+
+
+def _errors(units: PotentialOutcomes) -> Iterator[tuple[Plan, int, Array, Array]]:
+    """Give, for each arrival and feasible arm, the features and how much what follows differs from q."""
+    if units.q is None:
+        return
+    features = potential_arrivals(units).features
+    for path, node, rows in _arrivals(units):
+        m = len(path)
+        psi = features[rows, node, : units.design.dimensions[m]]
+        for arm in np.flatnonzero(units.design.tree.feasible[node]).tolist():
+            expected = along(units.q[m], (*path, arm))[rows]
+            yield path, arm, psi, _following(units, (*path, arm))[rows] - expected
+
+
+def _following(units: PotentialOutcomes, path: Plan) -> Array:
+    """Return the outcome of those who end after the arms of ``path``, the best Q of the others, (n,)."""
+    assert units.q is not None
+    plan = next(plan for plan in units.design.arm_plans if plan[: len(path)] == path)
+    outcome = along(units.outcome, plan)
+    if plan == path:
+        return outcome
+    feasible = np.flatnonzero(units.design.tree.feasible[units.design.tree.after(path)])
+    best = along(units.q[len(path)], path)[:, feasible].max(axis=1)
+    return np.where(leavers(units)[path], outcome, best)
+
+
+def _arrays(units: PotentialOutcomes) -> Iterator[tuple[str, Array]]:
+    for context in units.contexts:
+        yield from context.items()
+    yield "outcome", units.outcome
+    yield from ((f"q[{m}]", values) for m, values in enumerate(units.q or ()))
+
+
+def _assert_equal(found: PotentialOutcomes, expected: PotentialOutcomes) -> None:
+    for (name, values), (_, others) in zip(_arrays(found), _arrays(expected), strict=True):
+        np.testing.assert_array_equal(values, others, err_msg=f"{name} differs between two draws")

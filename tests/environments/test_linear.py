@@ -1,0 +1,237 @@
+"""Linear problems against first principles. Bands are five standard errors, with fixed seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dtrbandit.compiled import potential_arrivals
+from dtrbandit.environments import Linear, PotentialOutcomes
+from dtrbandit.environments.linear_stage import LinearStage
+from dtrbandit.environments.potential_outcomes import along
+from dtrbandit.errors import DesignError
+
+Array = NDArray[np.float64]
+
+PROBLEMS = {
+    "2 stages, 2 arms": Linear(seed=3),
+    "2 stages, 4 arms": Linear(arms=4, dimension=3, seed=4),
+    "3 stages, 2 arms": Linear(stages=3, dimension=(3, 2, 4), margin=(2.0, 1.0, 0.5), seed=5),
+    "3 stages, 4 arms": Linear(stages=3, arms=(4, 2, 4), margin=0.5, suboptimal=(1, 0, 2), seed=6),
+}
+UNITS = 100_000
+BAND = 5.0
+
+every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS.keys())
+
+
+def true_q(units: PotentialOutcomes) -> tuple[Array, ...]:
+    assert units.q is not None
+    return units.q
+
+
+def features(units: PotentialOutcomes, m: int, path: tuple[int, ...]) -> Array:
+    node = units.design.tree.after(path)
+    return potential_arrivals(units).features[:, node, : units.design.dimensions[m]]
+
+
+def gaps(q: Array) -> Array:
+    ordered = np.sort(q, axis=-1)
+    return ordered[..., -1] - ordered[..., -2]
+
+
+@every_problem
+def test_q_functions_are_exactly_linear_at_every_arrival(problem: Linear) -> None:
+    units = problem.draw(300, np.random.default_rng(0))
+    last = tuple(arms - 1 for arms in units.design.arm_counts)
+
+    for m, q in enumerate(true_q(units)):
+        for path in {(0,) * m, last[:m]}:
+            psi = features(units, m, path)
+            fitted, *_ = np.linalg.lstsq(psi, along(q, path), rcond=None)
+            residual = psi @ fitted - along(q, path)
+
+            assert np.abs(residual).max() <= 1e-10
+            np.testing.assert_allclose(fitted.T, problem.coefficients[m], atol=1e-10)
+
+
+@every_problem
+def test_backward_induction_by_simulation_gives_the_coefficients(problem: Linear) -> None:
+    units = problem.draw(UNITS, np.random.default_rng(1))
+    q = true_q(units)
+
+    for m in range(problem.stages):
+        follows = q[m + 1].max(axis=-1) if m + 1 < problem.stages else units.outcome
+        path = (0,) * m
+        fit = np.linalg.pinv(features(units, m, path))
+        for arm, expected in enumerate(problem.coefficients[m]):
+            target = along(follows, (*path, arm))
+            found, error = fit @ target, target - along(q[m], (*path, arm))
+
+            assert (np.abs(found - expected) <= BAND * np.sqrt(fit**2 @ error**2)).all()
+
+
+def mean_of_best_by_quadrature(stage: LinearStage, side: int) -> float:
+    """Return E max_a Q under the upper (1) or lower (−1) law, over midpoints of 1,000 distances and 40 other values."""
+    distance = ((np.arange(1000) + 0.5) / 1000) ** (1 / stage.margin)
+    other = 2 * ((np.arange(40) + 0.5) / 40) ** 0.25 - 1
+    total = 0.0
+    for crossing, cell_side, share in zip(*stage.cells[:3], strict=True):
+        first = (crossing + cell_side * distance) / stage.cells.scale
+        grid = np.meshgrid(first, *[other] * (len(stage.reflection) - 1), indexing="ij")
+        x = np.tensordot(stage.reflection, side * np.array(grid), axes=1)
+        best = np.max([row[0] + np.tensordot(row[1:], x, axes=1) for row in stage.coefficients], axis=0)
+        total += share * best.mean()
+    return total
+
+
+@every_problem
+def test_backward_induction_by_quadrature_gives_the_values_of_both_laws(problem: Linear) -> None:
+    if max(problem.design.dimensions) > 3:
+        problem = dataclasses.replace(problem, dimension=3)
+    for stage in problem._stages:
+        size = np.abs(stage.coefficients).max()
+
+        for side in (-1, 1):  # the midpoint rule is off by less than 1/1,000 of the largest coefficient
+            assert mean_of_best_by_quadrature(stage, side) == pytest.approx(
+                stage.mean_best + side * stage.rise, abs=1e-3 * size
+            )
+
+
+@every_problem
+def test_every_value_of_a_stage_can_be_reached_by_the_next(problem: Linear) -> None:
+    for stage, later in zip(problem._stages, problem._stages[1:], strict=False):
+        assert stage.middle == pytest.approx(later.mean_best)
+        assert stage.width / 2 <= later.rise
+
+
+@every_problem
+def test_the_oracle_earns_the_optimal_value(problem: Linear) -> None:
+    units = problem.draw(UNITS, np.random.default_rng(2))
+    rows = np.arange(UNITS)
+
+    arms: tuple[NDArray[np.int64], ...] = ()
+    for q in true_q(units):
+        arms = (*arms, np.argmax(q[(rows, *arms)], axis=1))
+    earned = units.outcome[(rows, *arms)]
+
+    assert abs(earned.mean() - problem.optimal_value) <= BAND * earned.std() / np.sqrt(UNITS)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("arms", [2, 4])
+def test_gaps_follow_the_power_law_at_every_stage_after_every_history(alpha: float, arms: int) -> None:
+    units = Linear(arms=arms, dimension=3, margin=alpha).draw(UNITS, np.random.default_rng(3))
+
+    for q in true_q(units):
+        gap = gaps(q).reshape(UNITS, -1)
+        for kappa in (0.05, 0.1, 0.2, 0.4, 0.8):
+            expected = kappa**alpha
+            band = BAND * np.sqrt(expected * (1 - expected) / UNITS)
+            assert (np.abs((gap <= kappa).mean(axis=0) - expected) <= band).all()
+        assert gap.max() <= 1 + 1e-12
+
+
+def test_margins_may_differ_between_stages() -> None:
+    units = Linear(margin=(0.5, 2.0)).draw(UNITS, np.random.default_rng(4))
+
+    first, second = (gaps(q) for q in true_q(units))
+
+    assert (first <= 0.25).mean() == pytest.approx(0.5, abs=0.01)
+    assert (second <= 0.25).mean() == pytest.approx(0.0625, abs=0.005)
+
+
+def test_no_pair_of_competitive_arms_comes_closer_more_often_than_the_margin_allows() -> None:
+    alpha = 2.0
+    units = Linear(arms=5, margin=alpha).draw(UNITS, np.random.default_rng(5))
+
+    for q in true_q(units):
+        for i in range(5):
+            for j in range(i):
+                close = (np.abs(q[..., i] - q[..., j]) <= 0.1).reshape(UNITS, -1).mean(axis=0)
+                assert (close <= 0.1**alpha + BAND * 0.1 / np.sqrt(UNITS)).all()
+
+
+@pytest.mark.parametrize("suboptimal", [0, 1, 3])
+def test_suboptimal_arms_are_never_best_and_all_others_are_sometimes(suboptimal: int) -> None:
+    units = Linear(stages=3, arms=4, suboptimal=suboptimal, seed=7).draw(20_000, np.random.default_rng(6))
+
+    for q in true_q(units):
+        behind = q.max(axis=-1, keepdims=True) - q
+        best = np.argmax(q, axis=-1).reshape(-1)
+        shares = np.bincount(best, minlength=4) / len(best)
+        never = shares == 0
+
+        assert never.sum() == suboptimal
+        assert (shares[~never] > 0.05).all()
+        assert behind[..., never].min(initial=np.inf) >= 1 - 1e-9
+
+
+@every_problem
+def test_features_are_diverse_where_each_competitive_arm_is_best(problem: Linear) -> None:
+    units = problem.draw(20_000, np.random.default_rng(7))
+    q = true_q(units)
+
+    for m, suboptimal in enumerate(np.broadcast_to(problem.suboptimal, problem.stages)):
+        path = (0,) * m
+        psi, best = features(units, m, path), np.argmax(along(q[m], path), axis=1)
+        smallest = [np.linalg.eigvalsh(psi[best == arm].T @ psi[best == arm] / len(psi))[0] for arm in np.unique(best)]
+
+        assert len(smallest) == units.design.arm_counts[m] - suboptimal
+        assert min(smallest) > 1e-4
+
+
+@every_problem
+def test_features_are_no_longer_than_the_root_of_their_number(problem: Linear) -> None:
+    units = problem.draw(5_000, np.random.default_rng(8))
+
+    for m, d in enumerate(units.design.dimensions):
+        assert np.linalg.norm(features(units, m, (0,) * m), axis=1).max() <= np.sqrt(d) + 1e-12
+
+
+def test_the_problem_is_a_function_of_its_parameters() -> None:
+    one, same, other = Linear(dimension=4, seed=1), Linear(dimension=4, seed=1), Linear(dimension=4, seed=2)
+
+    assert one == same
+    assert all(np.array_equal(a, b) for a, b in zip(one.coefficients, same.coefficients, strict=True))
+    assert not np.allclose(one.coefficients[0], other.coefficients[0])
+
+
+def test_noise_is_normal_with_the_given_deviation() -> None:
+    units = Linear(noise=3.0).draw(UNITS, np.random.default_rng(9))
+
+    noise = (units.outcome - true_q(units)[-1])[:, 0, 1] / 3
+
+    for power, moment in ((1, 0.0), (2, 1.0), (4, 3.0)):
+        assert abs((noise**power).mean() - moment) <= BAND * (noise**power).std() / np.sqrt(UNITS)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"stages": 0}, "stages must be a whole number from 1 to 20, found 0"),
+        ({"arms": (2, 2, 2)}, "arms must be one value or 2, found 3"),
+        ({"arms": 2.5}, "arms must be a whole number"),
+        ({"arms": (2, 0)}, r"arms\[1\] must be a whole number from 1 to 64, found 0"),
+        ({"dimension": 1}, "dimension must be a whole number from 2"),
+        ({"margin": 0}, "margin must be a finite number above 0, found 0"),
+        ({"margin": (1.0, float("nan"))}, r"margin\[1\]"),
+        ({"suboptimal": 2}, "stage 1 has 2 arms, so at most 1 suboptimal ones, found 2"),
+        ({"suboptimal": True}, "suboptimal must be a whole number"),
+        ({"noise": -1}, "noise must be a finite number of at least 0, found -1"),
+        ({"seed": -1}, "seed must be a whole number of at least 0"),
+        ({"stages": 3, "arms": 30}, "more than 10000 plans"),
+    ],
+)
+def test_impossible_parameters_are_refused(parameters: dict[str, Any], words: str) -> None:
+    with pytest.raises(DesignError, match=words):
+        Linear(**parameters)
+
+
+def test_a_negative_number_of_units_is_refused() -> None:
+    with pytest.raises(DesignError, match="n must be a whole number of at least 0, found -1"):
+        Linear().draw(-1, np.random.default_rng(0))
