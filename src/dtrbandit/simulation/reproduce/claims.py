@@ -24,6 +24,7 @@ from dtrbandit.simulation.study import Study
 Array = NDArray[np.float64]
 
 POINTS = 100
+STRAIGHT = 0.94  # R² from which a curve counts as logarithmic: more than √t has, less than a staircase of forced blocks
 
 
 class Claim(NamedTuple):
@@ -77,10 +78,24 @@ def growth(study: Study, policy: str) -> Interval:
     return interval(slopes)
 
 
-def difference(study: Study, policy: str, reference: str) -> Interval:
-    """Return the final regret of a policy less that of another, path by path: the same units met both."""
-    end = np.array([study.horizon])
-    return interval((study.total_regret(policy, end) - study.total_regret(reference, end))[:, 0])
+class Change(NamedTuple):
+    """How much more regret one policy has than another: the mean over paths, its interval, the share with less."""
+
+    mean: float
+    low: float
+    high: float
+    lower_on: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.1f} ({self.low:+.1f} to {self.high:+.1f})"
+
+
+def change(study: Study, before: str, after: str) -> Change:
+    """Return how the regret at the horizon changes between policies, path by path: the same units met both."""
+    end = [study.horizon]
+    differences = (study.total_regret(after, end) - study.total_regret(before, end))[:, 0]
+    mean, _, low, high = (float(number) for number in interval(differences))
+    return Change(mean, low, high, float((differences < 0).mean()))
 
 
 def final(study: Study, policy: str) -> float:
