@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 import typer
 
@@ -20,18 +22,20 @@ def reactions() -> Iterator[None]:
     try:
         yield
     except DTRError as error:
-        _stop(f"error: {error}", BAD_INPUT)
+        _stop(f"error: {error.__cause__!r}{_saved(error)}" if hasattr(error, "study") else f"error: {error}", BAD_INPUT)
     except OSError as error:
-        _stop(f"error: {error.strerror}: {error.filename}", BAD_INPUT)
+        _stop(f"error: {error}", BAD_INPUT)
     except KeyboardInterrupt as interruption:
-        kept = len(interruption.study.paths) if hasattr(interruption, "study") else 0
-        command = shlex.join(["dtrbandit", *sys.argv[1:]])
-        _stop(
-            f"interrupted; {kept} finished paths are saved. The same command goes on from them:\n  {command}",
-            INTERRUPTED,
-        )
+        warnings.simplefilter("ignore")  # joblib remarks on work that was cut off
+        _stop(f"interrupted{_saved(interruption)}", INTERRUPTED)
 
 
-def _stop(message: str, code: int) -> None:
+def _saved(stopped: BaseException) -> str:
+    """Say what a study that stopped has left, and how to go on."""
+    paths = f"; {len(stopped.study.paths):,} finished paths are saved" if hasattr(stopped, "study") else ""
+    return f"{paths}; the same command goes on from what is saved:\n  {shlex.join(['dtrbandit', *sys.argv[1:]])}"
+
+
+def _stop(message: str, code: int) -> NoReturn:
     typer.echo(message, err=True)
     raise typer.Exit(code) from None

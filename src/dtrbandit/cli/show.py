@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from math import isnan
+from typing import TYPE_CHECKING
 
 import typer
 
 from dtrbandit.simulation.reproduce import Claim, Reproduction
 from dtrbandit.simulation.summary import PolicySummary
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 WIDTH = 110  # where there is no terminal to ask
 
@@ -53,13 +57,15 @@ def _print(result: Reproduction) -> None:
         console.print(f"Written: {file}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _claims(claims: Sequence[Claim]) -> object:
+def _claims(claims: Sequence[Claim]) -> Table:
+    from rich.box import HORIZONTALS
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        "", "what the paper says", "measured", "allowed", title="Claims", title_justify="left", show_lines=True
-    )
+    table = Table(title="The paper's claims", title_justify="left", box=HORIZONTALS, show_lines=True)
+    table.add_column("")
+    for heading, share in (("claim", 4), ("measured", 4), ("allowed", 3)):
+        table.add_column(heading, ratio=share)
     for claim in claims:
         mark = Text("✓", "green") if claim.holds else Text("✗", "bold red")
         table.add_row(mark, *(Text(text) for text in claim[:3]))

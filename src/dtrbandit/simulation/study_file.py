@@ -97,7 +97,7 @@ def _built(text: TomlText, kinds: Kinds, what: str, *keys: str | int) -> Any:
     table = _table(text, *keys)
     with text.at(*keys):
         if "name" not in table:
-            raise DesignError(f"{what} {shown(keys[-1])}: 'name' is missing; known are {', '.join(kinds)}")
+            raise DesignError(f"{what}: 'name' is missing; known are {', '.join(kinds)}")
     with text.at(*keys, "name"):
         if table["name"] not in kinds:
             raise unknown(what, table["name"], kinds)

@@ -158,6 +158,7 @@ def draw(study: Study) -> Picture:
     study.plot(left, paths=True)
     _title(left, "Two fail for different reasons, one is slow, one learns")
     _note(left, f"{stuck(study).sum()} of {len(study.paths)} paths of Greedy are stuck (faint lines)", PALETTE[1])
+    right.set_ylim(0, 1.2 * study.total_regret(DTRB, [study.horizon]).max())  # room for the note
     study.plot(right, policies=[DTRB], paths=True, log=True)
     _title(right, "DTRBandit against log t: a straight line")
     slope, start = _draw_line(study, right)
