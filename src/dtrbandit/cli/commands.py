@@ -21,11 +21,6 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def dtrbandit() -> None:
-    """Keep commands by their names, however many there are."""
-
-
 class What(StrEnum):
     """What can be reproduced."""
 
