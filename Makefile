@@ -8,13 +8,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test lint bench clean
 
 demo: $(STAMPS)/base
-	$(BIN)/python examples/demo.py
+	$(BIN)/dtrbandit reproduce figure1
 
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest
 
 bench: $(STAMPS)/base
 	$(BIN)/python benchmarks/learning.py
+	$(BIN)/python benchmarks/studies.py
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

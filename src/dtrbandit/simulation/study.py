@@ -104,6 +104,11 @@ class Study:
             )
         return pd.concat(frames, ignore_index=True)
 
+    def total_regret(self, policy: str, at: Times = None) -> Array:
+        """Return the regret of each path up to rounds ``at``, as in ``regret``, over all stages, (n, points)."""
+        (name,) = self._chosen([policy])
+        return cumulative(self._known_regret()[name].sum(axis=2), times(self.horizon, at))
+
     def realised(self, policy: str) -> Array:
         """Return the outcome under the oracle's plan less that under what was done, (n, horizon); 0 of a lost unit."""
         self._known_regret()
@@ -135,10 +140,10 @@ class Study:
     ) -> Axes:
         """Draw mean regret over the paths with 95 % bands; ``paths`` adds each path, ``log`` counts rounds by log t."""
         self._require_paths()
-        regret, curves = self._known_regret(), []
+        curves = []
         rounds = times(self.horizon, None if log else np.linspace(1, self.horizon, 2 * POINTS).astype(np.int64))
         for name in self._chosen(policies):
-            singles = cumulative(regret[name], rounds).sum(axis=2)
+            singles = self.total_regret(name, rounds)
             mean, _, low, high = interval(singles)
             number = self.policies.index(name)
             curves.append(Curve(name, number, rounds, mean, low, high, singles if paths else None))

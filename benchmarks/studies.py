@@ -1,0 +1,114 @@
+"""What simulation studies cost: `make bench` prints this table, measured in one run.
+
+Studies run through ``simulate``: drawing, learning, deciding and regret are included, data frames are not. The NumPy
+version refits both stages on all data in every round; its cost grows with the round, so it is measured in the middle of
+each tenth of a path, and averaged. It starts there from what DTRB did so far, and must go on as DTRB does.
+"""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import numpy as np
+from learning import Line
+from numpy_bandit import Fit, NumpyDTRBandit, by_lstsq, by_normal_equations
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+import dtrbandit as dtr
+from dtrbandit.compiled import play, potential_arrivals
+from dtrbandit.environments import Synthetic
+from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.simulation.reproduce import FIGURES, reproduce
+
+PATHS, HORIZON, CORES = 40, 10_000, 2
+ROUNDS = 20  # of the NumPy version, in each tenth of a path
+DTRB = dtr.DTRBandit(q=5, delta=0.5)
+POLICIES: dict[str, CompiledPolicy] = {
+    "DTRB(5, 0.5)": DTRB,
+    "Greedy": dtr.Greedy(),
+    "0.1-Greedy": dtr.EpsilonGreedy(epsilon=0.1),
+}
+
+
+def seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def study(policy: CompiledPolicy, *, horizon: int = HORIZON, paths: int = PATHS, n_jobs: int = 1) -> float:
+    """Return the seconds of a study of one policy."""
+    return seconds(lambda: dtr.simulate(Synthetic(), [policy], horizon=horizon, paths=paths, n_jobs=n_jobs))
+
+
+def numpy_rounds(fit: Fit) -> float:
+    """Return the microseconds of a round of the NumPy version, averaged over a path."""
+    units = Synthetic().draw(HORIZON, np.random.default_rng(1))
+    arms = play(DTRB, potential_arrivals(units), Synthetic().design).arms
+    row = np.arange(HORIZON)
+    ones = np.ones(HORIZON)
+    x1 = np.column_stack([ones, units.contexts[0]["x1"]])
+    x2 = np.column_stack([ones, units.contexts[1]["x2"][row, arms[:, 0]]])
+    outcome = units.outcome[row, arms[:, 0], arms[:, 1]]
+    bandit, spent, free = NumpyDTRBandit(q=DTRB.q, delta=0.5, fit=fit), 0.0, 0
+    bandit.start(x1, x2, outcome, arms)
+    for middle in range(HORIZON // 20, HORIZON, HORIZON // 10):
+        bandit.tilde = bandit.backward(np.nonzero(bandit.forced[:middle])[0])
+        for t in range(middle + 1, middle + ROUNDS + 1):
+            start = time.perf_counter()
+            bandit.refit(t - 1)
+            plan = bandit.plan(t)
+            first = plan[0] if plan else bandit.choose(0, x1[t - 1])
+            second = plan[1] if plan else bandit.choose(1, x2[t - 1])
+            spent += time.perf_counter() - start
+            free += plan is None
+            assert (first, second) == tuple(arms[t - 1]), f"the NumPy version decides otherwise in round {t}"
+    assert free
+    return spent / (10 * ROUNDS) * 1e6
+
+
+def measure_rounds() -> Iterator[Line]:
+    study(DTRB, horizon=10, paths=1)  # compiles, or loads
+    costs = {name: study(policy) / (PATHS * HORIZON) * 1e6 for name, policy in POLICIES.items()}
+    for name, cost in costs.items():
+        goal = "≤ 4 µs" if name.startswith("DTRB") else ""
+        yield Line(f"{name}, {PATHS} × {HORIZON:,}, one core, per round", f"{cost:.2f} µs", goal)
+    ours = costs["DTRB(5, 0.5)"]
+    drawing = seconds(lambda: [Synthetic().draw(HORIZON, np.random.default_rng(path)) for path in range(PATHS)])
+    yield Line("share of drawing in DTRB(5, 0.5)", f"{drawing / (PATHS * HORIZON) * 1e6 / ours:.0%}")
+    for name, fit, goal in (("lstsq", by_lstsq, "≥ 150×"), ("normal equations", by_normal_equations, "")):
+        plain = numpy_rounds(fit)
+        yield Line(
+            f"DTRB(5, 0.5) in NumPy ({name}), per round of a path", f"{plain:,.0f} µs, {plain / ours:,.0f}×", goal
+        )
+
+
+def measure_studies() -> Iterator[Line]:
+    yield Line("DTRB(5, 0.5), one path of 10⁶ rounds", f"{study(DTRB, horizon=10**6, paths=1):.1f} s", "≤ 6 s")
+    many = study(DTRB, paths=1_000, n_jobs=CORES)
+    yield Line(f"DTRB(5, 0.5), 1,000 × {HORIZON:,}, {CORES} cores", f"{many:.1f} s", "≤ 40 s")
+    with tempfile.TemporaryDirectory() as folder:
+        figure = seconds(lambda: reproduce(FIGURES["figure1"], folder, n_jobs=CORES))
+    yield Line(f"all of Figure 1, {CORES} cores, picture and files included", f"{figure:.1f} s", "≤ 45 s")
+
+
+def main() -> None:
+    table = Table("what", "measured", "to reach", title=f"Studies, {datetime.now(UTC):%Y-%m-%d}, {platform.machine()}")
+    with Progress(transient=True) as progress:
+        task = progress.add_task("measuring", total=9)
+        for lines in (measure_rounds(), measure_studies()):
+            for line in lines:
+                table.add_row(line.what, line.measured, line.goal)
+                progress.advance(task)
+                progress.console.print(f"{line.what}: {line.measured}")
+    Console(width=110).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""What the command line does about errors: one clear message on stderr, and an exit code."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+
+from dtrbandit.errors import DTRError
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+
+@contextmanager
+def reactions() -> Iterator[None]:
+    """Turn errors of the package, of the file system, and Ctrl-C into a message and an exit code."""
+    try:
+        yield
+    except DTRError as error:
+        _stop(f"error: {error.__cause__!r}{_saved(error)}" if hasattr(error, "study") else f"error: {error}", BAD_INPUT)
+    except OSError as error:
+        _stop(f"error: {error}", BAD_INPUT)
+    except KeyboardInterrupt as interruption:
+        warnings.simplefilter("ignore")  # joblib remarks on work that was cut off
+        _stop(f"interrupted{_saved(interruption)}", INTERRUPTED)
+
+
+def _saved(stopped: BaseException) -> str:
+    """Say what a study that stopped has left, and how to go on."""
+    paths = f"; {len(stopped.study.paths):,} finished paths are saved" if hasattr(stopped, "study") else ""
+    return f"{paths}; the same command goes on from what is saved:\n  {shlex.join(['dtrbandit', *sys.argv[1:]])}"
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(code) from None

@@ -1,0 +1,63 @@
+"""A study that lives in a folder: started, gone on with, and never mistaken for another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dtrbandit.design.spec import Design
+from dtrbandit.environments.potential_outcomes import Environment
+from dtrbandit.errors import DesignError
+from dtrbandit.simulation.files import MANIFEST, load_study
+from dtrbandit.simulation.manifest import manifest_of
+from dtrbandit.simulation.run import StudyError, StudyInterrupted, simulate
+from dtrbandit.simulation.setup import ArrivalProcess, Policies, prepare
+from dtrbandit.simulation.study import Study
+
+
+def simulate_in(  # noqa: PLR0913  # each by its name
+    folder: Path,
+    environment: Environment,
+    policies: Policies,
+    *,
+    horizon: int,
+    paths: int,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    arrivals: ArrivalProcess | None = None,
+    design: Design | None = None,
+    progress: bool = False,
+) -> Study:
+    """Simulate, run only the paths that the folder does not hold yet, and keep every finished path in it.
+
+    Finished paths are kept also when the study stops on the way. A folder with another study is an error, before
+    anything runs.
+    """
+    setup = prepare(environment, policies, horizon=horizon, seed=seed, arrivals=arrivals, design=design)
+    earlier = load_study(folder) if (folder / MANIFEST).exists() else None
+    if earlier and (difference := earlier.manifest.difference(manifest_of(setup))):
+        raise DesignError(f"{folder} holds another study: {difference}; choose another folder, or remove that one")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        study = simulate(
+            environment,
+            policies,
+            horizon=horizon,
+            paths=paths,
+            seed=seed,
+            n_jobs=n_jobs,
+            arrivals=arrivals,
+            design=design,
+            resume=earlier,
+            progress=progress,
+        )
+    except (StudyInterrupted, StudyError) as stopped:
+        _keep(stopped.study, earlier, folder)
+        raise
+    _keep(study, earlier, folder)
+    return study
+
+
+def _keep(study: Study, earlier: Study | None, folder: Path) -> None:
+    """Save a study that has more paths than the folder; fewer, or others, replace nothing."""
+    if set(study.paths) > set(earlier.paths if earlier else ()):
+        study.save(folder)
