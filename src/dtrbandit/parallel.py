@@ -6,7 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral
 from typing import Any, TypeVar
+
+from dtrbandit.design.values import shown
+from dtrbandit.errors import DesignError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -37,6 +41,12 @@ def map_unordered(
         parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     results = parallel(joblib.delayed(work)(item) for item in items)
     yield from results if progress is None else _reported(results, len(items), progress)
+
+
+def check_jobs(n_jobs: object) -> None:
+    """Refuse what joblib would not understand as a number of jobs."""
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise DesignError(f"n_jobs must be None or a whole number other than 0, found {shown(n_jobs)}")
 
 
 def _one_thread_each(n_jobs: int | None) -> AbstractContextManager[Any]:

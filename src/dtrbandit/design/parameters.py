@@ -53,4 +53,4 @@ def spread(value: Checked | tuple[Checked, ...], count: int, what: str) -> tuple
 
 
 def _between(low: float, high: float) -> str:
-    return f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+    return f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:,.10g}"

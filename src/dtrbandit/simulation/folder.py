@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError
+from dtrbandit.parallel import check_jobs
 from dtrbandit.simulation.files import MANIFEST, load_study
 from dtrbandit.simulation.manifest import manifest_of
 from dtrbandit.simulation.run import StudyError, StudyInterrupted, simulate
-from dtrbandit.simulation.setup import ArrivalProcess, Policies, prepare
+from dtrbandit.simulation.setup import ArrivalOrder, Policies, prepare
 from dtrbandit.simulation.study import Study
 
 
@@ -23,7 +25,7 @@ def simulate_in(  # noqa: PLR0913  # each by its name
     paths: int,
     seed: int = 0,
     n_jobs: int | None = None,
-    arrivals: ArrivalProcess | None = None,
+    arrivals: ArrivalOrder | None = None,
     design: Design | None = None,
     progress: bool = False,
 ) -> Study:
@@ -36,7 +38,9 @@ def simulate_in(  # noqa: PLR0913  # each by its name
     earlier = load_study(folder) if (folder / MANIFEST).exists() else None
     if earlier and (difference := earlier.manifest.difference(manifest_of(setup))):
         raise DesignError(f"{folder} holds another study: {difference}; choose another folder, or remove that one")
-    folder.mkdir(parents=True, exist_ok=True)
+    check_jobs(n_jobs)
+    whole(paths, "paths", low=1)
+    folder.mkdir(parents=True, exist_ok=True)  # now, lest hours of work find no place
     try:
         study = simulate(
             environment,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError, DTRError
-from dtrbandit.parallel import map_unordered
+from dtrbandit.parallel import check_jobs, map_unordered
 from dtrbandit.simulation.manifest import manifest_of
 from dtrbandit.simulation.paths import Path, Performance, play_path
 from dtrbandit.simulation.setup import ArrivalOrder, Policies, Setup, prepare
@@ -84,8 +83,7 @@ def simulate(  # noqa: PLR0913  # each by its name
     <Study of 2 paths of 100 rounds of Synthetic(): Greedy>
     """
     wanted = whole(paths, "paths", low=1)
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise DesignError(f"n_jobs must be None or a whole number other than 0, found {shown(n_jobs)}")
+    check_jobs(n_jobs)
     setup = prepare(environment, policies, horizon=horizon, seed=seed, arrivals=arrivals, design=design)
     kept = _Kept(setup, wanted, resume)
     if kept.missing:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments import (
@@ -26,7 +27,7 @@ from dtrbandit.environments import (
 from dtrbandit.errors import DesignError
 from dtrbandit.policies import Policy, UniformRandom
 from dtrbandit.policies.builtin import BUILTIN
-from dtrbandit.simulation.setup import prepare, whole
+from dtrbandit.simulation.setup import prepare
 from dtrbandit.simulation.toml_text import TomlText, unknown
 
 Kinds = Mapping[str, type[Any]]
@@ -66,9 +67,9 @@ def read_study(path: str | Path) -> StudyFile:
     study = StudyFile(
         environment=_built(text, ENVIRONMENTS, "environment", "environment"),
         policies={name: _built(text, BUILTIN, "policy", "policies", name) for name in _table(text, "policies")},
-        horizon=_whole(text, "horizon"),
-        paths=_whole(text, "paths"),
-        seed=_seed(text),
+        horizon=_whole(text, "horizon", low=1),
+        paths=_whole(text, "paths", low=1),
+        seed=_whole(text, "seed", low=0) if "seed" in entries else 0,
         arrivals=_arrivals(text),
         design=_design(text),
     )
@@ -133,17 +134,9 @@ def _table(text: TomlText, *keys: str | int) -> Mapping[str, object]:
     return found
 
 
-def _whole(text: TomlText, key: str) -> int:
+def _whole(text: TomlText, key: str, *, low: int) -> int:
     with text.at(key):
-        return whole(text.tables[key], key)
-
-
-def _seed(text: TomlText) -> int:
-    seed = text.tables.get("seed", 0)
-    with text.at("seed"):
-        if type(seed) is not int or seed < 0:
-            raise DesignError(f"seed must be a whole number from 0, found {shown(seed)}")
-    return seed
+        return whole(text.tables[key], key, low=low)
 
 
 def _arrivals(text: TomlText) -> ArrivalProcess | None:

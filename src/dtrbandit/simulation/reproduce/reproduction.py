@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dtrbandit.design.parameters import whole
 from dtrbandit.environments.synthetic import Synthetic
-from dtrbandit.errors import DesignError
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.simulation.folder import simulate_in
 from dtrbandit.simulation.reproduce.claims import Claim
-from dtrbandit.simulation.setup import whole
 from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import StudySummary
 
@@ -66,11 +65,8 @@ def reproduce(
     progress: bool = False,
 ) -> Reproduction:
     """Run a figure's study in a folder, or go on with it; write its picture and its curves there too."""
-    if whole(paths, "paths") < FEWEST_PATHS or whole(horizon, "horizon") < SHORTEST:
-        raise DesignError(
-            f"{figure.name}: its claims need paths of at least {FEWEST_PATHS} and a horizon of at least {SHORTEST}, "
-            f"found {paths} and {horizon}"
-        )
+    whole(paths, f"{figure.name}: paths", low=FEWEST_PATHS)
+    whole(horizon, f"{figure.name}: horizon", low=SHORTEST)
     study = simulate_in(
         Path(folder),
         Synthetic(),
