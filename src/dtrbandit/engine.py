@@ -19,7 +19,7 @@ from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.kernels.stream import uniform
 from dtrbandit.policies.builtin import policy_from_dict, policy_to_dict
 from dtrbandit.policies.compiled_policy import CompiledState
-from dtrbandit.policies.policy import Choice, Estimating, Numbers, Policy
+from dtrbandit.policies.policy import Choice, Estimating, Policy
 from dtrbandit.record.events import (
     Assigned,
     Completed,
@@ -219,8 +219,8 @@ class Session:
             arms[choice.arm],
             choice.reason,
             choice.propensities[choice.arm],
-            _by_label(arms, choice.q_tilde),
-            _by_label(arms, choice.q_hat),
+            Values(arms, choice.q_tilde or (None,) * len(arms)),
+            Values(arms, choice.q_hat or (None,) * len(arms)),
             _labels(arms, contenders),
         )
 
@@ -364,7 +364,3 @@ def _require_feasible(choice: Choice, history: History) -> None:
 def _labels(arms: tuple[str, ...], numbers: tuple[int, ...]) -> tuple[str, ...]:
     """Return the labels of some arms; equal ones share them."""
     return tuple(arms[number] for number in numbers)
-
-
-def _by_label(arms: tuple[str, ...], values: Numbers) -> Values[float | None]:
-    return Values(arms, values or (None,) * len(arms))

@@ -194,7 +194,8 @@ def update(state: CompiledState, history: History, event: Fact) -> None:
     if history.feasible or state.kind not in LEARNING:
         return
     if isinstance(event, Assigned):  # a match statement takes a microsecond
-        state.reserve(unit + 1)
+        if unit >= state.capacity:
+            state.reserve(unit + 1)
         node, arm = state.design.tree.parents[history.node], history.arms[-1]
         forced = 1.0 if event.decision.reason == "forced" else 0.0
         call = (ARRIVED, unit, m - 1, node, arm, forced, state.psi(history.features[m - 1]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -134,7 +134,8 @@ class Histories:
     def completed(self, unit: str, outcome: float) -> Completed | None:
         """Return the outcome of ``unit``."""
         record = self._known(unit)
-        accepted = accept_number(outcome, f"unit {unit!r}, outcome")
+        usual = type(outcome) is float and -LARGEST <= outcome <= LARGEST
+        accepted = outcome if usual else accept_number(outcome, f"unit {unit!r}, outcome")
         if record.outcome is not None:
             if record.outcome == accepted:
                 return None
@@ -468,7 +469,7 @@ class Histories:
 
 
 def _on_record(fact: Enrolled | Responded) -> Context:
-    return cast("Context", fact.context)  # facts come from the verbs above, with contexts as they accept them
+    return fact.context  # type: ignore[return-value]  # facts come from the verbs above, which accept contexts
 
 
 def _columns(contexts: Iterable[Context]) -> dict[str, float]:
