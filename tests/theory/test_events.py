@@ -13,8 +13,10 @@ from dtrbandit import theory
 from dtrbandit.compiled import play, potential_arrivals
 from dtrbandit.design.schedule import forced_plan
 from dtrbandit.environments import ArrivalProcess, Exponential, Linear, LogNormal, Synthetic
-from dtrbandit.theory.events import Trial, failures, wilson
+from dtrbandit.theory.events import wilson
 from dtrbandit.theory.instance import Instance
+from dtrbandit.theory.trial import Trial, failures
+from theory.cases import Curved
 
 Q, DELTA, ROUNDS = 4, (1.6, 1.2), (60, 200, 500)
 TRUTH = [np.array([[17 / 12, 239 / 240], [25 / 12, -209 / 240]]), np.array([[1.0, 1.0], [0.0, 3.0]])]
@@ -116,6 +118,11 @@ def test_heavy_tailed_delays_have_no_bound() -> None:
     rates = theory.event_rates(Synthetic(), q=1, delta=0.2, at=[50], paths=2, arrivals=arrivals)
 
     assert [row.bound for row in rates.rows if row.event == "O"] == [None]
+
+
+def test_without_linear_q_functions_there_is_nothing_to_compare_with() -> None:
+    with pytest.raises(dtr.DesignError, match=r"the Q-functions of Curved\(\) are not linear"):
+        theory.event_rates(Curved(), q=1, delta=0.2, at=[10])
 
 
 def test_the_interval_is_wilsons() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
@@ -15,11 +13,11 @@ from dtrbandit.environments import (
     Linear,
     LogNormal,
     OneStage,
-    PotentialOutcomes,
     Synthetic,
 )
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.theory.instance import sub_gaussian
+from theory.cases import Curved, Leaving, Quiet
 
 
 def told(
@@ -31,37 +29,6 @@ def told(
 def fails(report: theory.Report) -> dict[str, str]:
     """Return what fails, with the words."""
     return {finding.subject: finding.words for finding in report.findings if finding.verdict == "fails"}
-
-
-@dataclass(frozen=True)
-class Curved:
-    """The synthetic problem with a Q₁ that is not linear: x₁ is seen as its square."""
-
-    @property
-    def design(self) -> dtr.Design:
-        return Synthetic().design
-
-    def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
-        units = Synthetic().draw(n, rng)
-        return units._replace(contexts=({"x1": units.contexts[0]["x1"] ** 2}, units.contexts[1]))
-
-
-@dataclass(frozen=True)
-class Quiet:
-    """A problem with hardly any noise: Q₁ = 2 ± x₁ is |x₂| exactly, and Q₂ = ± x₂."""
-
-    @property
-    def design(self) -> dtr.Design:
-        return dtr.Design([dtr.Stage("first", ("1", "2"), "1 + x1"), dtr.Stage("second", ("1", "2"), "0 + x2")])
-
-    def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
-        x1, sign = rng.uniform(-1, 1, n), rng.choice([-1.0, 1.0], (n, 2))
-        q1 = np.column_stack([2 + x1, 2 - x1])
-        x2 = sign * q1
-        q2 = np.stack([x2, -x2], axis=2)
-        return PotentialOutcomes(
-            self.design, ({"x1": x1}, {"x2": x2}), q2 + 1e-9 * rng.standard_normal(q2.shape), (q1, q2)
-        )
 
 
 def test_on_section_5_2_everything_holds_but_the_size_of_q() -> None:
@@ -137,6 +104,15 @@ def test_curved_q_functions_are_named() -> None:
     found = fails(told(Curved()))
 
     assert "at stage first Q is off its best linear fit" in found["linear Q"]
+
+
+def test_infeasible_plans_are_covered_by_no_theorem_and_leavers_are_left_out() -> None:
+    report = told(Leaving(), delta=0.3)
+
+    assert "3 of 4 plans are feasible" in fails(report)["scope"]
+    assert "units may leave early" in str(report)
+    assert report.instance.linear
+    assert report.instance.evidence.visits[1].reached.mean() == pytest.approx(0.75, abs=0.02)  # P(z > −½)
 
 
 def test_stages_with_their_own_alpha_are_told_about_m() -> None:

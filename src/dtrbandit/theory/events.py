@@ -10,26 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import at_once, potential_arrivals, run
 from dtrbandit.design.parameters import whole
 from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.estimates import Estimates
-from dtrbandit.policies.builtin import start
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.theory.bounds import smallest_q
 from dtrbandit.theory.concentration import design_fails, hat_fails, tilde_fails
-from dtrbandit.theory.delay import delay_of, feedback_fails, feedback_misses
+from dtrbandit.theory.delay import delay_of, feedback_fails
 from dtrbandit.theory.instance import Instance
+from dtrbandit.theory.trial import Trial, failures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +83,7 @@ class EventRates:
         return "\n".join(lines)
 
 
-def event_rates(  # noqa: PLR0913  # each by its name
+def event_rates(  # each by its name
     environment: Environment,
     *,
     q: int,
@@ -95,12 +92,11 @@ def event_rates(  # noqa: PLR0913  # each by its name
     paths: int = 20,
     seed: int = 0,
     arrivals: ArrivalProcess | None = None,
-    instance: Instance | None = None,
 ) -> EventRates:
     """Play DTRBandit on a problem with linear Q-functions and count at rounds ``at`` which events hold.
 
     The supremum over histories in 𝒢 is taken over those drawn for the estimate of the constants. A round's state is the
-    one just before the next unit enrols. 𝒪 is counted with ``arrivals`` only.
+    one just before the next unit enrols. 𝒪 is counted with ``arrivals`` only. Where φ_m is 0, ℳ asks nothing.
 
     Examples
     --------
@@ -114,7 +110,9 @@ def event_rates(  # noqa: PLR0913  # each by its name
         raise DesignError("event_rates: at must name at least one round")
     policy = DTRBandit(q=q, delta=delta)
     *seeds, own = np.random.SeedSequence(seed).spawn(whole(paths, "event_rates: paths", low=1) + 1)
-    instance = instance or Instance.of(environment, np.random.default_rng(own), delta=delta)
+    instance = Instance.of(environment, np.random.default_rng(own), delta=delta)
+    if not instance.linear:
+        raise DesignError(f"event_rates: the Q-functions of {environment!r} are not linear, so there is no true β")
     trial = Trial(environment, policy, rounds, arrivals, instance)
     failed = np.stack([failures(trial, each) for each in seeds])
     events = _events(instance.evidence.design, arrivals)
@@ -129,54 +127,6 @@ def wilson(failed: int, n: int) -> tuple[float, float]:
     middle = weight * (share + z**2 / (2 * n))
     reach = weight * z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return max(middle - reach, 0.0), min(middle + reach, 1.0)
-
-
-class Trial(NamedTuple):
-    """What is played, and at which rounds it is looked at."""
-
-    environment: Environment
-    policy: DTRBandit
-    rounds: tuple[int, ...]
-    arrivals: ArrivalProcess | None
-    instance: Instance
-
-
-def failures(trial: Trial, seed: np.random.SeedSequence) -> NDArray[np.bool_]:
-    """Play one path and return which events failed at which round, (rounds, events)."""
-    units_seed, arrivals_seed, policy_seed = seed.spawn(3)
-    n, design = trial.rounds[-1] + 1, trial.instance.evidence.design
-    stages, order, times = len(design.stages), at_once(n, len(design.stages)), None
-    if trial.arrivals is not None:  # the same stream twice: events are these times in order
-        order = trial.arrivals.events(n, stages, np.random.default_rng(arrivals_seed))
-        times = trial.arrivals.draw(n, stages, np.random.default_rng(arrivals_seed)).times
-    units = potential_arrivals(trial.environment.draw(n, np.random.default_rng(units_seed)), events=order)
-    state, given, nodes = start(trial.policy, design), np.full((n, stages), -1, dtype=np.int8), np.zeros(n, np.int64)
-    reasons, decision_seed = given.copy(), int(policy_seed.generate_state(1)[0])
-    enrolments = np.flatnonzero(order[:, 0] == 0)
-    failed: list[list[bool]] = []
-    for begin, end in pairwise([0, *(int(enrolments[t]) for t in trial.rounds)]):  # up to where round t + 1 enrols
-        run(state, units._replace(events=order[begin:end]), given, reasons, nodes, seed=decision_seed)
-        t = trial.rounds[len(failed)]
-        late = [] if times is None else [feedback_misses(times, t)]
-        failed.append(_failed(trial.instance, trial.policy.estimates(state), t) + late)
-    return np.array(failed)
-
-
-def _failed(instance: Instance, estimates: Estimates, t: int) -> list[bool]:
-    """Return whether 𝒢 and ℳ fail at each stage, and ℒ at the later ones, after round ``t``."""
-    assert estimates.tilde is not None
-    truth, delta, phi = instance.coefficients, instance.diversity.delta, instance.diversity.phi
-    tilde, designs = [], []
-    for m in range(len(truth)):
-        off = (estimates.tilde[m] - truth[m]).T
-        error = max(np.abs(visit.psi[visit.reached] @ off).max() for visit in instance.evidence.at_stage(m))
-        tilde.append(not error <= delta[m] / 4)  # NaN, an arm without a sample, fails
-        asked = [rows for rows, arm in zip(estimates.hat_rows[m], instance.diversity.regions[m], strict=True)
-                 if not arm.suboptimal]  # fmt: skip
-        designs.append(any(np.linalg.eigvalsh(rows.T @ rows)[0] < phi[m] * t / 4 for rows in asked))
-    lengths = [np.linalg.norm(estimates.hat[m] - truth[m], axis=1).max() for m in range(1, len(truth))]
-    hat = [not own <= delta[m] / (2 * instance.x_max) for m, own in enumerate(lengths, 1)]
-    return [*tilde, *designs, *([any(hat)] if hat else [])]
 
 
 def _events(design: Design, arrivals: ArrivalProcess | None) -> list[tuple[str, int | None]]:
@@ -206,6 +156,8 @@ def _bound(trial: Trial, event: tuple[str, int | None], t: int) -> tuple[float |
     enough = q >= smallest_q(constants)
     if name == "G":
         return tilde_fails(m or 0, t), enough and t >= 64 * q**2
-    free = not place(t, len(trial.instance.evidence.design.arm_plans), q)[0]
+    plans = len(trial.instance.evidence.design.arm_plans)
+    forced, _, offset = place(t, plans, q)
+    free = not forced or offset == plans * q - 1  # or at the end of a forced block
     bound = design_fails(constants, t) if name == "M" else hat_fails(constants, t)
     return bound, enough and t >= 256 * q**2 and free

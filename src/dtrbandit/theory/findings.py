@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,8 +31,8 @@ class Finding(NamedTuple):
 
 def findings(instance: Instance, *, q: int, arrivals: ArrivalProcess | None = None) -> tuple[Finding, ...]:
     """Judge every assumption of Theorem 1, and of the theorem on delay if there is one."""
-    found = [_scope(instance), _linear(instance), _bounded(instance), _noise(instance), *_margin(instance)]
-    found += [*_diversity(instance), *_constants(instance, q)]
+    found = [_scope(instance), *_leavers(instance), _linear(instance), _bounded(instance), _noise(instance)]
+    found += [*_margin(instance), *_diversity(instance), *_constants(instance, q)]
     return tuple(found if arrivals is None else [*found, _delay(instance, arrivals)])
 
 
@@ -48,8 +49,14 @@ def _scope(instance: Instance) -> Finding:
             f"{len(design.stages)} stages with {arms} arms: the paper extends the algorithm to them, and proves nothing"
         )
         return Finding("fails", "scope", "section: conclusion", words)
-    words = f"{len(design.arm_plans)} of all plans are feasible: no theorem of the paper allows for that"
+    words = f"{len(design.arm_plans)} of {prod(design.arm_counts)} plans are feasible: no theorem of the paper allows for that"
     return Finding("fails", "scope", "thm: regret upper bound", words)
+
+
+def _leavers(instance: Instance) -> Iterator[Finding]:
+    if any(arrival.condition is not None for arrival in instance.evidence.design.arrivals):
+        words = "units may leave early, of which no theorem speaks; the later stages are judged on those who enter"
+        yield Finding("note", "leavers", "section: stard", words)
 
 
 def _linear(instance: Instance) -> Finding:
@@ -77,10 +84,8 @@ def _noise(instance: Instance) -> Finding:
 
 def _margin(instance: Instance) -> Iterator[Finding]:
     for stage in instance.margin.stages:
-        used = f"; α = {stage.power:g} is used, with this γ" if stage.power != stage.alpha else ""
-        yield Finding(
-            "holds", "margin", "assumption: margin", f"{stage}{used}".replace(f" with α = {stage.power:g}", "")
-        )
+        verdict: Verdict = "note" if np.isnan(stage.alpha) else "holds"  # too few units to tell
+        yield Finding(verdict, "margin", "assumption: margin", str(stage))
     if _has_constant_feature(instance):
         words = "not usable for this α: features with a constant among them have no density, so γ is estimated instead"
         yield Finding("note", "lemma on α = 1", "lemma: alpha is one", words)

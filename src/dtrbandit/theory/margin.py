@@ -67,7 +67,9 @@ class StageMargin(NamedTuple):
             return f"{self.stage}: no unit is ever near a boundary (α = ∞)"
         alpha, gamma = f"{self.alpha:.3g} ± {self.alpha_error:.2g}", f"{self.gamma:.3g} ± {self.gamma_error:.2g}"
         with_power = "" if self.power == self.alpha else f" with α = {self.power:g}"
-        return f"{self.stage}: α = {alpha}, γ = {gamma}{with_power}"
+        if math.isnan(self.alpha):
+            alpha = "unknown, from so few units"
+        return f"{self.stage}: α = {alpha}; γ = {gamma}{with_power}"
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def estimate_margin(
     >>> from dtrbandit.environments import Linear
     >>> margin = estimate_margin(Linear(margin=0.5), np.random.default_rng(0), alpha=0.5)
     >>> print(margin.stages[0])
-    stage1: α = 0.508 ± 0.011, γ = 1.03 ± 0.019 with α = 0.5
+    stage1: α = 0.508 ± 0.011; γ = 1.03 ± 0.019 with α = 0.5
     """
     if between not in ("pairs", "best"):
         raise DesignError(f"estimate_margin: between must be 'pairs' or 'best', found {between!r}")
