@@ -83,6 +83,14 @@ def test_the_cost_of_delay_is_finite_and_grows_with_delay() -> None:
     assert cost(10.0, 60_000) == pytest.approx(cost(10.0, 30_000), rel=1e-6)
 
 
+def test_the_cost_of_delay_by_hand() -> None:
+    """At once, 𝒪₁ alone has the bound 1: it enters at t = 1 (twice, but no more than 1), 2 and 3, for e_t ≥ t/2."""
+    at_once = theory.delay_of(ArrivalProcess(between=Fixed(1.0)))
+
+    # 4·5·2 a round
+    assert [theory.delay_cost(CASE, at_once, T) for T in (1, 2, 3, 4, 50)] == [40, 80, 120, 120, 120]
+
+
 def test_without_delay_nothing_is_late_but_the_first_rounds() -> None:
     delay = theory.delay_of(ArrivalProcess(between=Fixed(1.0)))
 

@@ -10,13 +10,13 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit import theory
-from dtrbandit.compiled import play, potential_arrivals
+from dtrbandit.compiled import Arrivals, play, potential_arrivals
 from dtrbandit.design.schedule import forced_plan
-from dtrbandit.environments import ArrivalProcess, Exponential, Linear, LogNormal, Synthetic
-from dtrbandit.theory.events import wilson
+from dtrbandit.environments import ArrivalProcess, Exponential, Fixed, Linear, LogNormal, Synthetic
+from dtrbandit.theory.events import event_bound, wilson
 from dtrbandit.theory.instance import Instance
-from dtrbandit.theory.trial import Trial, failures
-from theory.cases import Curved
+from dtrbandit.theory.trial import Trial, failures, states
+from theory.cases import Curved, Quiet
 
 Q, DELTA, ROUNDS = 4, (1.6, 1.2), (60, 200, 500)
 TRUTH = [np.array([[17 / 12, 239 / 240], [25 / 12, -209 / 240]]), np.array([[1.0, 1.0], [0.0, 3.0]])]
@@ -78,6 +78,20 @@ def test_events_are_those_of_plain_least_squares() -> None:
     assert 0 < counted[:, :, 4].mean() < 1
 
 
+def test_a_round_is_looked_at_before_the_next_unit_enrols() -> None:
+    """With delays of exactly 2½ arrivals, the second context of the last two rounds is not in yet."""
+    instance, rounds = Instance.of(Synthetic(), np.random.default_rng(0), delta=0.3, units=100), (7, 8, 20)
+    trial = Trial(Synthetic(), dtr.DTRBandit(q=1, delta=0.3), rounds, None, instance)
+    drawn = Synthetic().draw(21, np.random.default_rng(0))
+    late = ArrivalProcess(between=Fixed(1.0), response=Fixed(2.5)).events(21, 2, np.random.default_rng(0))
+
+    def rows(units: Arrivals) -> list[int]:
+        return [sum(len(own) for own in estimates.hat_rows[1]) for _, estimates in states(trial, units, seed=0)]
+
+    assert rows(potential_arrivals(drawn)) == list(rounds)
+    assert rows(potential_arrivals(drawn, events=late)) == [t - 2 for t in rounds]
+
+
 def test_the_table_has_a_row_per_event_stage_and_round() -> None:
     arrivals = ArrivalProcess(response=Exponential(5.0))
 
@@ -92,6 +106,22 @@ def test_the_table_has_a_row_per_event_stage_and_round() -> None:
     assert not any(row.refuted for row in rates.rows)
     assert [row.applies for row in rates.rows if row.event != "O"] == [False] * 10  # q is far below C̃₁ ∨ C̃₂
     assert "their bounds ask for q ≥" in str(rates)
+
+
+def test_bounds_apply_from_the_rounds_on_that_they_ask_for() -> None:
+    """q = 200 is above C̃₁ ∨ C̃₂ of the quiet problem; the forced block 2¹⁴ − 1 ends with round 2¹⁴·4·200."""
+    q, end = 200, 2**14 * 800
+    instance = Instance.of(Quiet(), np.random.default_rng(0), delta=0.3)
+    trial = Trial(Quiet(), dtr.DTRBandit(q=q, delta=0.3), (end,), None, instance)
+
+    def applies(event: str, t: int, q: int = q) -> bool:
+        return event_bound(trial._replace(policy=dtr.DTRBandit(q=q, delta=0.3)), (event, 0), t)[1]
+
+    assert [applies("G", 64 * q**2 + shift) for shift in (-1, 0)] == [False, True]
+    assert [applies("M", 256 * q**2 + shift) for shift in (-1, 0)] == [False, True]
+    assert [applies("M", end + shift) for shift in (-1, 0, 1)] == [False, True, True]
+    assert not applies("G", 64 * q**2, q=100)
+    assert event_bound(trial, ("G", 0), 100)[0] == 8 / 100**2
 
 
 def test_good_events_become_likelier() -> None:

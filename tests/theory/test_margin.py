@@ -148,6 +148,16 @@ def test_arms_that_are_alike_are_never_near_a_boundary() -> None:
     assert "no unit is ever near a boundary" in str(margin)
 
 
+def test_standard_errors_are_those_of_a_share_and_of_a_mean_of_logarithms() -> None:
+    """300 of 1000 gaps are ½, the rest 10: γ = 0.3 / ½, with relative error √(0.7 / 300). Hill's is α/√k, k = 100."""
+    stage = theory.estimate_margin(gaps_of(np.repeat([0.5, 10.0], [300, 700])), alpha=1.0).stages[0]
+    uniform = theory.estimate_margin(gaps_of(np.random.default_rng(0).random(1000)), alpha=1.0).stages[0]
+
+    assert stage.gamma == pytest.approx(0.6)
+    assert stage.gamma_error == pytest.approx(0.6 * math.sqrt(0.7 / 300))
+    assert uniform.alpha_error == pytest.approx(uniform.alpha / 10)
+
+
 def test_few_gaps_give_no_exponent() -> None:
     margin = theory.estimate_margin(gaps_of(np.arange(1.0, 11.0)), alpha=1.0)
 

@@ -42,6 +42,7 @@ def test_on_section_5_2_everything_holds_but_the_size_of_q() -> None:
     assert constants.sigma == pytest.approx(1.0, abs=0.05)
     assert constants.b_max == pytest.approx(3.0)
     assert constants.alpha == (1.0, 1.0)
+    assert constants.delta == (0.2, 0.2)
     assert report.bound == theory.regret_bound(constants, 400, 2)
     assert report.ratio == report.bound / report.regret > 1e10
     assert "Formula of Theorem 1, no promise here" in str(report)

@@ -112,9 +112,8 @@ def delay_cost(constants: Constants, delay: Delay, T: int) -> float:
     The sketch of the proof adds the failure of 𝒪 at e_t ≥ t/2, for Q̃, and at t, for Q̂. It is finite as T → ∞. The
     other parts keep their order, with about half the samples.
     """
-    per_round = 4 * constants.b_max * constants.x_max
     missed = [min(1.0, feedback_fails(delay, max(t // 2, 1)) + feedback_fails(delay, t)) for t in range(1, T + 1)]
-    return min(per_round * sum(missed), worst_regret(constants, T))
+    return worst_regret(constants, 1) * sum(missed)
 
 
 def _total(parts: Sequence[SubExponential], field: str, power: int) -> float:

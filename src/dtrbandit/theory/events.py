@@ -140,10 +140,10 @@ def _rate(trial: Trial, event: tuple[str, int | None], t: int, failed: NDArray[n
     name, m = event
     low, high = wilson(int(failed.sum()), len(failed))
     stage = None if m is None else trial.instance.evidence.design.stages[m].name
-    return EventRate(name, stage, t, len(failed), float(failed.mean()), low, high, *_bound(trial, event, t))
+    return EventRate(name, stage, t, len(failed), float(failed.mean()), low, high, *event_bound(trial, event, t))
 
 
-def _bound(trial: Trial, event: tuple[str, int | None], t: int) -> tuple[float | None, bool]:
+def event_bound(trial: Trial, event: tuple[str, int | None], t: int) -> tuple[float | None, bool]:
     """Return the bound on the probability that an event fails, and whether q and t are as large as it asks."""
     (name, m), constants, q = event, trial.instance.constants, trial.policy.q
     if name == "O":

@@ -49,7 +49,7 @@ def _scope(instance: Instance) -> Finding:
             f"{len(design.stages)} stages with {arms} arms: the paper extends the algorithm to them, and proves nothing"
         )
         return Finding("fails", "scope", "section: conclusion", words)
-    words = f"{len(design.arm_plans)} of {prod(design.arm_counts)} plans are feasible: no theorem of the paper allows for that"
+    words = f"{len(design.arm_plans)} of {prod(design.arm_counts)} plans are feasible: no theorem allows for that"
     return Finding("fails", "scope", "thm: regret upper bound", words)
 
 

@@ -41,7 +41,7 @@ def failures(trial: Trial, seed: np.random.SeedSequence) -> NDArray[np.bool_]:
     drawn = trial.environment.draw(trial.rounds[-1] + 1, np.random.default_rng(units_seed))
     units = potential_arrivals(drawn, events=order)
     failed = []
-    for t, estimates in _states(trial, units, seed=int(policy_seed.generate_state(1)[0])):
+    for t, estimates in states(trial, units, seed=int(policy_seed.generate_state(1)[0])):
         late = [] if times is None else [feedback_misses(times, t)]
         failed.append([*_tilde(trial.instance, estimates), *_designs(trial.instance, estimates, t),
                        *_hat(trial.instance, estimates), *late])  # fmt: skip
@@ -57,7 +57,7 @@ def _order(trial: Trial, seed: np.random.SeedSequence) -> tuple[NDArray[np.int32
     return order, trial.arrivals.draw(n, stages, np.random.default_rng(seed)).times  # the same stream again
 
 
-def _states(trial: Trial, units: Arrivals, *, seed: int) -> Iterator[tuple[int, Estimates]]:
+def states(trial: Trial, units: Arrivals, *, seed: int) -> Iterator[tuple[int, Estimates]]:
     """Give each round to look at and what is believed just before the next unit enrols."""
     (n, *_), stages = units.features.shape, len(trial.instance.coefficients)
     state = start(trial.policy, trial.instance.evidence.design)
