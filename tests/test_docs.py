@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize("name", ["docs/readings.md", "docs/paper_to_code.md"])
 def test_every_file_and_test_that_is_named_exists(name: str) -> None:
     named = re.findall(
-        r"`((?:tests|examples|design|record|estimators|policies|environments|simulation)/[\w/.]+)(?:::(\w+))?`",
+        r"`((?:tests|examples|design|record|estimators|policies|environments|simulation|theory)/[\w/.]+)(?:::(\w+))?`",
         (ROOT / name).read_text(),
     )
 

@@ -1,0 +1,183 @@
+"""Theorem 1 by hand.
+
+The arithmetic below is written out from the printed formulas with the numbers of ``CASE``: d = 3, x_max = 2, x_∞ = 1,
+b_max = 5, σ = ½, Δ = (½, ¼), φ = (1/10, 1/5). No function of the package takes part in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil, exp, floor, inf, log, sqrt
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit import theory
+from theory.cases import CASE
+
+LOG3 = 1.0986122886681098
+
+
+def test_c_tilde_1_by_hand() -> None:
+    # 128·3·1·¼ / (1/16 · 1/5) = 96 / 0.0125 = 7680, above 1; 16(log 3 + 2)·4·7680 / (1/5) = 2,457,600 (log 3 + 2)
+    assert theory.c_tilde_1(CASE) == pytest.approx(2_457_600 * (LOG3 + 2), rel=1e-12)
+
+
+def test_c_tilde_1_has_a_floor_where_there_is_little_noise() -> None:
+    # σ = 1/1000: 128·3·1e-6 / 0.0125 < 1, so 16(log 3 + 2)·4 / (1/5) = 320 (log 3 + 2)
+    assert theory.c_tilde_1(replace(CASE, sigma=0.001)) == pytest.approx(320 * (LOG3 + 2), rel=1e-12)
+
+
+def test_c_tilde_2_by_hand() -> None:
+    # 1 ∨ 64·16 / (1/25) = 25,600; 512·3·4·1·¼·25,600 = 39,321,600; ∕ (¼ · 1/100) = 15,728,640,000, times log 3 + 2
+    assert theory.c_tilde_2(CASE) == pytest.approx(15_728_640_000 * (LOG3 + 2), rel=1e-12)
+
+
+def test_the_q_that_the_proof_needs_besides_by_hand() -> None:
+    # 8(log 3 + 2)·4 / (1/10) = 320 (log 3 + 2); with little noise it is more than C̃₁ ∨ C̃₂ when φ₂ is larger
+    quiet = replace(CASE, sigma=1e-7, phi=(0.1, 0.4))
+
+    assert theory.c_tilde_3(CASE) == pytest.approx(320 * (LOG3 + 2), rel=1e-12)
+    assert theory.smallest_q(CASE) == theory.smallest_q_as_proved(CASE) == ceil(15_728_640_000 * (LOG3 + 2))
+    assert theory.smallest_q(quiet) == 496  # 16·4·3.0986 / 0.4 = 495.8
+    assert theory.smallest_q_as_proved(quiet) == 992
+
+
+def test_c_1_is_the_smaller_of_two_by_hand() -> None:
+    # own: 0.01 / (128·3·1·4·¼) = 0.01 / 384; carried: 0.01·0.04 / (2048·3·1·64·¼) = 0.0004 / 98,304, the smaller
+    assert theory.c_1(CASE) == pytest.approx(0.0004 / 98_304, rel=1e-12)
+    # φ₂ = 20, x_max = 2: 0.01·400 / 98,304 = 4.07e-5 is larger than 0.01 / 384 = 2.6e-5
+    assert theory.c_1(replace(CASE, phi=(0.1, 20.0))) == pytest.approx(0.01 / 384, rel=1e-12)
+
+
+def test_c_2_by_hand() -> None:
+    # 0.04 / (32·3·4·1·¼) = 0.04 / 96
+    assert theory.c_2(CASE) == pytest.approx(0.04 / 96, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "d", "depth"),
+    [(1.0, 2, 3), (1.0, 3, 3), (0.5, 2, 3), (3.0, 2, 4), (3.0, 50, 6)],
+)  # √(5·log 10) = 3.39, √(5·log 15) = 3.68, √(4.5·log 9) = 3.14, √(7·log 14) = 4.30, √(7·log 350) = 6.40
+def test_m_by_hand(alpha: float, d: int, depth: int) -> None:
+    assert theory.peeling_depth(alpha, d) == depth
+
+
+def test_f_by_hand() -> None:
+    assert theory.f(0.5, 10_000) == pytest.approx(2 * 10 / 0.5)  # 10⁴ to the power ¼ is 10
+    assert theory.f(1.0, 10_000) == pytest.approx(9.210340371976184)
+    assert theory.f(3.0, 10_000) == 1.0
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.999999, 1.0, 1.000001, 2.5])
+def test_f_bounds_the_integral_it_stands_for(alpha: float) -> None:
+    T, steps = 1000, 200_000
+    grid = [1 + (T - 1) * (k + 0.5) / steps for k in range(steps)]
+
+    integral = sum(t ** (-(alpha + 1) / 2) for t in grid) * (T - 1) / steps
+
+    assert theory.f_as_proved(alpha, T) == pytest.approx(integral, rel=1e-4)
+    assert theory.f_as_proved(alpha, T) <= theory.f(alpha, T)
+
+
+def test_the_bound_by_hand() -> None:
+    """T = e¹⁰ rounded, q = 7, α = 1 at both stages, so M = ⌊√(5 log 15)⌋ = 3."""
+    T, q = 22_026, 7
+    log_t = log(22_026)
+    exploring = 8 * 7 * 5 * 2 * (3 * log_t + 896)
+    failing = 24 * 5 * 2 * (49 + 16 * 3 * 4 / 0.1 + 16 * 3 * 4 / 0.2)  # 240·(49 + 1920 + 960) = 702,960
+    first = 2**3 * 1.5 / (0.0004 / 98_304) * (5**3 + 2**7) * log_t
+    second = 2**4 * 0.75 / (0.04 / 96) * (5**3 + 2**5) * log_t
+
+    terms = theory.regret_terms(CASE, T, q)
+
+    assert failing == pytest.approx(702_960)
+    assert terms == pytest.approx((exploring, failing, first, second), rel=1e-12)
+    assert theory.regret_bound(CASE, T, q) == pytest.approx(exploring + failing + first + second, rel=1e-12)
+
+
+def test_the_bound_by_hand_where_the_stages_have_their_own_alpha() -> None:
+    """α = (½, 6), d = 3: printed M = ⌊√(4.5·log 13.5)⌋ = 3 for both, the proof needs ⌊√(10·log 30)⌋ = 5 at stage 2."""
+    case, T = replace(CASE, alpha=(0.5, 6.0)), 10_000
+    rate = 0.04 / 96
+    printed = 2**9 * 0.75 * rate**-3.5 * (5**8 + 2**10) * (2 / 5)
+    proved = 2**9 * 0.75 * rate**-3.5 * (7**8 + 2**10) * (1 - T**-2.5) * (2 / 5)
+    first = 2**2.5 * 1.5 * (0.0004 / 98_304) ** -0.75 * (5**2.5 + 2**6.5) * (2 * 10 / 0.5)
+
+    assert floor(sqrt(4.5 * log(13.5))) == 3
+    assert floor(sqrt(10 * log(30))) == 5
+    assert theory.regret_terms(case, T, 1).first == pytest.approx(first, rel=1e-12)
+    assert theory.regret_terms(case, T, 1).second == pytest.approx(printed, rel=1e-12)
+    assert theory.regret_terms_as_proved(case, T, 1).second == pytest.approx(proved, rel=1e-9)
+
+
+def test_the_proof_needs_a_deeper_m_than_the_smaller_alpha_gives() -> None:
+    """r² − (α + 3) log r − log d ≥ 0 must hold for all r > M; with the M of a smaller α it can fail."""
+    alpha, d = 30.0, 2
+    own, other = theory.peeling_depth(alpha, d), theory.peeling_depth(0.5, d)
+
+    def suffices(M: int) -> bool:
+        return all(r**2 - (alpha + 3) * log(r) - log(d) >= 0 for r in range(M + 1, 60))
+
+    assert suffices(own)
+    assert not suffices(other)
+
+
+def test_what_fails_is_counted_in_full_in_the_bound_as_proved() -> None:
+    # P(𝒢ᶜ) ≤ (12 + 6)/t² instead of 14/t², so ℳ has 18·(16 + 4) = 360: 378 in all, and 4·378 = 24·63
+    by_hand = 24 * 5 * 2 * (63 + 1920 + 960)
+
+    assert theory.regret_terms_as_proved(CASE, 100, 1).failing == pytest.approx(by_hand)
+
+
+def test_a_stage_where_no_unit_is_near_a_boundary_costs_nothing_there() -> None:
+    case = replace(CASE, alpha=(1.0, inf), gamma=(1.5, 0.0))
+
+    assert theory.regret_terms(case, 100, 1).second == 0
+    assert theory.regret_terms_as_proved(case, 100, 1).second == 0
+    assert theory.regret_terms(case, 100, 1).first == theory.regret_terms(CASE, 100, 1).first
+
+
+def test_the_bound_says_something_from_the_round_on_at_which_it_falls_below_the_worst() -> None:
+    since = theory.informative_from(CASE, 1)
+
+    before, after = int(since * 0.98), int(since * 1.02)
+
+    assert theory.regret_bound(CASE, before, 1) > theory.worst_regret(CASE, before)
+    assert theory.regret_bound(CASE, after, 1) < theory.worst_regret(CASE, after)
+
+
+def test_phi_guarantees_a_probability() -> None:
+    # 3·0.1 / 4 and 3·0.2 / 4
+    assert pytest.approx((0.075, 0.15)) == CASE.p
+
+
+def test_concentration_by_hand() -> None:
+    # 2·2·exp(−¼·400 / (8·100·2·¼)) = 4·exp(−100 / 400)
+    assert theory.ols_tail(0.5, phi=20.0, n=100, d=2, x_inf=1.0, sigma=0.5, error=0.1) == pytest.approx(
+        4 * exp(-0.25) + 0.1
+    )
+    assert [theory.tilde_fails(m, 10) for m in (0, 1)] == [0.08, 0.06]
+    assert [theory.tilde_fails_as_proved(m, 10) for m in (0, 1)] == [0.12, 0.06]
+    # 6·exp(−0.1·1920 / 192) + 6·exp(−0.2·1920 / 192) + 280 / 1920²
+    singular = 6 * exp(-1) + 6 * exp(-2)
+    assert theory.design_fails(CASE, 1920) == pytest.approx(singular + 280 / 1920**2)
+    assert theory.design_fails_as_proved(CASE, 1920) == pytest.approx(singular + 360 / 1920**2)
+    # 12·exp(−(0.04/96)·(1/64)·1920) = 12·exp(−0.0125)
+    assert theory.hat_fails(CASE, 1920) == pytest.approx(12 * exp(-0.0125) + singular + 280 / 1920**2)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"d": 0}, "d must be a whole number of at least 1"),
+        ({"x_max": 0.0}, "x_max must be a finite number above 0"),
+        ({"phi": (0.1, 0.0)}, "phi of stage 2 must be a finite number above 0"),
+        ({"alpha": 1.0}, "alpha must be a pair"),
+        ({"gamma": (-1.0, 1.0)}, "gamma of stage 1 must be a finite number of at least 0"),
+        ({"alpha": (inf, 1.0)}, "α = inf goes with γ = 0"),
+    ],
+)
+def test_impossible_constants_are_refused(change: dict[str, object], found: str) -> None:
+    with pytest.raises(dtr.DesignError, match=found):
+        replace(CASE, **change)  # type: ignore[arg-type]

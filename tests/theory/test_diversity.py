@@ -1,0 +1,141 @@
+"""Diversity: exact integrals of section 5.2, and estimates that find them."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit import theory
+from dtrbandit.environments import Linear, Synthetic
+from dtrbandit.theory.evidence import Evidence, Visit
+
+mpl.use("Agg")
+
+
+def moments_by_grid(stage: int, arm: int, delta: tuple[float, float]) -> np.ndarray:
+    """Return E[ψψᵀ 1{U}] of section 5.2 by a midpoint rule on (x₁, x₂), from the densities as the paper prints them."""
+    x = (np.arange(1000) + 0.5) / 1000
+    gap = 28 * x / 15 - 2 / 3
+    best = [gap > delta[0], -gap > delta[0]]
+    if stage == 0:
+        weight = best[arm] / 1000
+    else:
+        laws = [
+            np.outer(x, 4 * x**3) + np.outer(1 - x, 2 * (1 - x)),
+            np.outer(x, 4 * (1 - x) ** 3) + np.outer(1 - x, 2 * x),
+        ]
+        inside = (1 - 2 * x if arm == 0 else 2 * x - 1) > delta[1]
+        weight = sum(law[first].sum(axis=0) for law, first in zip(laws, best, strict=True)) * inside / 1000**2
+    psi = np.column_stack([np.ones(1000), x])
+    return (psi * weight[:, None]).T @ psi
+
+
+@pytest.mark.parametrize("delta", [(0.05, 0.1), (0.3, 0.25), (0.6, 0.9)])
+def test_phi_and_p_of_section_5_2_are_the_integrals(delta: tuple[float, float]) -> None:
+    for stage in (0, 1):
+        grids = [moments_by_grid(stage, arm, delta) for arm in (0, 1)]
+
+        phi, p = min(np.linalg.eigvalsh(grid)[0] for grid in grids), min(grid[0, 0] for grid in grids)
+
+        assert theory.synthetic_phi(delta)[stage] == pytest.approx(phi, rel=0.02, abs=2e-6)
+        assert theory.synthetic_p(delta)[stage] == pytest.approx(p, rel=0.01)
+
+
+def test_phi_guarantees_no_more_than_the_true_probability() -> None:
+    delta = (0.2, 0.2)
+
+    assert all(low <= p for low, p in zip(theory.synthetic_constants(delta).p, theory.synthetic_p(delta), strict=True))
+
+
+def test_estimates_find_phi_and_p_of_section_5_2() -> None:
+    """Within four standard errors of the exact values."""
+    delta = (0.2, 0.3)
+
+    found = theory.estimate_diversity(Synthetic(), np.random.default_rng(5), delta=delta, units=40_000)
+
+    assert found.holds == (True, True)
+    for m, regions in enumerate(found.regions):
+        smallest = min(regions, key=lambda region: region.eigenvalue)
+        assert found.phi[m] == pytest.approx(theory.synthetic_phi(delta)[m], abs=4 * smallest.eigenvalue_error)
+        rarest = min(regions, key=lambda region: region.probability)
+        assert found.p[m] == pytest.approx(theory.synthetic_p(delta)[m], abs=4 * rarest.probability_error)
+
+
+def test_the_standard_error_of_phi_is_that_of_repeated_estimates() -> None:
+    """60 repetitions: the spread of a standard deviation is about 9 %; 30 % is allowed."""
+    rng = np.random.default_rng(6)
+    found = [theory.estimate_diversity(Synthetic(), rng, delta=(0.2, 0.2), units=2000) for _ in range(60)]
+
+    for m in (0, 1):
+        spread = np.std([each.regions[m][0].eigenvalue for each in found])
+        claimed = np.mean([each.regions[m][0].eigenvalue_error for each in found])
+        assert claimed == pytest.approx(spread, rel=0.3)
+
+
+def test_the_chosen_delta_makes_delta_times_phi_largest() -> None:
+    """Stage 1 of section 5.2, on a fine grid of exact values; the estimate tries 40 values."""
+    chosen = theory.estimate_diversity(Synthetic(), np.random.default_rng(7), units=40_000).delta[0]
+
+    fine = np.linspace(0.01, 0.66, 200)
+    best = max(value * theory.synthetic_phi((value, 0.1))[0] for value in fine)
+
+    assert chosen * theory.synthetic_phi((chosen, 0.1))[0] > 0.97 * best
+
+
+def test_arms_worse_everywhere_are_excused_and_arms_best_nowhere_are_not() -> None:
+    problem = Linear(arms=3, suboptimal=1)
+    excused = theory.estimate_diversity(problem, np.random.default_rng(0), delta=0.5)
+    beyond = theory.estimate_diversity(problem, np.random.default_rng(0), delta=1.5)
+
+    assert [sum(region.suboptimal for region in stage) for stage in excused.regions] == [1, 1]
+    assert excused.holds == (True, True)
+    assert min(excused.phi) > 0
+    assert beyond.phi == (0.0, 0.0)  # no gap is larger than 1
+    assert beyond.holds == (False, False)
+    assert "best by the margin nowhere" in str(beyond)
+
+
+def test_a_stage_with_one_arm_asks_only_that_its_features_span() -> None:
+    design = dtr.Design([dtr.Stage("only", ("a",), "1 + x")])
+    psi = np.array([[1.0, 0.0], [1.0, 2.0]])
+    evidence = Evidence(design, 2, (Visit((), psi, np.zeros((2, 1)), np.ones(2, dtype=bool)),), "two units")
+
+    found = theory.estimate_diversity(evidence, delta=0.5)
+
+    assert found.p == (1.0,)
+    assert found.phi[0] == pytest.approx((3 - np.sqrt(5)) / 2)  # of ((1, 1), (1, 2))
+
+
+def test_features_that_do_not_span_have_phi_zero() -> None:
+    design = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
+    psi = np.ones((100, 2))  # x is always 1
+    sign = np.where(np.arange(100) % 2, 1.0, -1.0)
+    visit = Visit((), psi, np.column_stack([sign, -sign]), np.ones(100, dtype=bool))
+
+    found = theory.estimate_diversity(Evidence(design, 100, (visit,), "a line"), delta=0.5)
+
+    assert found.p == (0.5,)
+    assert found.phi[0] == pytest.approx(0.0, abs=1e-12)
+    assert found.holds == (False,)
+
+
+def test_the_picture_shows_phi_against_delta() -> None:
+    import matplotlib.pyplot as plt
+
+    found = theory.estimate_diversity(Synthetic(), np.random.default_rng(0), delta=0.2, units=2000)
+    ax = found.plot()
+
+    curves, dots = ax.lines[::2], ax.lines[1::2]
+    assert [line.get_label() for line in curves] == ["first", "second"]
+    assert [float(np.ravel(line.get_ydata())[0]) for line in dots] == list(found.phi)
+    assert all(float(np.max(line.get_ydata())) > phi for line, phi in zip(curves, found.phi, strict=True))
+    plt.close("all")
+
+
+def test_constants_of_section_5_2_need_a_delta_below_the_largest_gap() -> None:
+    with pytest.raises(dtr.DesignError, match=r"Δ of stage 1 must be below 0\.667"):
+        theory.synthetic_constants((0.7, 0.2))
+    with pytest.raises(dtr.DesignError, match="delta must be one value or 2"):
+        theory.estimate_diversity(Synthetic(), np.random.default_rng(0), delta=(0.1, 0.1, 0.1))
