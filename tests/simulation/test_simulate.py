@@ -298,6 +298,8 @@ GOOD: dict[str, Any] = {"policies": FEW, "horizon": 30, "paths": 1}
         ({"horizon": True}, "horizon"),
         ({"paths": -1}, "paths must be a whole number of at least 1, found -1"),
         ({"paths": "3"}, "paths"),
+        ({"paths": 10**6, "horizon": 10**8}, "no memory for 1000000 paths of 100000000 rounds"),
+        ({"horizon": 10**30}, "no memory"),
         ({"seed": -1}, "seed"),
         ({"seed": None}, "seed"),
         ({"n_jobs": 0}, "n_jobs"),
@@ -360,7 +362,10 @@ def test_an_environment_that_draws_nan_where_it_matters_is_refused(spoilt: str) 
     ("spoil", "named"),
     [
         (lambda units: units._replace(outcome=units.outcome[:-1]), "shape"),
-        (lambda units: Synthetic().draw(max(1, len(units.outcome) - 5), np.random.default_rng(0)), "asked for 30 units"),
+        (
+            lambda units: Synthetic().draw(max(1, len(units.outcome) - 5), np.random.default_rng(0)),
+            "asked for 30 units",
+        ),
         (lambda units: Synthetic().draw(2 * len(units.outcome), np.random.default_rng(0)), "asked for"),
         (lambda units: units._replace(q=(units.q[0], units.q[1][:, 0])), r"q\[1\] has shape"),
         (lambda units: units._replace(contexts=(units.contexts[0], {})), "columns are"),
