@@ -55,7 +55,7 @@ def load_study(folder: str | Path) -> Study:
         return _read_tables(Path(folder), manifest, paths, files)
     except (OSError, ValueError, KeyError, TypeError) as error:  # pyarrow's own are ValueError and OSError
         raise DesignError(
-            f"{folder} is damaged, it does not hold what its {MANIFEST} says: {error}; restore it, or use another folder"
+            f"{folder} is damaged, its {MANIFEST} says what it does not hold: {error}; restore it, or use another"
         ) from error
 
 

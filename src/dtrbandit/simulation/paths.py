@@ -19,7 +19,7 @@ from dtrbandit.simulation.regret import Arms, Array, Truth
 from dtrbandit.simulation.sessions import play_session
 from dtrbandit.simulation.setup import ARRIVALS, ENVIRONMENT, Setup
 
-Events = NDArray[np.integer[Any]]
+Events = NDArray[np.int32]
 
 
 class Performance(NamedTuple):
@@ -46,8 +46,8 @@ def play_path(setup: Setup, number: int) -> Path:
     if setup.arrivals is None:
         events = without_delay(n, stages)
     else:
-        events = np.asarray(setup.arrivals.events(n, stages, setup.rng(number, ARRIVALS)))
-        seen = outcome_seen(events, n, stages)
+        found = np.asarray(setup.arrivals.events(n, stages, setup.rng(number, ARRIVALS)))
+        seen, events = outcome_seen(found, n, stages), found.astype(np.int32)
     arrivals = potential_arrivals(units, design=setup.design, events=events)
     require_finite(arrivals, setup.design)
     truth = None if units.q is None else Truth(units)
@@ -95,7 +95,7 @@ def without_delay(n: int, stages: int) -> Events:
     return at_once(n, stages)
 
 
-def outcome_seen(events: Events, n: int, stages: int) -> NDArray[np.bool_]:
+def outcome_seen(events: NDArray[Any], n: int, stages: int) -> NDArray[np.bool_]:
     """Say which units' outcomes come, rather than being lost, after checking that events are in a possible order."""
     pairs = events.ndim == 2 and events.shape[1] == 2 and events.dtype.kind in "iu"
     if not pairs or not (events >= 0).all() or not (events < [stages + 2, n]).all():
