@@ -106,8 +106,8 @@ def _named(policies: object) -> dict[str, Policy[Any]]:
     if not pairs:
         raise DesignError("a study needs at least one policy, found none")
     for name, policy in pairs:
-        if not isinstance(name, str) or not name.strip():
-            raise DesignError(f"a policy's name must be a text, found {shown(name)}")
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise DesignError(f"a policy's name must be a printable text, found {shown(name)}")
         if isinstance(policy, type) or not all(callable(getattr(policy, verb, None)) for verb in VERBS):
             raise DesignError(f"{name!r} must be a policy such as Greedy(), found {shown(policy)}")
     names = [name for name, _ in pairs]
