@@ -152,3 +152,12 @@ def test_a_damaged_table_is_refused(tmp_path: Path, damage: Callable[[Path], obj
 
     with pytest.raises(dtr.DesignError, match="is damaged"):
         dtr.load_study(tmp_path)
+
+
+def test_whoever_may_read_the_folder_may_read_the_study(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+
+    run().save(tmp_path / "study")
+
+    modes = {path.stat().st_mode for path in [tmp_path / "plain", *(tmp_path / "study").iterdir()]}
+    assert len(modes) == 1

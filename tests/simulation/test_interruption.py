@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -205,6 +206,29 @@ def test_resuming_another_study_is_refused(other: dict[str, Any], named: str) ->
 
     with pytest.raises(dtr.DesignError, match=f"resume= is another study: .*{named}"):
         dtr.simulate(**{**asked, **other}, resume=study)
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """An environment that holds a function, whose address its repr shows."""
+
+    shift: Callable[[float], float]
+    design = Synthetic().design
+
+    def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
+        units = Synthetic().draw(n, rng)
+        return units._replace(outcome=units.outcome + self.shift(1.0), q=None)
+
+
+def test_a_function_may_lie_elsewhere_when_a_study_goes_on() -> None:
+    def shifted() -> Shifted:
+        return Shifted(lambda x: 2 * x)
+
+    first, again = shifted(), shifted()
+    study = dtr.simulate(first, FEW, horizon=60, paths=1)
+
+    assert repr(first) != repr(again)
+    assert dtr.simulate(again, FEW, horizon=60, paths=2, resume=study).take([0]) == study
 
 
 class Late:

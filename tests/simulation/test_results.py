@@ -147,3 +147,8 @@ def test_names_are_shown_as_they_are_whatever_they_would_mean_to_a_markup() -> N
 
     assert all(name in shown for name in names)
     assert "Less DTRB [q=5], on the same units" in shown
+
+
+def test_realised_regret_of_an_unknown_policy_is_refused(study: dtr.Study) -> None:
+    with pytest.raises(dtr.DesignError, match="there is no policy 'nobody'"):
+        study.realised("nobody")

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-import tempfile
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -123,11 +123,10 @@ def _write_table(study: Study, name: str, path: Path) -> None:
 
 def _replace(path: Path, write: Callable[[Path], object]) -> None:
     """Write beside, then rename: a file is there whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    os.close(handle)
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}")  # not mkstemp, which only its owner may read
     try:
-        write(Path(temporary))
+        write(temporary)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
@@ -16,6 +17,7 @@ from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.policies.builtin import policy_to_dict
 from dtrbandit.simulation.setup import Setup, sample
 
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 SAMPLE = 16  # units drawn to recognise an environment, if a path has as many
 
 
@@ -74,7 +76,8 @@ def manifest_of(setup: Setup) -> Manifest:
         seed=setup.seed,
         horizon=setup.horizon,
     )
-    return Manifest(**json.loads(json.dumps(asdict(manifest))))  # as a file would give it back
+    plain = ADDRESS.sub("", json.dumps(asdict(manifest)))  # functions are elsewhere in the next process
+    return Manifest(**json.loads(plain))  # as a file would give it back
 
 
 def name_of(thing: object) -> str:
