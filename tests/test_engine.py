@@ -268,3 +268,55 @@ def test_recovery_never_decides_again() -> None:
     assert resumed.log[-1] == log[-1]
     with pytest.raises(dtr.LogError, match=f"event {at + 1} "):
         dtr.verify(log)
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A policy that holds a built-in one, and so has its state: it halves outcomes, and may insist on an arm."""
+
+    insists_on: int | None = None
+
+    def init(self, design: dtr.Design) -> Any:
+        return dtr.Greedy().init(design)
+
+    def update(self, state: Any, history: History, event: Fact) -> Any:
+        halved = event._replace(outcome=event.outcome / 2) if isinstance(event, Completed) else event
+        return dtr.Greedy().update(state, history, halved)
+
+    def decide(self, state: Any, history: History, u: float) -> Choice:
+        chosen = dtr.Greedy().decide(state, history, u)
+        arm = chosen.arm if self.insists_on is None else self.insists_on
+        return Choice(arm, "rule", tuple(float(each == arm) for each in range(2)), (), chosen.q_hat or ())
+
+    def estimates(self, state: Any) -> Any:
+        return dtr.Greedy().estimates(state)
+
+
+def test_a_policy_that_holds_a_built_in_one_is_not_trusted_with_its_arms() -> None:
+    session = dtr.Session(DESIGN, Holding(insists_on=0))
+    session.enroll("u1", {"start1": 12})
+    session.override("u1", "other", reason="allergy")
+    log = session.log
+
+    with pytest.raises(dtr.DesignError, match="the policy chose arm 0"):  # other, ssri is no plan
+        session.respond("u1", {"start2": 9, "end1": 8})
+
+    assert session.log == log
+
+
+def test_a_policy_that_holds_a_built_in_one_learns_its_own_way_when_resumed() -> None:
+    session = dtr.Session(DESIGN, Holding())
+    for unit in range(9):
+        session.enroll(f"u{unit}", {"start1": 12.0 + unit})
+        session.respond(f"u{unit}", {"start2": 9.0 - unit % 4, "end1": 8.0})
+        session.complete(f"u{unit}", -8.0 + unit)
+
+    resumed = dtr.Session.resume(session.log, policy=Holding())
+
+    assert resumed.coefficients() == session.coefficients()
+    assert resumed.coefficients() != dtr.Session.resume(_under_greedy(session)).coefficients()
+
+
+def _under_greedy(session: dtr.Session) -> list[Any]:
+    opened = dtr.Session(DESIGN, dtr.Greedy()).log[0]
+    return [opened, *session.log[1:]]

@@ -122,3 +122,11 @@ def test_more_curves_than_colours_differ_by_their_dashes() -> None:
     ax = plot_curves([curve(f"policy {k}", k, k) for k in range(9)], y="regret")
 
     assert len({(line.get_color(), line.get_linestyle()) for line in ax.lines}) == 9
+
+
+def test_a_name_is_drawn_as_it_is_even_if_it_looks_like_a_broken_formula() -> None:
+    ax = plot_curves([curve(r"$\frac{$", 0, 1.0)], y="regret")
+
+    ax.figure.canvas.draw()
+
+    assert [text.get_text() for text in ax.texts] == [r"$\frac{$"]

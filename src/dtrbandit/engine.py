@@ -17,7 +17,7 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, DTRError, LogError, ObservationError, ProtocolError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.kernels.stream import uniform
-from dtrbandit.policies.builtin import policy_from_dict, policy_to_dict
+from dtrbandit.policies.builtin import BUILTIN, policy_from_dict, policy_to_dict
 from dtrbandit.policies.compiled_policy import CompiledState
 from dtrbandit.policies.policy import Choice, Estimating, Policy
 from dtrbandit.record.events import (
@@ -70,6 +70,8 @@ class Session:
         self._log: list[Event] = [Opened(design.to_dict(), policy_to_dict(policy), self.seed, NUMERICS)]
         self._histories = Histories(design)
         self._state: Any = policy.init(design)
+        # a policy that holds a built-in one has its state, but rules of its own
+        self._built_in = type(policy) in BUILTIN.values() and type(self._state) is CompiledState
         self._whole = True
 
     # -- the verbs -------------------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ class Session:
         m = len(history.arms)
         u = uniform(self.seed, history.round, m, len(self.design.stages))
         choice = self.policy.decide(self._state, history, u)
-        if type(self._state) is not CompiledState:  # the rules of others are not ours to trust
+        if not self._built_in:  # the rules of others are not ours to trust
             _require_feasible(choice, history)
         arms = self.design.stages[m].arms
         contenders = choice.contenders or tuple([arm for arm, p in enumerate(choice.propensities) if p > 0])
@@ -261,9 +263,8 @@ def _reread(log: Iterable[Event], design: Design | None, policy: Policy[Any] | N
     """Return the session that a log leads to, checking each event as if it came for the first time."""
     events = list(log)
     session = _opened(events[0] if events else None, design, policy)
-    compiled = isinstance(session._state, CompiledState) and not decide_again
     units = sum(isinstance(event, Enrolled) for event in events)
-    folded = LogFold(session._state, units) if compiled else None
+    folded = LogFold(session._state, units) if session._built_in and not decide_again else None
     due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
     for sequence, event in enumerate(events[1:], 2):
         try:

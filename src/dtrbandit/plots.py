@@ -92,7 +92,8 @@ def _label_ends(ax: Axes, curves: Sequence[Curve]) -> None:
     room = [13.0 * (text.count("\n") + 1) / height for text in texts]  # shares of the axis
     ends = [(float(curve.mean[-1]) - low) / (high - low) for curve in curves]
     for curve, text, place in zip(curves, texts, _apart(ends, room), strict=True):
-        ax.text(1.015, place, text, transform=ax.transAxes, color=_colour(curve), va="center", fontsize=10)
+        end = ax.text(1.015, place, text, transform=ax.transAxes, color=_colour(curve), va="center", fontsize=10)
+        end.set_parse_math(False)  # a name is shown as it is
 
 
 def _apart(ends: Sequence[float], room: Sequence[float]) -> list[float]:

@@ -171,6 +171,16 @@ def test_the_contract_catches_wrong_q_functions(m: int) -> None:
         contract(Changed(Remission(), with_wrong_slope)).test_true_q_functions_are_the_means_of_what_follows()
 
 
+def test_the_contract_catches_a_wrong_q_function_that_no_line_in_the_features_shows() -> None:
+    def with_curve(units: PotentialOutcomes) -> PotentialOutcomes:
+        assert units.q is not None
+        x = units.contexts[0]["x"]
+        return units._replace(q=(units.q[0] + ((x - 0.5) ** 2 - 1 / 12)[:, None], units.q[1]))  # uncorrelated with 1, x
+
+    with pytest.raises(AssertionError, match="q is off after arms"):
+        contract(Changed(Remission(), with_curve)).test_true_q_functions_are_the_means_of_what_follows()
+
+
 def test_the_contract_catches_a_false_claim_of_linearity() -> None:
     def with_square(units: PotentialOutcomes) -> PotentialOutcomes:
         assert units.q is not None

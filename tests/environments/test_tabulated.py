@@ -60,3 +60,16 @@ def test_nothing_can_be_drawn_from_nothing() -> None:
 def test_a_table_that_does_not_fit_its_design_is_refused() -> None:
     with pytest.raises(DesignError, match="outcome of unit 0 after arms"):
         Tabulated(TABLE._replace(outcome=TABLE.outcome * np.nan))
+
+
+def test_a_table_is_shown_by_its_size_and_told_from_others_by_any_of_its_numbers() -> None:
+    units = Synthetic().draw(5000, np.random.default_rng(0))
+    other = units._replace(outcome=units.outcome.copy())
+    other.outcome[2500, 1, 1] += 1.0
+
+    shown = repr(Tabulated(units))
+
+    assert "5,000 units" in shown
+    assert shown == repr(Tabulated(units))
+    assert shown != repr(Tabulated(other))
+    assert len(shown) < 80

@@ -62,9 +62,17 @@ def test_an_array_that_was_not_lent_is_an_error_of_compilation() -> None:
         ask_for_another(addresses(EXAMPLE, EXAMPLE))
 
 
-@pytest.mark.parametrize(
-    "wrong", [np.zeros((2, 2, 2), np.float32), np.zeros((2, 2)), np.zeros((4, 4, 4))[:, ::2]], ids=["a", "b", "c"]
-)
+@pytest.mark.parametrize("wrong", [np.zeros((2, 2, 2), np.float32), np.zeros((2, 2))], ids=["type", "axes"])
 def test_an_array_of_another_type_is_refused(wrong: NDArray[np.float64]) -> None:
     with pytest.raises(TypeError, match="expected float64 of 3"):
+        addresses((EXAMPLE.flags, wrong), EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [np.zeros((4, 4, 4))[:, ::2], np.broadcast_to(0.0, (2, 2, 2)), np.frombuffer(bytes(64)).reshape(2, 2, 2)],
+    ids=["gaps", "broadcast", "read-only"],
+)
+def test_an_array_that_kernels_cannot_write_into_is_refused(wrong: NDArray[np.float64]) -> None:
+    with pytest.raises(TypeError, match="expected one to write into"):
         addresses((EXAMPLE.flags, wrong), EXAMPLE)

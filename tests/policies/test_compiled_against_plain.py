@@ -213,3 +213,27 @@ def test_a_copied_state_has_arrays_of_its_own(copied: Callable[[CompiledState], 
     assert kept.table.tolist() != session._state.table.tolist()
     assert np.isnan(hat_coefficients(design, kept.learner)[1]).all()
     assert not np.isnan(hat_coefficients(design, session._state.learner)[1][0]).all()
+
+
+def test_a_state_whose_arrays_come_back_read_only_copies_them() -> None:
+    """As joblib gives large arrays to its workers; to write behind their addresses would end the process."""
+    session = dtr.Session(Synthetic().design, dtr.DTRBandit(q=1, delta=0.5))
+    buffers: list[pickle.PickleBuffer] = []
+    pickled = pickle.dumps(session, protocol=5, buffer_callback=buffers.append)
+
+    lent = pickle.loads(pickled, buffers=[bytes(buffer) for buffer in buffers])
+
+    assert buffers
+    assert all(array.flags.writeable for array in lent._state.arrays)
+    assert lent.enroll("u1", {"x1": 0.5}) == session.enroll("u1", {"x1": 0.5})
+
+
+def test_a_state_that_cannot_grow_stays_as_it_was() -> None:
+    state = dtr.Greedy().init(Synthetic().design)
+    before = state.capacity, state.table.tolist()
+
+    with pytest.raises(MemoryError):
+        state.reserve(2**50)
+
+    assert (state.capacity, state.table.tolist()) == before
+    assert len(state.learner.rows) == state.capacity

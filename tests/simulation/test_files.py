@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -118,3 +119,45 @@ def test_a_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
 
     with pytest.raises(dtr.DesignError, match="does not describe a study"):
         dtr.load_study(tmp_path)
+
+
+def test_a_manifest_cannot_name_files_elsewhere_which_saving_would_remove(tmp_path: Path) -> None:
+    folder, victim = tmp_path / "study", tmp_path / "victim"
+    victim.write_text("mine")
+    run(paths=2).save(folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for elsewhere in ("../victim", str(victim)):
+        (folder / "manifest.json").write_text(json.dumps({**manifest, "files": dict.fromkeys(FEW, elsewhere)}))
+
+        with pytest.raises(dtr.DesignError, match=r"victim' is no file of a study"):
+            run(paths=3).save(folder)
+
+    assert victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize("entry", [{"horizon": "x"}, {"paths": [0, 1, 2]}, {"files": {}}, {"design": {"stage": [{}]}}])
+def test_a_manifest_that_the_tables_do_not_bear_out_is_refused(tmp_path: Path, entry: dict[str, object]) -> None:
+    run().save(tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, **entry}))
+
+    with pytest.raises(dtr.DesignError, match="is damaged"):
+        dtr.load_study(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [lambda table: table.write_bytes(table.read_bytes()[:100]), Path.unlink])
+def test_a_damaged_table_is_refused(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    run().save(tmp_path)
+    damage(next(tmp_path.glob("*.parquet")))
+
+    with pytest.raises(dtr.DesignError, match="is damaged"):
+        dtr.load_study(tmp_path)
+
+
+def test_whoever_may_read_the_folder_may_read_the_study(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+
+    run().save(tmp_path / "study")
+
+    modes = {path.stat().st_mode for path in [tmp_path / "plain", *(tmp_path / "study").iterdir()]}
+    assert len(modes) == 1

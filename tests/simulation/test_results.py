@@ -137,3 +137,18 @@ def test_results_cannot_be_changed(study: dtr.Study) -> None:
 def test_a_path_that_was_not_run_cannot_be_taken(study: dtr.Study) -> None:
     with pytest.raises(dtr.DesignError, match="path 8 is not among the 8 finished paths"):
         study.take([0, 8])
+
+
+def test_names_are_shown_as_they_are_whatever_they_would_mean_to_a_markup() -> None:
+    names = ["DTRB [q=5]", "a [/b] c", ":smile: [red]x"]
+    study = dtr.simulate(Synthetic(), dict.fromkeys(names, dtr.UniformRandom()), horizon=10, paths=2)
+
+    shown = str(study.summary())
+
+    assert all(name in shown for name in names)
+    assert "Less DTRB [q=5], on the same units" in shown
+
+
+def test_realised_regret_of_an_unknown_policy_is_refused(study: dtr.Study) -> None:
+    with pytest.raises(dtr.DesignError, match="there is no policy 'nobody'"):
+        study.realised("nobody")

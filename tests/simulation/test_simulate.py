@@ -11,7 +11,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.compiled import play, potential_arrivals
-from dtrbandit.environments import PotentialOutcomes, Synthetic
+from dtrbandit.environments import PotentialOutcomes, Synthetic, Tabulated
 from dtrbandit.simulation.paths import play_path
 from dtrbandit.simulation.setup import ENVIRONMENT, prepare
 from simulation import plain_regret
@@ -268,7 +268,7 @@ class Counting:
         self.draws = 0
 
     def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
-        self.draws += n == 10
+        self.draws += n == 30
         return Synthetic().draw(n, rng)
 
 
@@ -282,7 +282,12 @@ class Elsewhere(Slow):
         return super().events(n, stages, rng) + n
 
 
-GOOD: dict[str, Any] = {"policies": FEW, "horizon": 10, "paths": 1}
+class Halves(Slow):
+    def events(self, n: int, stages: int, rng: np.random.Generator) -> Any:
+        return super().events(n, stages, rng) + 0.5
+
+
+GOOD: dict[str, Any] = {"policies": FEW, "horizon": 30, "paths": 1}
 
 
 @pytest.mark.parametrize(
@@ -293,6 +298,8 @@ GOOD: dict[str, Any] = {"policies": FEW, "horizon": 10, "paths": 1}
         ({"horizon": True}, "horizon"),
         ({"paths": -1}, "paths must be a whole number of at least 1, found -1"),
         ({"paths": "3"}, "paths"),
+        ({"paths": 10**6, "horizon": 10**8}, "no memory for 1000000 paths of 100000000 rounds"),
+        ({"horizon": 10**30}, "no memory"),
         ({"seed": -1}, "seed"),
         ({"seed": None}, "seed"),
         ({"n_jobs": 0}, "n_jobs"),
@@ -300,12 +307,14 @@ GOOD: dict[str, Any] = {"policies": FEW, "horizon": 10, "paths": 1}
         ({"policies": "Greedy"}, "mapping from names"),
         ({"policies": [dtr.Greedy(), dtr.Greedy()]}, r"two policies are called 'Greedy\(\)'"),
         ({"policies": {"Greedy": dtr.Greedy}}, "'Greedy' must be a policy"),
-        ({"policies": {1: dtr.Greedy()}}, "name must be a text"),
+        ({"policies": {1: dtr.Greedy()}}, "name must be a printable text"),
+        ({"policies": {"a\nb": dtr.Greedy()}}, r"name must be a printable text, found 'a\\nb'"),
         ({"policies": [dtr.DTRBandit(q=1, delta=(1.0, 2.0, 3.0))]}, "delta"),
         ({"policies": {"rule": dtr.FixedRegime(rule={"first": "9", "second": "1"})}}, "unknown arm '9'"),
         ({"arrivals": 3}, "arrivals= needs a method events"),
         ({"arrivals": Backwards()}, "events are impossible"),
         ({"arrivals": Elsewhere()}, "events must be pairs"),
+        ({"arrivals": Halves()}, "events must be pairs of whole numbers"),
         ({"resume": "folder"}, "resume= needs a Study"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -350,7 +359,42 @@ def test_an_environment_that_draws_nan_where_it_matters_is_refused(spoilt: str) 
         dtr.simulate(Spoilt(), **GOOD)
 
 
-@pytest.mark.parametrize("at", [[0], [11], [], [1.5], "some", [[1, 2]]], ids=str)
+@pytest.mark.parametrize(
+    ("spoil", "named"),
+    [
+        (lambda units: units._replace(outcome=units.outcome[:-1]), "shape"),
+        (
+            lambda units: Synthetic().draw(max(1, len(units.outcome) - 5), np.random.default_rng(0)),
+            "asked for 30 units",
+        ),
+        (lambda units: Synthetic().draw(2 * len(units.outcome), np.random.default_rng(0)), "asked for"),
+        (lambda units: units._replace(q=(units.q[0], units.q[1][:, 0])), r"q\[1\] has shape"),
+        (lambda units: units._replace(contexts=(units.contexts[0], {})), "columns are"),
+        (lambda units: units._replace(design=dtr.Design(units.design.stages, plans=[("1", "1"), ("2", "2")])), "plans"),
+    ],
+    ids=["outcomes", "too few", "too many", "q", "columns", "plans"],
+)
+def test_units_that_are_not_what_was_asked_for_are_refused_rather_than_read_beyond(spoil: Any, named: str) -> None:
+    class Spoilt:
+        design = Synthetic().design
+
+        def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
+            units: PotentialOutcomes = spoil(Synthetic().draw(n, rng))
+            return units
+
+    with pytest.raises(dtr.DTRError, match=named):
+        dtr.simulate(Spoilt(), **GOOD)
+
+
+def test_a_table_needs_no_more_units_than_the_horizon() -> None:
+    table = Tabulated(Synthetic().draw(5, np.random.default_rng(0)))
+
+    study = dtr.simulate(table, FEW, horizon=5, paths=2)
+
+    assert sorted(study.oracle[0]) == sorted(study.oracle[1])  # type: ignore[index]  # Q is known
+
+
+@pytest.mark.parametrize("at", [[0], [31], [], [1.5], "some", [[1, 2]]], ids=str)
 def test_rounds_outside_the_study_are_refused(at: Any) -> None:
     study = dtr.simulate(Synthetic(), **GOOD)
 

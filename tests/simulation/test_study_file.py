@@ -98,6 +98,7 @@ def test_a_learners_design_comes_from_a_file_beside_the_study(tmp_path: Path) ->
         ("seed = 7", "seed = -7", 4, "seed must be a whole number of at least 0, found -7"),
         ('name = "Linear"', 'name = "linaer"', 7, "unknown environment 'linaer', did you mean 'Linear'?"),
         ('name = "Linear"', 'name = "Tabulated"', 7, "unknown environment 'Tabulated'; known are Synthetic, Linear"),
+        ('name = "Linear"', 'name = ["Linear"]', 7, "unknown environment \"['Linear']\""),
         ('name = "Linear"', 'nam = "Linear"', 6, "environment: 'name' is missing; known are Synthetic"),
         ("stages = 3", "stage = 3", 8, "unknown parameter of Linear 'stage', did you mean 'stages'?"),
         ("stages = 3", "stages = 99", 8, "Linear: stages must be a whole number from 1 to 20, found 99"),

@@ -28,9 +28,9 @@ MOST_FEATURES = 256
 class Linear:
     """A random problem with exactly linear Q-functions; the same parameters give the same problem.
 
-    At every stage and after every history P(gap ≤ κ) = κ^α for κ ≤ 1, where the gap is the difference between
-    the best and the second-best Q (labels "assumption: margin", "assumption: margin k arms"). Features have
-    length √d_m at most.
+    At every stage with two competitive arms or more, and after every history, P(gap ≤ κ) = κ^α for κ ≤ 1, where the
+    gap is the difference between the best and the second-best Q (labels "assumption: margin", "assumption: margin k
+    arms"); with one it is 1 or more. Features have length √d_m at most.
 
     Parameters
     ----------

@@ -116,7 +116,8 @@ def checked(units: PotentialOutcomes) -> PotentialOutcomes:
     Traceback (most recent call last):
     dtrbandit.errors.DesignError: potential outcomes: outcome has shape (3, 2), the design asks for (3, 2, 2)
     """
-    _check_shapes(units)
+    check_shapes(units)
+    _check_types(units)
     left = leavers(units)
     for path in nodes(units.design):
         if path in left:
@@ -129,7 +130,8 @@ def checked(units: PotentialOutcomes) -> PotentialOutcomes:
     return units
 
 
-def _check_shapes(units: PotentialOutcomes) -> None:
+def check_shapes(units: PotentialOutcomes) -> None:
+    """Refuse units whose columns and shapes are not those of their design; what the arrays hold is not looked at."""
     design, n = units.design, len(units.outcome)
     counts = design.arm_counts
     found = tuple(tuple(context) for context in units.contexts)
@@ -148,8 +150,14 @@ def _check_shapes(units: PotentialOutcomes) -> None:
 def _check_shape(values: Array, what: str, shape: tuple[int, ...]) -> None:
     if values.shape != shape:
         raise DesignError(f"potential outcomes: {what} has shape {values.shape}, the design asks for {shape}")
-    if values.dtype != np.float64:
-        raise DesignError(f"potential outcomes: {what} holds {values.dtype}, allowed is float64")
+
+
+def _check_types(units: PotentialOutcomes) -> None:
+    columns = [(f"column {column!r}", values) for context in units.contexts for column, values in context.items()]
+    q = [(f"q[{m}]", values) for m, values in enumerate(units.q or ())]
+    for what, values in [*columns, ("outcome", units.outcome), *q]:
+        if values.dtype != np.float64:
+            raise DesignError(f"potential outcomes: {what} holds {values.dtype}, allowed is float64")
 
 
 def _check_arrival(units: PotentialOutcomes, path: Plan, left: Mapping[Plan, Mask]) -> None:

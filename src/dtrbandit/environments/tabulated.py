@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from dtrbandit.environments.potential_outcomes import PotentialOutcomes, checked
 from dtrbandit.errors import DesignError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tabulated:
     """Given units in random order, or, with ``replace``, drawn with replacement; they keep their Q-functions.
 
@@ -34,6 +35,14 @@ class Tabulated:
     def design(self) -> Design:
         """The design of the units."""
         return self.units.design
+
+    def __repr__(self) -> str:
+        """Say which table it is, whatever its size and however numpy prints."""
+        digest = hashlib.sha256(self.units.outcome.tobytes())
+        for context in self.units.contexts:
+            for values in context.values():
+                digest.update(values.tobytes())
+        return f"<Tabulated of {len(self.units.outcome):,} units {digest.hexdigest()[:12]}, replace={self.replace}>"
 
     def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
         """Draw n of the units."""

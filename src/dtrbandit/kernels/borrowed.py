@@ -23,11 +23,16 @@ from numpy.typing import NDArray
 
 
 def addresses(arrays: Sequence[NDArray[Any]], like: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    """Return where arrays lie, the address and the shape of each; they must have the types of those in ``like``."""
+    """Return where arrays lie, the address and the shape of each.
+
+    They must have the types of those in ``like`` and be writable, since nothing stops a kernel from writing.
+    """
     table: list[int] = []
     for array, example in zip(arrays, like, strict=True):
-        if not array.flags.c_contiguous or (array.dtype, array.ndim) != (example.dtype, example.ndim):
+        if (array.dtype, array.ndim) != (example.dtype, example.ndim):
             raise TypeError(f"found {array.dtype} of {array.ndim} axes, expected {example.dtype} of {example.ndim}")
+        if not array.flags.carray:
+            raise TypeError("found an array that is read-only or not laid out row by row, expected one to write into")
         table += [array.__array_interface__["data"][0], *array.shape]
     return np.array(table, dtype=np.int64)
 

@@ -43,10 +43,11 @@ class CompiledState:
     def reserve(self, capacity: int) -> None:
         """Make room for at least ``capacity`` units, doubling what there is."""
         if capacity > self.capacity:
-            self.capacity = max(capacity, 2 * self.capacity)
-            self.learner = grow(self.learner, self.capacity)
-            self.memory = grow_memory(self.memory, self.kind, self.capacity)
+            roomy = max(capacity, 2 * self.capacity)
+            learner, memory = grow(self.learner, roomy), grow_memory(self.memory, self.kind, roomy)
+            self.learner, self.memory = learner, memory
             self._settle()
+            self.capacity = roomy  # last: without memory for more, the state stays as it was
 
     def _settle(self) -> None:
         """Write down where the arrays lie now."""
@@ -59,7 +60,9 @@ class CompiledState:
         return self.design, self.kind, self.capacity, self.learner, self.memory
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.design, self.kind, self.capacity, self.learner, self.memory = state
+        self.design, self.kind, self.capacity, learner, memory = state
+        self.learner = Learner._make(map(_writable, learner))
+        self.memory = Memory._make(map(_writable, memory))
         self._settle()  # a copy has arrays of its own
 
     def psi(self, features: Vector) -> Vector:
@@ -101,6 +104,11 @@ class CompiledPolicy(ABC):
         """Choose an arm."""
         choice: Choice = _switch().choose(state, history, u)
         return choice
+
+
+def _writable(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array, or a copy where it cannot be written: joblib lends its workers large arrays to read only."""
+    return array if array.flags.writeable else array.copy()
 
 
 @cache

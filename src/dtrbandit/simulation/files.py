@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
-from collections.abc import Callable
+import re
+import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from dtrbandit.simulation.manifest import Manifest
 from dtrbandit.simulation.study import Study
 
 MANIFEST = "manifest.json"
+TABLE = re.compile(r"policy-\d+-[0-9a-f]{12}\.parquet")
 
 
 def save_study(study: Study, folder: Path) -> None:
@@ -48,13 +50,22 @@ def load_study(folder: str | Path) -> Study:
     ...     load_study(folder) == study
     True
     """
+    manifest, paths, files = _read_manifest(Path(folder))
+    try:
+        return _read_tables(Path(folder), manifest, paths, files)
+    except (OSError, ValueError, KeyError, TypeError) as error:  # pyarrow's own are ValueError and OSError
+        raise DesignError(
+            f"{folder} is damaged, its {MANIFEST} says what it does not hold: {error}; restore it, or use another"
+        ) from error
+
+
+def _read_tables(folder: Path, manifest: Manifest, paths: tuple[int, ...], files: Mapping[str, str]) -> Study:
     import pyarrow.parquet as parquet
 
-    manifest, paths, files = _read_manifest(Path(folder))
     shape, stages = (len(paths), manifest.horizon), manifest.stages
     arms, rewards, regret, oracle = {}, {}, {}, None
     for name in manifest.policies:
-        table = parquet.read_table(Path(folder) / files[name])
+        table = parquet.read_table(folder / files[name])
         columns = {column: table[column].to_numpy().reshape(shape) for column in table.column_names}
         arms[name] = np.stack([columns[f"arm {stage}"] for stage in stages], axis=2)
         rewards[name] = columns["reward"]
@@ -67,7 +78,9 @@ def load_study(folder: str | Path) -> Study:
 def _read_manifest(folder: Path) -> tuple[Manifest, tuple[int, ...], dict[str, str]]:
     try:
         entries = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        paths, files = tuple(entries.pop("paths")), entries.pop("files")
+        paths, files = tuple(entries.pop("paths")), dict(entries.pop("files"))
+        if strange := [file for file in files.values() if not TABLE.fullmatch(str(file))]:
+            raise ValueError(f"{strange[0]!r} is no file of a study")  # which could lie anywhere, and saving removes it
         return Manifest(**entries), paths, files
     except FileNotFoundError as error:
         raise DesignError(f"there is no study in {folder}: {MANIFEST} is missing") from error
@@ -110,11 +123,10 @@ def _write_table(study: Study, name: str, path: Path) -> None:
 
 def _replace(path: Path, write: Callable[[Path], object]) -> None:
     """Write beside, then rename: a file is there whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    os.close(handle)
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}")  # not mkstemp, which only its owner may read
     try:
-        write(Path(temporary))
+        write(temporary)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise

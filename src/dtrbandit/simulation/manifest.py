@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
@@ -15,6 +16,9 @@ from dtrbandit.design.values import MOST_SHOWN
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.policies.builtin import policy_to_dict
 from dtrbandit.simulation.setup import Setup, sample
+
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
+SAMPLE = 16  # units drawn to recognise an environment, if a path has as many
 
 
 @dataclass(frozen=True)
@@ -65,24 +69,39 @@ def manifest_of(setup: Setup) -> Manifest:
         version=__version__,
         numerics=NUMERICS,
         environment=name_of(setup.environment),
-        fingerprint=fingerprint(setup.environment),
-        arrivals=None if setup.arrivals is None else name_of(setup.arrivals),
+        fingerprint=fingerprint(setup.environment, min(SAMPLE, setup.horizon)),
+        arrivals=_arrivals_of(setup),
         policies={name: policy_to_dict(policy) for name, policy in setup.policies.items()},
         design=setup.design.to_dict(),
         seed=setup.seed,
         horizon=setup.horizon,
     )
-    return Manifest(**json.loads(json.dumps(asdict(manifest))))  # as a file would give it back
+    plain = ADDRESS.sub("", json.dumps(asdict(manifest)))  # functions are elsewhere in the next process
+    return Manifest(**json.loads(plain))  # as a file would give it back
 
 
 def name_of(thing: object) -> str:
     """Return how a thing shows itself, or its class where that would only be an address."""
-    return describe(type(thing)) if type(thing).__repr__ is object.__repr__ else repr(thing)
+    return describe(type(thing)) if _nameless(thing) else repr(thing)
 
 
-def fingerprint(environment: Environment) -> str:
-    """Return a hash of a few units, to seven digits: the last ones may differ between machines."""
-    units, digest = sample(environment), hashlib.sha256()
+def _nameless(thing: object) -> bool:
+    return type(thing).__repr__ is object.__repr__
+
+
+def _arrivals_of(setup: Setup) -> str | None:
+    """Return what arrivals call themselves; of a class that does not say its parameters, also what they lead to."""
+    arrivals = setup.arrivals
+    if arrivals is None or not _nameless(arrivals):
+        return None if arrivals is None else name_of(arrivals)
+    events = arrivals.events(setup.horizon, len(setup.design.stages), np.random.default_rng(0))
+    digest = hashlib.sha256(np.asarray(events, dtype=np.int64).tobytes()).hexdigest()
+    return f"{name_of(arrivals)} ({digest[:16]})"
+
+
+def fingerprint(environment: Environment, n: int) -> str:
+    """Return a hash of n units, to seven digits: the last ones may differ between machines."""
+    units, digest = sample(environment, n), hashlib.sha256()
     for context in units.contexts:
         for name in sorted(context):
             digest.update(name.encode() + np.asarray(context[name], dtype=np.float32).tobytes())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.compiled import Arrivals, at_once, play, potential_arrivals
 from dtrbandit.design.spec import Design
-from dtrbandit.environments.potential_outcomes import PotentialOutcomes
+from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, check_shapes
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.policies.builtin import BUILTIN
 from dtrbandit.policies.compiled_policy import CompiledPolicy
@@ -41,13 +41,13 @@ class Path(NamedTuple):
 def play_path(setup: Setup, number: int) -> Path:
     """Draw the units of a path and let every policy play them."""
     n, stages, seed = setup.horizon, len(setup.design.stages), setup.policy_seed(number)
-    units = setup.environment.draw(n, setup.rng(number, ENVIRONMENT))
+    units = drawn(setup.environment, n, setup.rng(number, ENVIRONMENT))
     seen = None
     if setup.arrivals is None:
         events = without_delay(n, stages)
     else:
-        events = np.asarray(setup.arrivals.events(n, stages, setup.rng(number, ARRIVALS)), dtype=np.int32)
-        seen = outcome_seen(events, n, stages)
+        found = np.asarray(setup.arrivals.events(n, stages, setup.rng(number, ARRIVALS)))
+        seen, events = outcome_seen(found, n, stages), found.astype(np.int32)
     arrivals = potential_arrivals(units, design=setup.design, events=events)
     require_finite(arrivals, setup.design)
     truth = None if units.q is None else Truth(units)
@@ -57,6 +57,17 @@ def play_path(setup: Setup, number: int) -> Path:
         regret = None if truth is None else truth.regret(arms)
         performances[name] = Performance(arms, regret, outcomes(arms, arrivals, setup.design, seen))
     return Path(number, performances, None if truth is None else truth.oracle)
+
+
+def drawn(environment: Environment, n: int, rng: np.random.Generator) -> PotentialOutcomes:
+    """Draw n units, and refuse what is not n units of the environment's design: kernels would read beyond them."""
+    units = environment.draw(n, rng)
+    check_shapes(units)
+    if len(units.outcome) != n:
+        raise DesignError(f"the environment was asked for {n} units, found {len(units.outcome)}")
+    if units.design.arm_plans != environment.design.arm_plans:
+        raise DesignError("the environment drew units of a design with other plans than its own")
+    return units
 
 
 def play_policy(
@@ -84,10 +95,13 @@ def without_delay(n: int, stages: int) -> Events:
     return at_once(n, stages)
 
 
-def outcome_seen(events: Events, n: int, stages: int) -> NDArray[np.bool_]:
+def outcome_seen(events: NDArray[Any], n: int, stages: int) -> NDArray[np.bool_]:
     """Say which units' outcomes come, rather than being lost, after checking that events are in a possible order."""
-    if events.ndim != 2 or events.shape[1] != 2 or not (events >= 0).all() or not (events < [stages + 2, n]).all():
-        raise DesignError(f"events must be pairs of 0 to {stages + 1} and a unit below {n}, found {events[:3]} …")
+    pairs = events.ndim == 2 and events.shape[1] == 2 and events.dtype.kind in "iu"
+    if not pairs or not (events >= 0).all() or not (events < [stages + 2, n]).all():
+        raise DesignError(
+            f"events must be pairs of whole numbers, 0 to {stages + 1} and a unit below {n}, found {events[:3]} …"
+        )
     end = len(events)
     place = np.full((n, stages + 2), end)
     place[events[:, 1], events[:, 0]] = np.arange(end)

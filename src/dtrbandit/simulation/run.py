@@ -119,13 +119,20 @@ class _Kept:
     def __init__(self, setup: Setup, paths: int, resume: Study | None) -> None:
         self._manifest, self._paths = manifest_of(setup), paths
         self._done: list[int] = []
-        shape, stages = (paths, setup.horizon), len(setup.design.stages)
-        self._arms = {name: np.empty((*shape, stages), dtype=np.int8) for name in setup.policies}
-        self._rewards = {name: np.empty(shape) for name in setup.policies}
-        self._regret = {name: np.empty((*shape, stages)) for name in setup.policies}
-        self._oracle: np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None = np.empty(shape)
+        try:
+            self._make_room((paths, setup.horizon), len(setup.design.stages), list(setup.policies))
+        except (MemoryError, ValueError, OverflowError) as error:  # the latter two: more than any array may hold
+            raise DesignError(
+                f"there is no memory for {paths} paths of {setup.horizon} rounds: {error}; take fewer, or shorter ones"
+            ) from error
         if resume is not None:
             self._adopt(resume)
+
+    def _make_room(self, shape: tuple[int, int], stages: int, names: list[str]) -> None:
+        self._arms = {name: np.empty((*shape, stages), dtype=np.int8) for name in names}
+        self._rewards = {name: np.empty(shape) for name in names}
+        self._regret = {name: np.empty((*shape, stages)) for name in names}
+        self._oracle: np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None = np.empty(shape)
 
     @property
     def missing(self) -> list[int]:

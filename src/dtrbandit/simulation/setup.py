@@ -17,7 +17,6 @@ from dtrbandit.errors import DesignError
 from dtrbandit.policies.lsvi_ucb import LSVIUCB, suggested_beta
 from dtrbandit.policies.policy import Policy
 
-SAMPLE = 16  # units drawn to look at an environment
 COLUMNS = ("policy", "path", "t", "regret", "realised")  # of a study's frame, beside one per stage
 VERBS = ("init", "update", "decide")
 
@@ -82,9 +81,9 @@ def prepare(
     return Setup(environment, named, rounds, whole(seed, "seed", low=0), arrivals, learner)
 
 
-def sample(environment: Environment) -> PotentialOutcomes:
+def sample(environment: Environment, n: int) -> PotentialOutcomes:
     """Draw a few units, always the same, to look at an environment."""
-    return environment.draw(SAMPLE, np.random.default_rng(0))
+    return environment.draw(n, np.random.default_rng(0))
 
 
 def _check_environment(environment: object) -> None:
@@ -107,8 +106,8 @@ def _named(policies: object) -> dict[str, Policy[Any]]:
     if not pairs:
         raise DesignError("a study needs at least one policy, found none")
     for name, policy in pairs:
-        if not isinstance(name, str) or not name.strip():
-            raise DesignError(f"a policy's name must be a text, found {shown(name)}")
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise DesignError(f"a policy's name must be a printable text, found {shown(name)}")
         if isinstance(policy, type) or not all(callable(getattr(policy, verb, None)) for verb in VERBS):
             raise DesignError(f"{name!r} must be a policy such as Greedy(), found {shown(policy)}")
     names = [name for name, _ in pairs]
@@ -139,7 +138,7 @@ def _check_learner(design: object, environment: Environment) -> None:
         labels = [stage.arms[arm] for stage, arm in zip(true.stages, impossible[0], strict=True)]
         raise DesignError(f"design= has the plan {labels}, which is infeasible in the environment")
     known: list[str] = []
-    for stage, columns, context in zip(design.stages, design.columns, sample(environment).contexts, strict=True):
+    for stage, columns, context in zip(design.stages, design.columns, sample(environment, 1).contexts, strict=True):
         known += context
         if missing := [column for column in columns if column not in known]:
             raise DesignError(

@@ -111,9 +111,10 @@ class Study:
 
     def realised(self, policy: str) -> Array:
         """Return the outcome under the oracle's plan less that under what was done, (n, horizon); 0 of a lost unit."""
+        (name,) = self._chosen([policy])
         self._known_regret()
         assert self.oracle is not None
-        difference: Array = np.nan_to_num(self.oracle - self.rewards[policy], nan=0.0)
+        difference: Array = np.nan_to_num(self.oracle - self.rewards[name], nan=0.0)
         return difference
 
     def summary(self) -> StudySummary:

@@ -100,9 +100,9 @@ def _built(text: TomlText, kinds: Kinds, what: str, *keys: str | int) -> Any:
         if "name" not in table:
             raise DesignError(f"{what}: 'name' is missing; known are {', '.join(kinds)}")
     with text.at(*keys, "name"):
-        if table["name"] not in kinds:
+        if not isinstance(table["name"], str) or table["name"] not in kinds:
             raise unknown(what, table["name"], kinds)
-    kind = kinds[str(table["name"])]
+    kind = kinds[table["name"]]
     allowed = {each.name: each for each in fields(kind)}
     for key in table:
         with text.at(*keys, key):

@@ -85,7 +85,8 @@ class StudySummary:
         for row in self.policies:
             half = [] if row.second_half is None else [f"{100 * row.second_half:.0f} %"]
             table.add_row(row.policy, *_numbers(*row[1:5]), _short(row.median), _short(row.worst), *half)
-        console = Console(file=io.StringIO(), width=max(100, 60 + max(len(row.policy) for row in self.policies)))
+        width = max(100, 60 + max(len(row.policy) for row in self.policies))
+        console = Console(file=io.StringIO(), width=width, markup=False, emoji=False)  # names are shown as they are
         console.print(table)
         if self.differences:
             pairs = Table(title=f"Less {self.differences[0].reference}, on the same units", title_justify="left")

@@ -30,6 +30,7 @@ from dtrbandit.environments.potential_outcomes import (
     along,
     checked,
     leavers,
+    observed,
 )
 
 FEW = 200
@@ -84,9 +85,9 @@ class EnvironmentContract:
         _assert_equal(environment.draw(FEW, np.random.default_rng(0)), kept)
 
     def test_true_q_functions_are_the_means_of_what_follows(self) -> None:
-        """What follows is an outcome, or the best Q of the next stage; its regression on the features is Q's."""
-        for path, arm, psi, error in _errors(self._draw(self.units)):
-            fit = np.linalg.pinv(psi)
+        """What follows is an outcome, or the best Q of the next stage; what it differs by, nothing known explains."""
+        for path, arm, psi, curves, error in _errors(self._draw(self.units)):
+            fit = _fits(psi, curves)
             standard_errors = np.sqrt(fit**2 @ error**2)
             worst = np.max(np.abs(fit @ error) / (BAND * standard_errors + EXACT), initial=0.0)
             assert worst <= 1, f"q is off after arms {path} for arm {arm}, by {BAND * worst:.1f} standard errors"
@@ -118,17 +119,29 @@ def _arrivals(units: PotentialOutcomes) -> Iterator[tuple[Plan, int, NDArray[np.
         yield path, units.design.tree.after(path), np.flatnonzero(~left)
 
 
-def _errors(units: PotentialOutcomes) -> Iterator[tuple[Plan, int, Array, Array]]:
-    """Give, for each arrival and feasible arm, the features and how much what follows differs from q."""
+def _errors(units: PotentialOutcomes) -> Iterator[tuple[Plan, int, Array, list[Array], Array]]:
+    """Give, for each arrival and feasible arm, what is known and how much what follows differs from q.
+
+    Known are the features, all columns so far and q; the squares are there so that no curve of q passes unseen.
+    """
     if units.q is None:
         return
     features = potential_arrivals(units).features
     for path, node, rows in _arrivals(units):
-        m = len(path)
+        m, columns = len(path), [values[rows] for values in observed(units, path).values()]
         psi = features[rows, node, : units.design.dimensions[m]]
         for arm in np.flatnonzero(units.design.tree.feasible[node]).tolist():
             expected = along(units.q[m], (*path, arm))[rows]
-            yield path, arm, psi, _following(units, (*path, arm))[rows] - expected
+            curves = [power for each in (*columns, expected) for power in (each, each**2)]
+            yield path, arm, psi, curves, _following(units, (*path, arm))[rows] - expected
+
+
+def _fits(psi: Array, curves: list[Array]) -> Array:
+    """Return what regresses on the features, and in further rows on what each curve has beside them."""
+    features = np.linalg.pinv(psi)
+    besides = [curve - psi @ (features @ curve) for curve in curves]
+    sizes = [(beside @ beside, curve @ curve) for beside, curve in zip(besides, curves, strict=True)]
+    return np.vstack([features, *(b / own for b, (own, of) in zip(besides, sizes, strict=True) if own > EXACT * of)])
 
 
 def _following(units: PotentialOutcomes, path: Plan) -> Array:
