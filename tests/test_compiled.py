@@ -243,3 +243,20 @@ def test_the_bits_depend_neither_on_threads_nor_on_the_cpu(environment: dict[str
 def test_a_policy_that_holds_a_function_is_sent_to_a_session() -> None:
     with pytest.raises(dtr.DesignError, match="Session"):
         play(dtr.FixedRegime(rule=lambda _: "1"), potential_arrivals(SYNTHETIC), Synthetic().design)
+
+
+@pytest.mark.parametrize("event", [(0, 5), (0, -1), (4, 0), (-1, 0)], ids=str)
+def test_events_of_units_that_are_not_there_are_refused(event: tuple[int, int]) -> None:
+    units = Synthetic().draw(5, np.random.default_rng(0))
+    arrivals = potential_arrivals(units, events=np.array([(0, 0), event], dtype=np.int32))
+
+    with pytest.raises(dtr.DesignError, match="events must be pairs of 0 to 3 and a unit below 5"):
+        play(dtr.Greedy(), arrivals, Synthetic().design)
+
+
+def test_arrivals_of_another_design_are_refused() -> None:
+    arrivals = potential_arrivals(Synthetic().draw(5, np.random.default_rng(0)))
+    wider = dtr.Design([dtr.Stage(stage.name, stage.arms, "1 + x1 + x2") for stage in Synthetic().design.stages])
+
+    with pytest.raises(dtr.DesignError, match="arrivals are of another design"):
+        play(dtr.Greedy(), arrivals, wider)

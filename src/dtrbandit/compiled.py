@@ -80,10 +80,24 @@ def play(policy: CompiledPolicy, units: Arrivals, design: Design, *, seed: int =
     """Let a policy decide for units as they arrive, from the beginning."""
     if policy.kind is None:
         raise DesignError(f"{policy!r} holds a Python function and plays through a Session only")
+    _require_fit(units, design)
     state = start(policy, design)
     arms, reasons, nodes = _blank(len(units.features), len(design.stages))
     run(state, units, arms, reasons, nodes, seed=seed)
     return Played(arms, reasons, state)
+
+
+def _require_fit(units: Arrivals, design: Design) -> None:
+    """Refuse arrivals of another design, and events of units that are not there: kernels would read beyond them."""
+    (n, columns, most), stages = units.features.shape, len(design.stages)
+    shapes = len(units.column), most, len(units.leaf), *units.assigned.shape, *units.given.shape
+    own = len(design.tree.child), max(design.dimensions), len(design.tree.feasible), n, stages, n, stages
+    if shapes != own or units.column.max() >= columns or units.leaf.max() >= units.outcome.shape[1]:
+        raise DesignError(
+            "these arrivals are of another design: take those of potential_arrivals(units, design=design)"
+        )
+    if not ((units.events >= 0) & (units.events < [stages + 2, n])).all():
+        raise DesignError(f"events must be pairs of 0 to {stages + 1} and a unit below {n}")
 
 
 def run(
