@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -55,7 +56,8 @@ def ray_cluster() -> Iterator[Cluster]:
     from ray.util.joblib import register_ray
 
     register_ray()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "unclosed file", ResourceWarning)  # Ray 2.40 forgets its logs
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # workers import the environments below
         nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         nodes.add_node(num_cpus=1)
