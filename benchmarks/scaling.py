@@ -36,8 +36,10 @@ def here(_: int) -> AbstractContextManager[Any]:
     return nullcontext()
 
 
-def processes(workers: int) -> AbstractContextManager[Any]:
-    return joblib.parallel_config(backend="loky", n_jobs=workers)
+@contextmanager
+def processes(workers: int) -> Iterator[None]:
+    with joblib.parallel_config(backend="loky", n_jobs=workers):
+        yield
 
 
 @contextmanager

@@ -117,6 +117,11 @@ def where(_: int) -> tuple[int, str | None, float]:
     return os.getpid(), os.environ.get("OMP_NUM_THREADS"), cores
 
 
+def nap(item: int) -> int:
+    time.sleep(0.2)
+    return item
+
+
 def node(_: int) -> str:
     """Say which node of a Ray cluster works."""
     import ray
