@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 SECONDS_BETWEEN_LINES = 5.0
+RAY_KNOWS_OF = 1_000  # items at once: enough for an autoscaler to see, few enough to wait for
 
 
 def map_unordered(
@@ -28,19 +30,72 @@ def map_unordered(
     """Give ``work(item)`` for each item, as the results come; ``progress`` is what to call them on stderr.
 
     ``n_jobs=None`` follows ``joblib.parallel_config``, which is also how Dask or Ray come in; without one, and with
-    ``n_jobs=1``, everything happens in this process. Short work is sent in batches.
+    ``n_jobs=1``, everything happens in this process. Short work is sent in batches to processes of this machine; on
+    a cluster, of which everything is used, an item is a task (``docs/adr/0006-clusters-by-their-own-futures.md``).
 
     Examples
     --------
     >>> sorted(map_unordered(abs, [-1, 3, -2]))
     [1, 2, 3]
     """
-    import joblib
+    results = _results(work, items, n_jobs)
+    yield from results if progress is None else _reported(results, len(items), progress)
 
+
+def _results(work: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> Iterator[Result]:
+    import joblib
+    from joblib.parallel import get_active_backend
+
+    if n_jobs == 1:
+        return map(work, items)
+    backend, _ = get_active_backend()
+    match type(backend).__name__:
+        case "DaskDistributedBackend":
+            return _on_dask(work, items, backend.client, backend.submit_kwargs)
+        case "RayBackend":
+            return _on_ray(work, items, backend.ray_remote_args or {})
     with _one_thread_each(n_jobs):
         parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    results = parallel(joblib.delayed(work)(item) for item in items)
-    yield from results if progress is None else _reported(results, len(items), progress)
+    results: Iterator[Result] = parallel(joblib.delayed(work)(item) for item in items)
+    return results
+
+
+def _on_dask(work: Callable[[Item], Result], items: Sequence[Item], client: Any, options: Any) -> Iterator[Result]:
+    """Work on a Dask cluster, which sends what a dying worker had to another, a few times."""
+    from distributed import as_completed
+
+    unfinished = set(client.map(work, items, pure=False, **options))
+    try:
+        for future, result in as_completed(unfinished, with_results=True):
+            if future.cancelled():
+                raise result
+            unfinished.remove(future)  # its result need not stay with the worker
+            yield result
+    finally:
+        client.cancel(list(unfinished))
+
+
+def _on_ray(work: Callable[[Item], Result], items: Sequence[Item], options: Any) -> Iterator[Result]:
+    """Work on a Ray cluster, which sends what a dying worker had to another, a few times."""
+    import ray
+
+    options = {"scheduling_strategy": "SPREAD", **options}  # the default leaves nodes idle beside a busy one
+    coming, task, shared = iter(items), ray.remote(_call).options(**options), ray.put(work)
+    unfinished = [task.remote(shared, item) for item in islice(coming, RAY_KNOWS_OF)]
+    try:
+        while unfinished:
+            (finished,), unfinished = ray.wait(unfinished)
+            unfinished += [task.remote(shared, item) for item in islice(coming, 1)]
+            yield ray.get(finished)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from error
+    finally:
+        for item in unfinished:
+            ray.cancel(item)
+
+
+def _call(work: Callable[[Item], Result], item: Item) -> Result:
+    return work(item)
 
 
 def check_jobs(n_jobs: object) -> None:
