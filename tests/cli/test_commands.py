@@ -116,7 +116,8 @@ def test_without_json_a_reader_gets_the_table_the_claims_and_the_files(run: Run)
     _, out, _ = run("reproduce", "figure2", "--paths", "3", "--horizon", "300", "--jobs", "1", "--out", "here")
 
     assert "Regret after 300 rounds, 3 paths" in out
-    assert "The paper's claims" in out
+    assert "figure2\n" in out
+    assert "Claims\n" in out
     assert "Regret gets lower as q gets" in out
     assert out.endswith("Written: here/figure2.png\nWritten: here/figure2.csv\n")
 
