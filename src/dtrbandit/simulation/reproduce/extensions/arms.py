@@ -98,6 +98,7 @@ def draw(studies: Studies) -> Picture:
     totals = {"forced": cumulative(pulls.forced, rounds), "free": cumulative(pulls.free, rounds)}
     draw_totals(right, totals, rounds, log=True, y="pulls of arms that are never best (mean)")
     title(right, "Such arms are soon pulled only when forced")
+    note(right, f"free: {pulls.free.sum(axis=1).mean():.1f} of {study.horizon:,} rounds")
     return picture
 
 

@@ -21,7 +21,7 @@ from dtrbandit.simulation.study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-ONCE, TWICE = DTRBandit(q=5, delta=0.5), DTRBandit(q=10, delta=0.5)
+ONCE, TWICE = DTRBandit(q=10, delta=0.8), DTRBandit(q=20, delta=0.8)
 ONE_STAGE, EMBEDDED = "one stage", "embedded"
 ONE_STAGE_TWICE, EMBEDDED_TWO_ARMS = "one stage with twice q", "embedded with two second arms"
 SETTINGS = {

@@ -54,3 +54,5 @@ def draw_totals(
         mean, _, low, high = interval(values)
         curves.append(Curve(name, number, rounds, mean, low, high))
     plot_curves(curves, ax, y=y, log=log)
+    for band in ax.collections:  # many overlap
+        band.set_alpha(0.5 / max(len(curves), 2.5))
