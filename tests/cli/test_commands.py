@@ -98,9 +98,12 @@ def test_all_reproductions_are_one_document_and_have_a_folder_each(run: Run, tmp
     code, out, _ = run("reproduce", "all", *options, "--json")
 
     document = json.loads(out)
-    assert {row["study"] for row in document["table"]} == {"figure1", "figure2"}
-    assert len(document["claims"]) == 12
-    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["figure1", "figure2"]
+    extensions = {"delay", "arms", "stages", "margin", "one_stage", "features"}
+    assert {row["study"] for row in document["table"]} == {"figure1", "figure2", *extensions}
+    assert len(document["claims"]) == 12 + 24
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == {"figure1", "figure2", "extensions"}
+    assert {path.name for path in (tmp_path / "mine" / "extensions").iterdir()} == extensions
+    assert (tmp_path / "mine" / "extensions" / "delay" / "delay.png").exists()
     assert code == (0 if all(claim["holds"] for claim in document["claims"]) else 1)
 
 
@@ -116,7 +119,8 @@ def test_without_json_a_reader_gets_the_table_the_claims_and_the_files(run: Run)
     _, out, _ = run("reproduce", "figure2", "--paths", "3", "--horizon", "300", "--jobs", "1", "--out", "here")
 
     assert "Regret after 300 rounds, 3 paths" in out
-    assert "The paper's claims" in out
+    assert "figure2\n" in out
+    assert "Claims" in out
     assert "Regret gets lower as q gets" in out
     assert out.endswith("Written: here/figure2.png\nWritten: here/figure2.csv\n")
 

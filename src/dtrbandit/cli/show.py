@@ -50,6 +50,7 @@ def _print(result: Reproduction) -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
+    console.print(result.name, style="bold", markup=False, highlight=False)
     console.print(str(result.table), markup=False, highlight=False)
     if result.claims:
         console.print(_claims(result.claims))
@@ -62,7 +63,7 @@ def _claims(claims: Sequence[Claim]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title="The paper's claims", title_justify="left", box=HORIZONTALS, show_lines=True)
+    table = Table(title="Claims", title_justify="left", box=HORIZONTALS, show_lines=True)
     table.add_column("")
     for heading, share in (("claim", 4), ("measured", 4), ("allowed", 3)):
         table.add_column(heading, ratio=share)

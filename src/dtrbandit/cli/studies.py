@@ -29,4 +29,4 @@ def run_file(file: Path, folder: Path, *, paths: int | None, n_jobs: int) -> Rep
     )
     picture = Picture(figsize=(7.5, 4.5), layout="constrained")
     study.plot(picture.subplots(), paths=True)
-    return Reproduction(file.stem, study.summary(), (), written(study, picture, folder, name=file.stem))
+    return Reproduction(file.stem, study.summary(), (), written(study.regret(), picture, folder, name=file.stem))

@@ -56,6 +56,7 @@ class StudySummary:
     """How policies compare; printing it gives tables, ``to_frame`` the numbers.
 
     ``measure`` is ``"regret"``, or ``"mean reward"`` where the environment does not know its Q-functions.
+    ``rows`` says what is compared, where it is not policies.
     """
 
     measure: str
@@ -63,6 +64,7 @@ class StudySummary:
     horizon: int
     policies: tuple[PolicySummary, ...]
     differences: tuple[PairedDifference, ...]
+    rows: str = "policy"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per policy, with its difference to the first."""
@@ -81,7 +83,7 @@ class StudySummary:
         table = Table(title=heading, title_justify="left")
         columns = ["mean", "std. error", "95 % interval", "median", "worst path"]
         columns += ["second half"] if self.measure == REGRET else []
-        _add(table, ["policy", *columns])
+        _add(table, [self.rows, *columns])
         for row in self.policies:
             half = [] if row.second_half is None else [f"{100 * row.second_half:.0f} %"]
             table.add_row(row.policy, *_numbers(*row[1:5]), _short(row.median), _short(row.worst), *half)
@@ -90,7 +92,7 @@ class StudySummary:
         console.print(table)
         if self.differences:
             pairs = Table(title=f"Less {self.differences[0].reference}, on the same units", title_justify="left")
-            _add(pairs, ["policy", *columns[:3], "better on"])
+            _add(pairs, [self.rows, *columns[:3], "better on"])
             for each in self.differences:
                 pairs.add_row(each.policy, *_numbers(*each[2:6]), f"{100 * each.share_better:.0f} % of paths")
             console.print(pairs)
@@ -121,8 +123,8 @@ def _floats(values: Array) -> tuple[float, float, float, float]:
 
 
 def _add(table: object, headings: list[str]) -> None:
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "policy" else "right")  # type: ignore[attr-defined]
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place else "left")  # type: ignore[attr-defined]
 
 
 def _numbers(mean: float, std_error: float, low: float, high: float) -> list[str]:

@@ -1,11 +1,11 @@
-"""A figure of the paper, run again: its study in a folder, its picture and table, and its claims with a verdict."""
+"""An experiment, run again: its studies in a folder, its picture and table, and its claims with a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
 from dtrbandit.design.parameters import whole
 from dtrbandit.environments.synthetic import Synthetic
@@ -16,11 +16,41 @@ from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import StudySummary
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure as Picture
 
 PATHS, HORIZON = 40, 10_000  # the paper's
 FEWEST_PATHS, SHORTEST = 2, 100  # for intervals, and for two decades of rounds
 DOTS_PER_INCH = 160
+
+
+class Size(TypedDict):
+    """How large an experiment is, and how it runs."""
+
+    paths: int
+    horizon: int
+    seed: int
+    n_jobs: int | None
+    progress: bool
+
+
+class Experiment(Protocol):
+    """What can be reproduced: it knows its name and its usual size."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, and its files."""
+
+    @property
+    def paths(self) -> int:
+        """How many paths it has, unless told otherwise."""
+
+    @property
+    def horizon(self) -> int:
+        """How many rounds a path has, unless told otherwise."""
+
+    def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
+        """Run it in a folder, or go on with it."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +61,14 @@ class Figure:
     policies: Mapping[str, CompiledPolicy]
     claims: Callable[[Study], tuple[Claim, ...]]
     draw: Callable[[Study], Picture]
+    paths: int = PATHS
+    horizon: int = HORIZON
+
+    def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
+        """Run the study, or go on with it; write its picture and its curves beside it."""
+        study = simulate_in(folder, Synthetic(), self.policies, **size)
+        files = written(study.regret(), self.draw(study), folder, name=self.name)
+        return Reproduction(self.name, study.summary(), self.claims(study), files)
 
 
 @dataclass(frozen=True)
@@ -55,35 +93,34 @@ class Reproduction:
 
 
 def reproduce(
-    figure: Figure,
+    experiment: Experiment,
     folder: str | Path,
     *,
-    paths: int = PATHS,
-    horizon: int = HORIZON,
+    paths: int | None = None,
+    horizon: int | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Reproduction:
-    """Run a figure's study in a folder, or go on with it; write its picture and its curves there too."""
-    whole(paths, f"{figure.name}: paths", low=FEWEST_PATHS)
-    whole(horizon, f"{figure.name}: horizon", low=SHORTEST)
-    study = simulate_in(
-        Path(folder),
-        Synthetic(),
-        figure.policies,
-        horizon=horizon,
-        paths=paths,
-        seed=seed,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    files = written(study, figure.draw(study), Path(folder), name=figure.name)
-    return Reproduction(figure.name, study.summary(), figure.claims(study), files)
+    """Run an experiment in a folder, or go on with it; write its picture and its curves there too.
+
+    Without ``paths`` or ``horizon`` it has its usual size.
+    """
+    size: Size = {
+        "paths": whole(experiment.paths if paths is None else paths, f"{experiment.name}: paths", low=FEWEST_PATHS),
+        "horizon": whole(
+            experiment.horizon if horizon is None else horizon, f"{experiment.name}: horizon", low=SHORTEST
+        ),
+        "seed": seed,
+        "n_jobs": n_jobs,
+        "progress": progress,
+    }
+    return experiment.run(Path(folder), **size)
 
 
-def written(study: Study, picture: Picture, folder: Path, *, name: str) -> tuple[Path, ...]:
-    """Write a study's picture, and its curves of regret as CSV, into its folder."""
-    drawn, curves = folder / f"{name}.png", folder / f"{name}.csv"
+def written(curves: pd.DataFrame, picture: Picture, folder: Path, *, name: str) -> tuple[Path, ...]:
+    """Write a picture, and curves of regret as CSV, into a folder."""
+    drawn, table = folder / f"{name}.png", folder / f"{name}.csv"
     picture.savefig(drawn, dpi=DOTS_PER_INCH)
-    study.regret().to_csv(curves, index=False, float_format="%.6g")
-    return drawn, curves
+    curves.to_csv(table, index=False, float_format="%.6g")
+    return drawn, table

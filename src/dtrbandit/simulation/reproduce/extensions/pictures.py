@@ -1,0 +1,58 @@
+"""What the pictures of the extensions share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.plots import Curve, plot_curves
+from dtrbandit.simulation.intervals import interval
+from dtrbandit.simulation.reproduce.claims import Array
+from dtrbandit.simulation.reproduce.extensions.extension import DTRB, Studies
+from dtrbandit.simulation.study import times
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
+
+
+def panels(count: int) -> tuple[Picture, Sequence[Axes]]:
+    """Return a picture with so many panels beside each other."""
+    from matplotlib.figure import Figure as Picture
+
+    picture = Picture(figsize=(6.4 * count, 4.4), layout="constrained")
+    return picture, picture.subplots(1, count, squeeze=False)[0]
+
+
+def title(ax: Axes, text: str) -> None:
+    """Write a title as a sentence, at the left."""
+    ax.set_title(text, loc="left", fontsize=11)
+
+
+def note(ax: Axes, text: str) -> None:
+    """Write a remark into the upper left corner."""
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
+    ax.text(0.03, 0.97, text, transform=ax.transAxes, va="top", fontsize=9.5, bbox=box, zorder=5)
+
+
+def draw_regret(ax: Axes, studies: Studies, *, log: bool) -> None:
+    """Draw the mean regret of each setting with its band."""
+    horizon = min(study.horizon for study in studies.values())
+    rounds = times(horizon, None if log else np.linspace(1, horizon, 400).astype(np.int64))
+    draw_totals(ax, {name: study.total_regret(DTRB, rounds) for name, study in studies.items()}, rounds, log=log)
+
+
+def draw_totals(
+    ax: Axes, totals: dict[str, Array], rounds: NDArray[np.int64], *, log: bool, y: str = "regret (mean, 95 % band)"
+) -> None:
+    """Draw the mean over paths of sums up to ``rounds``, (paths, points) each, with bands."""
+    curves = []
+    for number, (name, values) in enumerate(totals.items()):
+        mean, _, low, high = interval(values)
+        curves.append(Curve(name, number, rounds, mean, low, high))
+    plot_curves(curves, ax, y=y, log=log)
+    for band in ax.collections:  # many overlap
+        band.set_alpha(0.5 / max(len(curves), 2.5))

@@ -1,0 +1,23 @@
+"""Which rounds of a study were forced, and what the free ones cost."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.schedule import place
+from dtrbandit.simulation.reproduce.claims import Array
+from dtrbandit.simulation.reproduce.extensions.extension import DTRB, Setting
+from dtrbandit.simulation.study import Study
+
+
+def forced_rounds(horizon: int, setting: Setting) -> NDArray[np.bool_]:
+    """Say which rounds the schedule forces, (horizon,)."""
+    plans = len((setting.design or setting.environment.design).arm_plans)
+    return np.array([place(t, plans, setting.policy.q)[0] for t in range(1, horizon + 1)])
+
+
+def free_regret(study: Study, setting: Setting) -> Array:
+    """Return the regret of each round, (paths, horizon), 0 where it was forced."""
+    assert study.stage_regret is not None
+    return np.where(forced_rounds(study.horizon, setting), 0.0, study.stage_regret[DTRB].sum(axis=2))
