@@ -93,9 +93,7 @@ def _require_fit(units: Arrivals, design: Design) -> None:
     shapes = len(units.column), most, len(units.leaf), *units.assigned.shape, *units.given.shape
     own = len(design.tree.child), max(design.dimensions), len(design.tree.feasible), n, stages, n, stages
     if shapes != own or units.column.max() >= columns or units.leaf.max() >= units.outcome.shape[1]:
-        raise DesignError(
-            "these arrivals are of another design: take those of potential_arrivals(units, design=design)"
-        )
+        raise DesignError("these arrivals are of another design; potential_arrivals(units, design=design) fits it")
     if not ((units.events >= 0) & (units.events < [stages + 2, n])).all():
         raise DesignError(f"events must be pairs of 0 to {stages + 1} and a unit below {n}")
 
