@@ -172,6 +172,14 @@ def test_units_that_are_not_numbers_are_refused() -> None:
         adaptor.UnitEnv(bad, batch=5).reset(seed=0)
 
 
+def test_without_gymnasium_the_adaptor_says_what_to_install() -> None:
+    code = "import sys; sys.modules['gymnasium'] = None; import dtrbandit.environments.gymnasium"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert "ImportError: dtrbandit.environments.gymnasium needs Gymnasium: pip install 'dtrbandit[gym]'" in done.stderr
+
+
 # -- many at once --------------------------------------------------------------------------------------------
 
 
