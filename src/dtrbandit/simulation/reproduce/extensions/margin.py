@@ -6,10 +6,10 @@ shapes by decade of t: each decade adds more than the one before, as much, or le
 logarithm of that factor is the *exponent*.
 
 The problem is the embedded one-stage problem, which has α₁ = α and α₂ = ∞, and by which section 4 shows that these
-rates are the best possible. With little noise and few forced rounds theory is in sight at 100,000 rounds, but not
-reached: near the boundary, where errors matter, a forced round teaches as much as some 2, 4 and 9 free ones with
-α = 0.5, 1 and 2, which all lie on the arm's own side. Early estimates are the better for it, so exponents come out
-somewhat too high.
+rates are the best possible. With little noise and few forced rounds theory shows at 100,000 rounds. At fewer
+exponents come out too high (with α = 2 by 0.2 at 30,000, by 0.5 at 10,000): near the boundary, where errors matter, a
+forced round teaches as much as some 2, 4 and 9 free ones with α = 0.5, 1 and 2, which all lie on the arm's own side,
+so that early estimates are better than their number of rounds says.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MARGINS = {f"margin {alpha:g}": alpha for alpha in (0.5, 1.0, 2.0)}
 SETTINGS = {
     name: Setting(OneStage(margin=alpha, noise=0.25), DTRBandit(q=2, delta=0.8)) for name, alpha in MARGINS.items()
 }
-BAND = 0.25  # around theory: three standard errors of 60 paths, 0.06 to 0.08, and what is said above
+BANDS = (0.25, 0.25, 0.4)  # around theory: three standard errors of 60 paths, with other seeds 0.06, 0.08 and 0.13
 
 
 class Growth(NamedTuple):
@@ -64,32 +64,24 @@ def _decades(study: Study, setting: Setting) -> tuple[Array, Array]:
 def claims(studies: Studies) -> tuple[Claim, ...]:
     """Measure the theorem's three rates, their order, and what is left when α > 1."""
     growth = {name: growth_of_free(studies[name], SETTINGS[name]) for name in MARGINS}
-    polynomial, logarithmic, bounded = growth
-    return (
-        _rate("With α < 1 regret grows like a power of T, T^((1−α)/2)", polynomial, growth[polynomial]),
-        _rate("With α = 1 regret grows like log T: every decade costs as much", logarithmic, growth[logarithmic]),
-        _bounded(growth[bounded]),
-        _ordered(growth),
-        _forced_remain(studies[bounded], SETTINGS[bounded]),
+    sentences = (
+        "With α < 1 regret grows like a power of T, T^((1−α)/2)",
+        "With α = 1 regret grows like log T: every decade costs as much",
+        "With α > 1 regret is bounded: every decade costs less",
     )
+    rates = [_rate(*each) for each in zip(sentences, growth.items(), BANDS, strict=True)]
+    *_, widest = MARGINS
+    return *rates, _ordered(growth), _forced_remain(studies[widest], SETTINGS[widest])
 
 
-def _rate(claim: str, name: str, growth: Growth) -> Claim:
+def _rate(sentence: str, growth: tuple[str, Growth], band: float) -> Claim:
+    name, (exponent, influence) = growth
     theory = (1 - MARGINS[name]) / 2
     return Claim(
-        f"{claim} (free rounds, by decade)",
-        f"exponent {growth.exponent:.2f} ± {_error(growth.influence):.2f} with {name}",
-        f"{theory - BAND:.2f} to {theory + BAND:.2f} (theory: {theory:.2f})",
-        abs(growth.exponent - theory) <= BAND,
-    )
-
-
-def _bounded(growth: Growth) -> Claim:
-    return Claim(
-        "With α > 1 regret beyond that of forced rounds is bounded: each decade costs less than the one before",
-        f"exponent {growth.exponent:.2f} ± {_error(growth.influence):.2f} with margin 2",
-        "below 0 (theory: −0.50, not quite reached at this size)",
-        growth.exponent < 0,
+        f"{sentence} (free rounds)",
+        f"exponent by decade {exponent:.2f} ± {_error(influence):.2f} with {name}",
+        f"{theory - band:.2f} to {theory + band:.2f} (theory: {theory:.2f})",
+        abs(exponent - theory) <= band,
     )
 
 
