@@ -21,6 +21,7 @@ from dtrbandit.simulation.study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
+# with q = 5 and Δ = 0.5 rare bad paths hide the rate: R² was 0.90 with seed 4, 0.96 to 0.996 with 0 to 3
 ONCE, TWICE = DTRBandit(q=10, delta=0.8), DTRBandit(q=20, delta=0.8)
 ONE_STAGE, EMBEDDED = "one stage", "embedded"
 ONE_STAGE_TWICE, EMBEDDED_TWO_ARMS = "one stage with twice q", "embedded with two second arms"
