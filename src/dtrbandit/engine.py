@@ -43,7 +43,8 @@ POLICY_VERBS = ("init", "update", "decide")
 class Session:
     """A trial in memory: units enrol, respond and complete in any order, and each arrival gets a decision.
 
-    Repeating a call with equal content returns the recorded answer and writes nothing. An error changes nothing.
+    Repeating a call with equal content returns the recorded answer and writes nothing. An error changes nothing. A
+    session is for one thread at a time; different sessions may run in different threads.
 
     Examples
     --------

@@ -213,7 +213,13 @@ def test_ctrl_c_saves_finished_paths_and_a_later_command_goes_on(tmp_path: Path)
     (tmp_path / "long.toml").write_text(long)
     command = [sys.executable, "-m", "dtrbandit", "simulate", "long.toml", "--jobs", "2"]
     child = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which a job in the background ignores
     )
     assert child.stderr is not None
     while "paths: " not in child.stderr.readline():
