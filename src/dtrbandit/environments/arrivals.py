@@ -115,9 +115,9 @@ def _rounded(times: Times) -> Times:
 
 
 def _duration(value: object, what: str) -> Duration:
-    if not all(hasattr(value, name) for name in ("mean", "draw", "sub_exponential")):
+    if not isinstance(value, Duration):
         raise DesignError(f"{what} must be a duration like Exponential(mean=1.0) or Fixed(0.0), found {shown(value)}")
-    return value  # type: ignore[return-value]  # just seen
+    return value
 
 
 def _probability(value: object, what: str) -> float:

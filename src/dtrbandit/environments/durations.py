@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ Size = int | tuple[int, ...]
 Times = NDArray[np.float64]
 
 
+@runtime_checkable
 class Duration(Protocol):
     """A law of non-negative times."""
 

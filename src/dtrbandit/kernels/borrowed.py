@@ -85,7 +85,7 @@ class BorrowedAttributes(AttributeTemplate):
 
     key = Borrowed
 
-    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]  # None there
+    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]  # numba's is NotImplemented
         """Return the type of an array."""
         return kind.arrays[kind.arrays.fields.index(name)] if name in kind.arrays.fields else None
 

@@ -60,7 +60,7 @@ def kernel(function: Any = None, /, *, entry: bool = False) -> Any:
     A kernel is a part of the kernels that call it; ``entry=True`` makes it callable from Python.
     """
     if function is None:
-        return lambda inner: kernel(inner, entry=entry)  # type: ignore[call-overload]
+        return lambda inner: kernel(inner, entry=entry)  # type: ignore[call-overload]  # both at once
     options: dict[str, Any] = {
         "cache": entry,
         "nogil": True,

@@ -63,7 +63,7 @@ class Values(Mapping[str, Number]):
             return True  # the usual case, without ado
         return super().__eq__(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # how Python says unhashable, and mypy cannot
 
     def __repr__(self) -> str:
         return repr(dict(self))

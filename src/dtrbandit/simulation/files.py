@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def save_study(study: Study, folder: Path) -> None:
     mark = hashlib.sha256(repr(study.paths).encode()).hexdigest()[:12]
     files = {name: f"policy-{number}-{mark}.parquet" for number, name in enumerate(study.policies, 1)}
     for name, file in files.items():
-        _replace(folder / file, lambda path, name=name: _write_table(study, name, path))  # type: ignore[misc]
+        _replace(folder / file, partial(_write_table, study, name))
     entries = {**asdict(study.manifest), "paths": list(study.paths), "files": files}
     text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
     _replace(folder / MANIFEST, lambda path: path.write_text(text, encoding="utf-8"))

@@ -50,7 +50,7 @@ class Manifest:
     @property
     def stages(self) -> tuple[str, ...]:
         """The names of the stages."""
-        return tuple(stage["name"] for stage in self.design["stage"])  # type: ignore[attr-defined]
+        return tuple(stage["name"] for stage in self.design["stage"])  # type: ignore[attr-defined]  # Design.to_dict
 
     def difference(self, other: Manifest) -> str | None:
         """Say in what another study differs, or None if it is the same; releases may differ, numerics may not."""

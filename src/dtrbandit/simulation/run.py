@@ -96,7 +96,7 @@ def simulate(  # noqa: PLR0913  # each by its name
 def _played(setup: Setup, number: int) -> Path:
     try:
         return play_path(setup, number)
-    except Exception as error:
+    except Exception as error:  # whatever it is goes on its way, with the path's number
         error.add_note(f"in path {number}")
         raise
 
@@ -107,7 +107,7 @@ def _collected(kept: _Kept, results: Iterable[Path]) -> Study:
             kept.add(path)
     except KeyboardInterrupt:
         raise StudyInterrupted(*kept.explained("interrupted")) from None
-    except Exception as error:
+    except Exception as error:  # an environment's, a policy's, a dead worker's: the finished paths must not be lost
         where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         raise StudyError(*kept.explained(f"{type(error).__name__}: {error}{where}")) from error
     return kept.study()

@@ -181,7 +181,7 @@ class Study:
         same = self.manifest == other.manifest and list(self.arms) == list(other.arms) and self.paths == other.paths
         return same and all(a.tobytes() == b.tobytes() for a, b in zip(_arrays(self), _arrays(other), strict=True))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # how Python says unhashable, and mypy cannot
 
     def __repr__(self) -> str:
         return (

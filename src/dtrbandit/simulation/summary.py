@@ -14,6 +14,7 @@ from dtrbandit.simulation.intervals import interval
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.table import Table
 
 Array = NDArray[np.float64]
 
@@ -122,9 +123,9 @@ def _floats(values: Array) -> tuple[float, float, float, float]:
     return mean, std_error, low, high
 
 
-def _add(table: object, headings: list[str]) -> None:
+def _add(table: Table, headings: list[str]) -> None:
     for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place else "left")  # type: ignore[attr-defined]
+        table.add_column(heading, justify="right" if place else "left")
 
 
 def _numbers(mean: float, std_error: float, low: float, high: float) -> list[str]:
