@@ -24,7 +24,7 @@ import dtrbandit as dtr
 from dtrbandit.compiled import play, potential_arrivals
 from dtrbandit.environments import Synthetic
 from dtrbandit.policies.compiled_policy import CompiledPolicy
-from dtrbandit.simulation.reproduce import FIGURES, reproduce
+from dtrbandit.reproduce import FIGURES, reproduce
 
 PATHS, HORIZON, CORES = 40, 10_000, 2
 ROUNDS = 20  # of the NumPy version, in each tenth of a path

@@ -57,8 +57,8 @@ def reproduce(
     """
     with reactions():
         from dtrbandit.cli.show import show
-        from dtrbandit.simulation.reproduce import EXPERIMENTS
-        from dtrbandit.simulation.reproduce import reproduce as run
+        from dtrbandit.reproduce import EXPERIMENTS
+        from dtrbandit.reproduce import reproduce as run
 
         names = list(EXPERIMENTS) if what is What.all else [what.value]
         folders = {name: (out or RESULTS) / name if what is What.all or out is None else out for name in names}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dtrbandit.simulation.reproduce import Claim, Reproduction
+from dtrbandit.reproduce import Claim, Reproduction
 from dtrbandit.simulation.summary import PolicySummary
 
 if TYPE_CHECKING:

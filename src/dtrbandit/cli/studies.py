@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dtrbandit.reproduce import Reproduction
+from dtrbandit.reproduce.reproduction import written
 from dtrbandit.simulation.folder import simulate_in
-from dtrbandit.simulation.reproduce import Reproduction
-from dtrbandit.simulation.reproduce.reproduction import written
 from dtrbandit.simulation.study_file import read_study
 
 

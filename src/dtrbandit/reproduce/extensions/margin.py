@@ -21,10 +21,10 @@ import numpy as np
 
 from dtrbandit.environments.one_stage import OneStage
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.simulation.reproduce.claims import Array, Claim
-from dtrbandit.simulation.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
-from dtrbandit.simulation.reproduce.extensions.pictures import draw_regret, draw_totals, panels, title
-from dtrbandit.simulation.reproduce.extensions.rounds import forced_rounds, free_regret
+from dtrbandit.reproduce.claims import Array, Claim
+from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals, panels, title
+from dtrbandit.reproduce.extensions.rounds import forced_rounds, free_regret
 from dtrbandit.simulation.study import Study, cumulative, times
 
 if TYPE_CHECKING:

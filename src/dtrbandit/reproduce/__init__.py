@@ -1,10 +1,10 @@
 """The paper's simulation experiments, run again, and what it proves but never shows: pictures, tables, claims."""
 
-from dtrbandit.simulation.reproduce.claims import Claim
-from dtrbandit.simulation.reproduce.extensions import EXTENSIONS
-from dtrbandit.simulation.reproduce.figure1 import FIGURE as FIGURE1
-from dtrbandit.simulation.reproduce.figure2 import FIGURE as FIGURE2
-from dtrbandit.simulation.reproduce.reproduction import Experiment, Figure, Reproduction, reproduce
+from dtrbandit.reproduce.claims import Claim
+from dtrbandit.reproduce.extensions import EXTENSIONS
+from dtrbandit.reproduce.figure1 import FIGURE as FIGURE1
+from dtrbandit.reproduce.figure2 import FIGURE as FIGURE2
+from dtrbandit.reproduce.reproduction import Experiment, Figure, Reproduction, reproduce
 
 FIGURES = {figure.name: figure for figure in (FIGURE1, FIGURE2)}
 EXPERIMENTS: dict[str, dict[str, Experiment]] = {  # what can be asked for, and which folders within its own that fills

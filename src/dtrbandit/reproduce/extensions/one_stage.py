@@ -13,9 +13,9 @@ import numpy as np
 
 from dtrbandit.environments.one_stage import OneStage
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.simulation.reproduce.claims import STRAIGHT, Claim, straight_in_log
-from dtrbandit.simulation.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
-from dtrbandit.simulation.reproduce.extensions.pictures import draw_regret, note, panels, title
+from dtrbandit.reproduce.claims import STRAIGHT, Claim, straight_in_log
+from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.extensions.pictures import draw_regret, note, panels, title
 from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 import dtrbandit as dtr
 from dtrbandit.design.schedule import forced_plan
 from dtrbandit.environments import Linear, Synthetic
-from dtrbandit.simulation.reproduce import EXTENSIONS, reproduce
-from dtrbandit.simulation.reproduce.extensions import arms, features, margin, one_stage, stages
-from dtrbandit.simulation.reproduce.extensions.delay import DELAYS
-from dtrbandit.simulation.reproduce.extensions.extension import DTRB, summary_of
-from dtrbandit.simulation.reproduce.extensions.rounds import forced_rounds, free_regret
-from simulation.curves import HORIZON, PATHS, Curve, logarithmic, power, study_of
+from dtrbandit.reproduce import EXTENSIONS, reproduce
+from dtrbandit.reproduce.extensions import arms, features, margin, one_stage, stages
+from dtrbandit.reproduce.extensions.delay import DELAYS
+from dtrbandit.reproduce.extensions.extension import DTRB, summary_of
+from dtrbandit.reproduce.extensions.rounds import forced_rounds, free_regret
+from reproduce.curves import HORIZON, PATHS, Curve, logarithmic, power, study_of
 
 Array = NDArray[np.float64]
 

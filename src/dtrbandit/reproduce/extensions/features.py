@@ -12,14 +12,14 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.environments.synthetic import FIRST, OPTIMAL_VALUE, SECOND, Synthetic
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.simulation.reproduce.claims import (
+from dtrbandit.reproduce.claims import (
     STRAIGHT,
     Claim,
     second_half,
     straight_in_log,
     straight_in_t,
 )
-from dtrbandit.simulation.reproduce.extensions.extension import (
+from dtrbandit.reproduce.extensions.extension import (
     DTRB,
     Extension,
     Setting,
@@ -27,7 +27,7 @@ from dtrbandit.simulation.reproduce.extensions.extension import (
     final_regret,
     late_regret,
 )
-from dtrbandit.simulation.reproduce.extensions.pictures import draw_regret, panels, title
+from dtrbandit.reproduce.extensions.pictures import draw_regret, panels, title
 from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from dtrbandit.environments.linear import Linear
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.simulation.reproduce.claims import STRAIGHT, Array, Claim, second_half, straight_in_log
-from dtrbandit.simulation.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
-from dtrbandit.simulation.reproduce.extensions.pictures import draw_regret, draw_totals, note, panels, title
-from dtrbandit.simulation.reproduce.extensions.rounds import forced_rounds
+from dtrbandit.reproduce.claims import STRAIGHT, Array, Claim, second_half, straight_in_log
+from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals, note, panels, title
+from dtrbandit.reproduce.extensions.rounds import forced_rounds
 from dtrbandit.simulation.study import Study, cumulative, times
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.plots import Curve, plot_curves
+from dtrbandit.reproduce.claims import Array
+from dtrbandit.reproduce.extensions.extension import DTRB, Studies
 from dtrbandit.simulation.intervals import interval
-from dtrbandit.simulation.reproduce.claims import Array
-from dtrbandit.simulation.reproduce.extensions.extension import DTRB, Studies
 from dtrbandit.simulation.study import times
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.durations import Exponential
 from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.simulation.intervals import Interval, interval
-from dtrbandit.simulation.reproduce.claims import STRAIGHT, Claim, straight_in_log
-from dtrbandit.simulation.reproduce.extensions.extension import (
+from dtrbandit.reproduce.claims import STRAIGHT, Claim, straight_in_log
+from dtrbandit.reproduce.extensions.extension import (
     DTRB,
     Extension,
     Setting,
@@ -20,7 +19,8 @@ from dtrbandit.simulation.reproduce.extensions.extension import (
     final_regret,
     late_regret,
 )
-from dtrbandit.simulation.reproduce.extensions.pictures import draw_regret, note, panels, title
+from dtrbandit.reproduce.extensions.pictures import draw_regret, note, panels, title
+from dtrbandit.simulation.intervals import Interval, interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from dtrbandit.environments.linear import Linear
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.simulation.reproduce.claims import STRAIGHT, Array, Claim, log_rounds, second_half, straightness
-from dtrbandit.simulation.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
-from dtrbandit.simulation.reproduce.extensions.pictures import draw_totals, note, panels, title
+from dtrbandit.reproduce.claims import STRAIGHT, Array, Claim, log_rounds, second_half, straightness
+from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.extensions.pictures import draw_totals, note, panels, title
 from dtrbandit.simulation.study import Study, cumulative, times
 
 if TYPE_CHECKING:

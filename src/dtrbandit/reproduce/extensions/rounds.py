@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.schedule import place
-from dtrbandit.simulation.reproduce.claims import Array
-from dtrbandit.simulation.reproduce.extensions.extension import DTRB, Setting
+from dtrbandit.reproduce.claims import Array
+from dtrbandit.reproduce.extensions.extension import DTRB, Setting
 from dtrbandit.simulation.study import Study
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.policies.dtr_bandit import DTRBandit
+from dtrbandit.reproduce.claims import Array, Claim
+from dtrbandit.reproduce.reproduction import HORIZON, PATHS, Reproduction, Size, written
 from dtrbandit.simulation.folder import simulate_in
-from dtrbandit.simulation.reproduce.claims import Array, Claim
-from dtrbandit.simulation.reproduce.reproduction import HORIZON, PATHS, Reproduction, Size, written
 from dtrbandit.simulation.setup import ArrivalOrder
 from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import REGRET, StudySummary, summarise

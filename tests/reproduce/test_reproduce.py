@@ -9,10 +9,10 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
-from dtrbandit.simulation.reproduce import FIGURES, reproduce
-from dtrbandit.simulation.reproduce.claims import straight_in_log
-from dtrbandit.simulation.reproduce.figure2 import DELTAS, named
-from simulation.curves import Curve, logarithmic, power, sometimes, study_of
+from dtrbandit.reproduce import FIGURES, reproduce
+from dtrbandit.reproduce.claims import straight_in_log
+from dtrbandit.reproduce.figure2 import DELTAS, named
+from reproduce.curves import Curve, logarithmic, power, sometimes, study_of
 
 STUCK, LEARNS = power(0.2, 1.0), logarithmic(5.0)
 AS_IN_FIGURE_1: dict[str, Curve] = {

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 from dtrbandit.design.parameters import whole
 from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.reproduce.claims import Claim
 from dtrbandit.simulation.folder import simulate_in
-from dtrbandit.simulation.reproduce.claims import Claim
 from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import StudySummary
 

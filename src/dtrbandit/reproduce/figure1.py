@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.plots import PALETTE
 from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, Greedy
-from dtrbandit.simulation.reproduce.claims import (
+from dtrbandit.reproduce.claims import (
     STRAIGHT,
     Claim,
     final,
@@ -21,7 +21,7 @@ from dtrbandit.simulation.reproduce.claims import (
     straight_in_log,
     straight_in_t,
 )
-from dtrbandit.simulation.reproduce.reproduction import Figure
+from dtrbandit.reproduce.reproduction import Figure
 from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:

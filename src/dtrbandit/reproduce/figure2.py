@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dtrbandit.policies import DTRBandit
-from dtrbandit.simulation.reproduce.claims import STRAIGHT, Claim, change, final, straight_in_log
-from dtrbandit.simulation.reproduce.reproduction import Figure
+from dtrbandit.reproduce.claims import STRAIGHT, Claim, change, final, straight_in_log
+from dtrbandit.reproduce.reproduction import Figure
 from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:
