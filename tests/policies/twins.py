@@ -14,7 +14,9 @@ import plain.epsilon_greedy
 import plain.greedy
 import plain.lsvi_ucb
 from dtrbandit.policies import Choice
+from dtrbandit.policies.policy import Numbers
 from dtrbandit.record import History
+from dtrbandit.record.values import Values
 
 TIE = 1e-9  # a margin below this share of the values compared says nothing: rounding may decide
 CLOSE = 1e-7  # how far Q may differ, relative to its size: different roundings of the same fit
@@ -36,13 +38,19 @@ def margin(choice: Choice, feasible: tuple[bool, ...], delta: float | None) -> f
     if choice.reason in ("forced", "only_feasible"):
         return float("inf")
     arms = [arm for arm, yes in enumerate(feasible) if yes]
-    tilde = [q for arm in arms if (q := choice.q_tilde[arm]) is not None]
-    hat = sorted(q for arm in choice.contenders if (q := choice.q_hat[arm]) is not None)
+    q_tilde, q_hat = in_order(choice.q_tilde), in_order(choice.q_hat)
+    tilde = [q for arm in arms if (q := q_tilde[arm]) is not None]
+    hat = sorted(q for arm in choice.contenders if (q := q_hat[arm]) is not None)
     margins = [hat[-1] - hat[-2]] if len(hat) > 1 else []
     if delta is not None and len(tilde) > 1:
         margins += [abs(max(tilde) - q - delta / 2) for q in tilde]
     sizes = [abs(q) for q in (*tilde, *hat)]
     return min(margins, default=float("inf")) / max([*sizes, delta or 0.0, 1e-300])
+
+
+def in_order(numbers: Numbers) -> tuple[float | None, ...]:
+    """Return a choice's numbers, one per arm."""
+    return tuple(numbers.values()) if isinstance(numbers, Values) else numbers
 
 
 class Follower:

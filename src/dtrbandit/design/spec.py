@@ -7,10 +7,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import count, product
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dtrbandit.design.condition import Condition, parse_condition
 from dtrbandit.design.features import FeatureMap, computed_features
@@ -32,14 +35,14 @@ class Arrival(NamedTuple):
     columns
         Those of the stage's context.
     places
-        Where each feature is found, if all are 1 or columns: the number of a stage and of a column in its context,
-        None for the 1. Else None.
+        Where each feature is found, if all are 1 or columns: 0 for the 1, else the number, from 1, of a column among
+        those of this context and the ones before. Else None.
     """
 
     features: FeatureMap
     condition: Condition | None
     columns: tuple[str, ...]
-    places: tuple[tuple[int, int] | None, ...] | None
+    places: NDArray[np.int64] | None
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Design:
     def arrivals(self) -> tuple[Arrival, ...]:
         """What each stage needs when a unit arrives; a column belongs to the first stage that names it."""
         arrivals: list[Arrival] = []
-        known: dict[str, tuple[int, int]] = {}  # the columns so far: their stages, and numbers there
+        known: dict[str, int] = {}  # the columns so far, numbered from 1
         for m, stage in enumerate(self.stages):
             condition = _condition(stage, [each.name for each in self.stages])
             named = dict.fromkeys((*(condition.columns if condition else ()), *(stage.columns or ())))
@@ -105,7 +108,7 @@ class Design:
                 )
             named = {**dict.fromkeys(features.columns), **named}
             own = tuple(column for column in named if column not in known)
-            known.update({column: (m, number) for number, column in enumerate(own)})
+            known.update(zip(own, count(len(known) + 1)))
             arrivals.append(Arrival(features, condition, own, _places(features, known)))
         return tuple(arrivals)
 
@@ -240,10 +243,10 @@ def _tables(text: str) -> Mapping[str, object]:
         raise DesignError(f"not valid TOML: {error}") from error
 
 
-def _places(features: FeatureMap, known: Mapping[str, tuple[int, int]]) -> tuple[tuple[int, int] | None, ...] | None:
+def _places(features: FeatureMap, known: Mapping[str, int]) -> NDArray[np.int64] | None:
     if not isinstance(features, Formula) or not features.plain:
         return None
-    return tuple(known[str(term[0])] if term else None for term in features.terms)
+    return np.array([known[str(term[0])] if term else 0 for term in features.terms])
 
 
 def _condition(stage: Stage, stages: Sequence[str]) -> Condition | None:

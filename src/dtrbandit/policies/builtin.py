@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache, lru_cache, partial
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from dtrbandit.estimators.exact import ARRIVED, COMPLETED, GIVEN
 from dtrbandit.estimators.optimistic import LEFT
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies import dtr_bandit, epsilon_greedy, fixed_regime, lsvi_ucb, uniform_random
-from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState, open_learner, open_memory
+from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState, open_desk, open_learner, open_memory
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, Greedy
 from dtrbandit.policies.fixed_regime import FixedRegime
@@ -26,6 +28,8 @@ from dtrbandit.policies.memory import (
     EPSILON_GREEDY,
     FIXED_REGIME,
     LSVI_UCB,
+    Q_HAT,
+    Q_TILDE,
     REASON_NAMES,
     create_memory,
 )
@@ -33,13 +37,14 @@ from dtrbandit.policies.policy import Choice, Policy
 from dtrbandit.policies.uniform_random import UniformRandom
 from dtrbandit.record.events import Assigned, Completed, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import History
+from dtrbandit.record.values import Values, unpacked
 
 BUILTIN: Mapping[str, type[Policy[Any]]] = {
     kind.__name__: kind for kind in (DTRBandit, EpsilonGreedy, Greedy, LSVIUCB, FixedRegime, UniformRandom)
 }
 
 LEARNING = (DTR_BANDIT, EPSILON_GREEDY, LSVI_UCB)  # kinds of policy that learn
-NOTHING = np.zeros(1)  # in place of features where there are none
+new_choice = partial(tuple.__new__, Choice)  # from a tuple, in half the time
 LOST = 4  # a fact beside those of the learners
 
 
@@ -118,29 +123,35 @@ def begin_anew(kind, unit, learner, memory):
 
 
 @kernel(entry=True)
-def call_decide(kind, unit, m, node, psi, u, shown, table):
-    """Call ``decide``."""
-    learner, memory = open_learner(table), open_memory(table)
-    return decide(kind, unit, m, node, psi, u, shown, learner, memory)
+def call_decide(kind, unit, m, node, u, table):
+    """Call ``decide``; what is shown is finite, or NaN."""
+    learner, memory, desk = open_learner(table), open_memory(table), open_desk(table)
+    shown = desk.shown
+    arm, reason = decide(kind, unit, m, node, desk.psi, u, shown, learner, memory)
+    for row in (Q_TILDE, Q_HAT):
+        for a in range(shown.shape[1]):
+            if not np.isfinite(shown[row, a]):
+                shown[row, a] = np.nan
+    return arm, reason
 
 
 @kernel(entry=True)
-def call_learn_exactly(kind, fact, unit, m, index, arm, value, psi, table):
+def call_learn_exactly(kind, fact, unit, m, index, arm, value, table):
     """Call ``learn`` for policies that keep Q̂ (half the compilation); on arrival twice, for the arm given then."""
-    learner, memory = open_learner(table), open_memory(table)
+    learner, memory, desk = open_learner(table), open_memory(table), open_desk(table)
     while True:
-        learn_exactly(kind, fact, unit, m, index, value, psi, learner, memory)
+        learn_exactly(kind, fact, unit, m, index, value, desk.psi, learner, memory)
         if fact != ARRIVED:
             break
         fact, index = GIVEN, arm
 
 
 @kernel(entry=True)
-def call_learn_optimistically(kind, fact, unit, m, index, arm, value, psi, table):  # noqa: ARG001  # one signature
+def call_learn_optimistically(kind, fact, unit, m, index, arm, value, table):  # noqa: ARG001  # one signature
     """Call ``learn`` for LSVI-UCB, likewise."""
-    learner, memory = open_learner(table), open_memory(table)
+    learner, memory, desk = open_learner(table), open_memory(table), open_desk(table)
     while True:
-        optimistic.learn(learner, memory.ridge, memory.numbers, fact, unit, m, index, value, psi)
+        optimistic.learn(learner, memory.ridge, memory.numbers, fact, unit, m, index, value, desk.psi)
         if fact != ARRIVED:
             break
         fact, index = GIVEN, arm
@@ -173,44 +184,63 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
 def choose(state: CompiledState, history: History, u: float) -> Choice:
     """Return a policy's choice for a unit that has arrived."""
     _, t, node, features, given, feasible, _ = history
-    arm, reason = call_decide(state.kind, t - 1, len(given), node, state.psi(features[-1]), u, state.shown, state.table)
-    tilde, hat, propensities, contenders = state.shown[:, : len(feasible)].tolist()
-    return Choice(
-        arm,
-        REASON_NAMES[reason],
-        tuple(propensities),
-        tuple([q if q - q == 0 else None for q in tilde]),
-        tuple([q if q - q == 0 else None for q in hat]),
-        tuple([a for a, contends in enumerate(contenders) if contends > 0]),
+    m, count = len(given), len(feasible)
+    state.lay_out(features[-1])
+    arm, reason = call_decide(state.kind, t - 1, m, node, u, state.table)
+    labels, shown = state.design.stages[m].arms, state.desk.shown
+    tilde, hat, propensities, contenders = _rows(count, shown.shape[1]).unpack(shown)
+    return new_choice(
+        (
+            arm,
+            REASON_NAMES[reason],
+            unpacked(propensities),
+            Values(labels, tilde),
+            Values(labels, hat),
+            _positive(contenders),
+        )
     )
 
 
-def update(state: CompiledState, history: History, event: Fact) -> None:
-    """Let a policy learn from a fact.
+@cache
+def _rows(count: int, width: int) -> Struct:
+    """Return what reads, as bytes, the first ``count`` columns of each row of what is shown."""
+    return Struct(f"{8 * count}s{8 * (width - count)}x" * 4)
+
+
+@lru_cache(maxsize=1024)
+def _positive(packed: bytes) -> tuple[int, ...]:
+    return tuple([place for place, number in enumerate(unpacked(packed)) if number > 0])
+
+
+def update(state: CompiledState, history: History, event: Fact) -> CompiledState:
+    """Let a policy learn from a fact, in place.
 
     An arrival is learnt together with the decision that it leads to, which is the next fact: one call in place of two.
     """
     unit, m = history.round - 1, len(history.arms)
     if history.feasible or state.kind not in LEARNING:
-        return
+        return state
     if isinstance(event, Assigned):  # a match statement takes a microsecond
         if unit >= state.capacity:
             state.reserve(unit + 1)
         node, arm = state.design.tree.parents[history.node], history.arms[-1]
         forced = 1.0 if event.decision.reason == "forced" else 0.0
-        call = (ARRIVED, unit, m - 1, node, arm, forced, state.psi(history.features[m - 1]))
+        state.lay_out(history.features[m - 1])
+        call = (ARRIVED, unit, m - 1, node, arm, forced)
     elif isinstance(event, Completed):
-        call = (COMPLETED, unit, m - 1, -1, -1, event.outcome, NOTHING)
+        call = (COMPLETED, unit, m - 1, -1, -1, event.outcome)
     elif isinstance(event, Responded):
         known = len(history.features) > m
-        call = (LEFT, unit, m, history.node if known else -1, -1, 0.0, state.psi(history.features[-1]))
+        state.lay_out(history.features[-1])
+        call = (LEFT, unit, m, history.node if known else -1, -1, 0.0)
     elif isinstance(event, Withdrawn):
-        call = (LOST, unit, m, -1, -1, 0.0, NOTHING)
+        call = (LOST, unit, m, -1, -1, 0.0)
     else:
         amend(state, history)
-        return
+        return state
     learn_from = call_learn_optimistically if state.kind == LSVI_UCB else call_learn_exactly
     learn_from(state.kind, *call, state.table)
+    return state
 
 
 def amend(state: CompiledState, history: History) -> None:
@@ -232,7 +262,8 @@ def rewrite(state: CompiledState, history: History) -> None:
     for m, features in enumerate(history.features):
         row = learner.rows[unit, m * most : m * most + len(features)]
         if state.kind == LSVI_UCB:
-            optimistic.scale(learner.shape, state.memory.numbers, m, most, state.psi(features), row)
+            state.lay_out(features)
+            optimistic.scale(learner.shape, state.memory.numbers, m, most, state.desk.psi, row)
         elif m == len(history.arms):
             break  # a stage that the unit did not enter
         else:

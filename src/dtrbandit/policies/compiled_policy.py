@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,26 @@ LEARNER, MEMORY = (
     create(np.zeros((1, 1)), [1], [1]),
     create_memory(Design([Stage("any", ("any",), "1")]), 0, np.zeros(1)),
 )
-open_learner, open_memory = opener(LEARNER), opener(MEMORY, after=LEARNER)  # for kernels that take a state's table
+
+
+class Desk(NamedTuple):
+    """What lies between Python and a kernel during a call."""
+
+    psi: Vector  # (D,): the features of the stage at hand, zeros behind them
+    shown: Matrix  # (4, K): what a kernel shows of its last decision
+
+
+DESK = Desk(np.zeros(1), np.zeros((4, 1)))
+# for kernels that take a state's table
+open_learner = opener(LEARNER)
+open_memory = opener(MEMORY, after=LEARNER)
+open_desk = opener(DESK, after=(*LEARNER, *MEMORY))
 
 
 class CompiledState:
     """The arrays of a policy in play; ``policies/builtin.py`` says what facts and decisions do to them."""
 
-    __slots__ = ("_psi", "arrays", "capacity", "design", "kind", "learner", "memory", "shown", "table")
+    __slots__ = ("_at_hand", "arrays", "capacity", "design", "desk", "kind", "learner", "memory", "table")
 
     def __init__(self, design: Design, kind: int, memory: Memory) -> None:
         self.design = design
@@ -52,9 +65,9 @@ class CompiledState:
     def _settle(self) -> None:
         """Write down where the arrays lie now."""
         self.arrays: tuple[NDArray[Any], ...] = (*self.learner, *self.memory)
-        self.table = addresses(self.arrays, (*LEARNER, *MEMORY))
-        self.shown = np.empty((4, self.learner.child.shape[1]))  # what a kernel shows of its last decision
-        self._psi = np.zeros(self.learner.pages.shape[3])
+        self.desk = Desk(np.zeros(self.learner.pages.shape[3]), np.zeros((4, self.learner.child.shape[1])))
+        self.table = addresses((*self.arrays, *self.desk), (*LEARNER, *MEMORY, *DESK))
+        self._at_hand: Vector | None = None
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.design, self.kind, self.capacity, self.learner, self.memory
@@ -65,14 +78,13 @@ class CompiledState:
         self.memory = Memory._make(map(_writable, memory))
         self._settle()  # a copy has arrays of its own
 
-    def psi(self, features: Vector) -> Vector:
-        """Return features as kernels take them, padded to the largest stage, until the next call."""
-        if len(features) == len(self._psi):
-            self._psi[:] = features
-        else:
-            self._psi[: len(features)] = features
-            self._psi[len(features) :] = 0.0
-        return self._psi
+    def lay_out(self, features: Vector) -> None:
+        """Lay features on the desk, unless they are there: an arrival is decided, then learnt."""
+        if features is not self._at_hand:
+            psi = self.desk.psi
+            psi[: len(features)] = features
+            psi[len(features) :] = 0.0
+            self._at_hand = features
 
 
 class CompiledPolicy(ABC):
@@ -97,8 +109,7 @@ class CompiledPolicy(ABC):
 
     def update(self, state: Any, history: History, event: Fact) -> Any:
         """Learn from a fact, in place."""
-        _switch().update(state, history, event)
-        return state
+        return _switch().update(state, history, event)
 
     def decide(self, state: Any, history: History, u: float) -> Choice:
         """Choose an arm."""

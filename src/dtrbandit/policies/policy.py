@@ -8,9 +8,10 @@ from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
+from dtrbandit.record.values import Values
 
 State = TypeVar("State")
-Numbers = tuple[float | None, ...]
+Numbers = tuple[float | None, ...] | Values[float | None]
 
 
 class Choice(NamedTuple):
@@ -21,7 +22,8 @@ class Choice(NamedTuple):
     propensities
         One per arm, summing to one; 0 where infeasible.
     q_tilde, q_hat
-        The estimates that were compared, one per arm, None where there is none; for the explanation only.
+        The estimates that were compared, one per arm in order or by label, None where there is none; for the
+        explanation only.
     contenders
         The arms among which the rule chose; by default those with a positive propensity.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import nan
-from struct import Struct
+from struct import Struct, error
 from typing import TypeVar, cast
 
 Number = TypeVar("Number", covariant=True)  # float, or float | None
@@ -23,43 +23,36 @@ class Values(Mapping[str, Number]):
     (1.0, True)
     """
 
-    __slots__ = ("_labels", "_packed")
+    __slots__ = ("labels", "packed")
 
-    def __init__(self, labels: tuple[str, ...], numbers: Sequence[Number]) -> None:
-        self._labels = labels
-        if None in numbers:
-            numbers = cast("list[Number]", [nan if number is None else number for number in numbers])
-        self._packed = _packing(len(labels)).pack(*numbers)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels, in order."""
-        return self._labels
+    def __init__(self, labels: tuple[str, ...], numbers: Sequence[Number] | bytes) -> None:
+        self.labels = labels  # in order
+        self.packed = numbers if type(numbers) is bytes else _pack(numbers)  # NaN where there is none
 
     @property
     def numbers(self) -> tuple[float, ...]:
         """The numbers in the order of their labels, NaN where there is none."""
-        return _packing(len(self._labels)).unpack(self._packed)
+        return unpacked(self.packed)
 
     def pairs(self) -> Iterator[tuple[str, float]]:
         """Give labels with their numbers, NaN where there is none."""
-        return zip(self._labels, self.numbers, strict=True)
+        return zip(self.labels, self.numbers, strict=True)
 
     def __getitem__(self, label: str) -> Number:
         try:
-            number = self.numbers[self._labels.index(label)]
+            number = self.numbers[self.labels.index(label)]
         except ValueError:
             raise KeyError(label) from None
         return cast("Number", number if number == number else None)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._labels)
+        return iter(self.labels)
 
     def __len__(self) -> int:
-        return len(self._labels)
+        return len(self.labels)
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is Values and self._labels == other._labels and self._packed == other._packed:
+        if type(other) is Values and self.labels == other.labels and self.packed == other.packed:
             return True  # the usual case, without ado
         return super().__eq__(other)
 
@@ -69,7 +62,19 @@ class Values(Mapping[str, Number]):
         return repr(dict(self))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Values, (self._labels, tuple(self.values()))
+        return Values, (self.labels, tuple(self.values()))
+
+
+def unpacked(packed: bytes) -> tuple[float, ...]:
+    """Return the numbers that were packed."""
+    return _packing(len(packed) // 8).unpack(packed)
+
+
+def _pack(numbers: Sequence[object]) -> bytes:
+    try:
+        return _packing(len(numbers)).pack(*numbers)
+    except error:  # None is no number
+        return _packing(len(numbers)).pack(*[nan if number is None else number for number in numbers])
 
 
 @cache
