@@ -193,7 +193,7 @@ def choose(state: CompiledState, history: History, u: float) -> Choice:
         (
             arm,
             REASON_NAMES[reason],
-            unpacked(propensities),
+            _numbers(propensities),
             Values(labels, tilde),
             Values(labels, hat),
             _positive(contenders),
@@ -207,6 +207,9 @@ def _rows(count: int, width: int) -> Struct:
     return Struct(f"{8 * count}s{8 * (width - count)}x" * 4)
 
 
+_numbers = lru_cache(maxsize=1024)(unpacked)
+
+
 @lru_cache(maxsize=1024)
 def _positive(packed: bytes) -> tuple[int, ...]:
     return tuple([place for place, number in enumerate(unpacked(packed)) if number > 0])
@@ -217,22 +220,21 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
 
     An arrival is learnt together with the decision that it leads to, which is the next fact: one call in place of two.
     """
-    unit, m = history.round - 1, len(history.arms)
-    if history.feasible or state.kind not in LEARNING:
+    _, t, node, features, arms, feasible, _ = history
+    unit, m = t - 1, len(arms)
+    if feasible or state.kind not in LEARNING:
         return state
     if isinstance(event, Assigned):  # a match statement takes a microsecond
         if unit >= state.capacity:
             state.reserve(unit + 1)
-        node, arm = state.design.tree.parents[history.node], history.arms[-1]
         forced = 1.0 if event.decision.reason == "forced" else 0.0
-        state.lay_out(history.features[m - 1])
-        call = (ARRIVED, unit, m - 1, node, arm, forced)
+        state.lay_out(features[m - 1])
+        call = (ARRIVED, unit, m - 1, state.design.tree.parents[node], arms[-1], forced)
     elif isinstance(event, Completed):
         call = (COMPLETED, unit, m - 1, -1, -1, event.outcome)
     elif isinstance(event, Responded):
-        known = len(history.features) > m
-        state.lay_out(history.features[-1])
-        call = (LEFT, unit, m, history.node if known else -1, -1, 0.0)
+        state.lay_out(features[-1])
+        call = (LEFT, unit, m, node if len(features) > m else -1, -1, 0.0)
     elif isinstance(event, Withdrawn):
         call = (LOST, unit, m, -1, -1, 0.0)
     else:

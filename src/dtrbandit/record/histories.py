@@ -123,9 +123,10 @@ class Histories:
     def responded(self, unit: str, context: Mapping[str, float], stage: str | None = None) -> Responded | None:
         """Return the response of ``unit`` on arrival at its next stage."""
         record = self._known(unit)
-        m = self.stage_of_response(unit, context, stage)
+        first = stage is None and len(record.reported) == 1 and self._last > 0 and not (record.ended or record.left)
+        m = 1 if first else self.stage_of_response(unit, context, stage)
         accepted = self._accepted(unit, m, context)
-        if m == record.awaited:
+        if m == len(record.reported):
             if accepted.labels != self.design.columns[m]:
                 self._require_enough(unit, m, _columns((*record.contexts, accepted)), accepted)
             return Responded(record.history.unit, self.design.stages[m].name, accepted)
@@ -319,8 +320,6 @@ class Histories:
         record = self._known(unit)
         past = range(1, len(record.reported))
         closed = record.ended or record.left or record.awaited > self._last
-        if stage is None and not past and not closed:
-            return 1
         if stage is not None:
             m = self._stage_number(unit, stage)
             if m in past or (m == record.awaited and not closed):
