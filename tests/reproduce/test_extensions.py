@@ -284,13 +284,13 @@ def test_an_extension_writes_its_studies_picture_and_curves(tmp_path: Path, name
     assert [file.name for file in result.files] == [f"{name}.png", f"{name}.csv"]
     studies = {each: dtr.load_study(tmp_path / each.replace(" ", "-")) for each in extension.settings}
     assert result.claims == extension.claims(studies)
-    assert [row.policy for row in result.table.policies] == list(extension.settings)
+    assert [row["policy"] for row in result.table.records()] == list(extension.settings)
     curves = pd.read_csv(result.files[1])
     assert list(curves["setting"].unique()) == list(extension.settings)
     assert set(curves.columns) >= {"setting", "path", "t", "regret", "realised"}
     assert result.files[0].stat().st_size > 10_000
     same_units = list(extension.settings)[1:] if name in ("delay", "features") else []
-    assert [each.policy for each in result.table.differences] == same_units
+    assert [each.policy for each in summary_of(studies).differences] == same_units
     assert "setting" in str(result.table)
     assert "policy" not in str(result.table)
 
@@ -308,7 +308,7 @@ def test_differences_between_settings_are_path_by_path() -> None:
 def test_more_paths_extend_an_extension_and_another_seed_is_refused(tmp_path: Path) -> None:
     def run(paths: int, seed: int = 0) -> str:
         result = reproduce(EXTENSIONS["stages"], tmp_path, paths=paths, horizon=100, seed=seed)
-        return json.dumps([result.table.policies, result.claims])
+        return json.dumps([result.table.records(), result.claims])
 
     two, three, again = run(2), run(3), run(2)
 

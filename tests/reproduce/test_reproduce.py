@@ -95,7 +95,7 @@ def test_a_reproduction_writes_its_study_picture_and_curves(tmp_path: Path, figu
 
     assert [file.name for file in result.files] == [f"{figure}.png", f"{figure}.csv"]
     assert all(file.stat().st_size > 10_000 for file in result.files)
-    assert [row.policy for row in result.table.policies] == list(FIGURES[figure].policies)
+    assert [row["policy"] for row in result.table.records()] == list(FIGURES[figure].policies)
     assert result.holds == all(claim.holds for claim in result.claims)
     study = dtr.simulate(Synthetic(), FIGURES[figure].policies, horizon=300, paths=3)
     assert dtr.load_study(tmp_path) == study

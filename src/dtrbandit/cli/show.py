@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from dtrbandit.reproduce import Claim, Reproduction
-from dtrbandit.simulation.summary import PolicySummary
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,17 +30,14 @@ def _document(name: str, results: Sequence[Reproduction]) -> dict[str, object]:
     return {
         "name": name,
         "files": [str(file) for result in results for file in result.files],
-        "table": [_row(result.name, row) for result in results for row in result.table.policies],
+        "table": [_row(result.name, row) for result in results for row in result.table.records()],
         "claims": [claim._asdict() for result in results for claim in result.claims],
     }
 
 
-def _row(study: str, row: PolicySummary) -> dict[str, object]:
-    values = row._asdict().items()
-    return {
-        "study": study,
-        **{key: None if isinstance(value, float) and isnan(value) else value for key, value in values},
-    }
+def _row(study: str, row: dict[str, object]) -> dict[str, object]:
+    values = {key: None if isinstance(value, float) and isnan(value) else value for key, value in row.items()}
+    return {"study": study, **values}
 
 
 def _print(result: Reproduction) -> None:

@@ -13,7 +13,6 @@ from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.reproduce.claims import Claim
 from dtrbandit.simulation.folder import simulate_in
 from dtrbandit.simulation.study import Study
-from dtrbandit.simulation.summary import StudySummary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,18 +70,19 @@ class Figure:
         return Reproduction(self.name, study.summary(), self.claims(study), files)
 
 
+class Table(Protocol):
+    """A table that prints itself."""
+
+    def records(self) -> list[dict[str, object]]:
+        """Return its rows, by name of column."""
+
+
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out: a table with a row per policy, the claims, and the files that were written.
-
-    Attributes
-    ----------
-    table
-        The regret of each policy at the horizon.
-    """
+    """What came out: a table, the claims, and the files that were written."""
 
     name: str
-    table: StudySummary
+    table: Table
     claims: tuple[Claim, ...]
     files: tuple[Path, ...]
 

@@ -67,6 +67,10 @@ class StudySummary:
     differences: tuple[PairedDifference, ...]
     rows: str = "policy"
 
+    def records(self) -> list[dict[str, object]]:
+        """Return a row per policy, by name of column."""
+        return [row._asdict() for row in self.policies]
+
     def to_frame(self) -> pd.DataFrame:
         """Return a row per policy, with its difference to the first."""
         import pandas as pd
