@@ -26,7 +26,7 @@ BLANK = frozenset(
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 TABLES = (".parquet", ".pq")
 
-Recode = Mapping[object, str | None]  # from a cell to an arm's label, None for no arm
+Recode = Mapping[Any, str | None]  # from a cell to an arm's label, None for no arm
 
 
 def read_frame(source: object) -> pd.DataFrame:

@@ -207,15 +207,17 @@ def require_columns(frame: pd.DataFrame, design: Design, roles: Roles) -> None:
     if isinstance(roles.arms, str) or not isinstance(roles.arms, Sequence) or len(roles.arms) != len(design.stages):
         names = [stage.name for stage in design.stages]
         raise DesignError(f"arms must list one column for each of the stages {names}, found {shown(roles.arms)}")
+    named = [*roles.arms, roles.outcome, *(name for name in (roles.unit, roles.weights) if name is not None)]
+    if strange := [name for name in named if not isinstance(name, str)]:
+        raise DesignError(f"columns are called by a text, found {shown(strange)}")
     wrong = _strange_recodes(design, roles)
     if len(set(roles.arms)) < len(roles.arms):
         wrong.append(f"arms must name a column for each stage, found {list(roles.arms)}")
-    needed = [*(name for columns in design.columns for name in columns), *roles.arms, roles.outcome]
-    needed += [name for name in (roles.unit, roles.weights) if name is not None]
+    needed = dict.fromkeys([*(name for columns in design.columns for name in columns), *named])
     columns = list(frame.columns)
-    if missing := [name for name in dict.fromkeys(needed) if name not in columns]:
+    if missing := [name for name in needed if name not in columns]:
         wrong.append(f"the frame lacks {missing}; it has {shown(columns)}")
-    if twice := [name for name in dict.fromkeys(needed) if columns.count(name) > 1]:
+    if twice := [name for name in needed if columns.count(name) > 1]:
         wrong.append(f"the frame has more than one column {twice}; rename or drop one")
     if not wrong and not len(frame):
         wrong.append("the frame has no rows; a cohort needs at least one unit")

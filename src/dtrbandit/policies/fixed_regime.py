@@ -57,7 +57,12 @@ class FixedRegime(CompiledPolicy):
     def from_qlearning(cls, fit: EstimatedRegime) -> FixedRegime:
         """Return the rule that ``fit.recommend`` follows: the feasible arm with the largest estimated Q."""
         stages = zip(fit.design.stages, fit.coefficients_, strict=True)
-        return cls(rule={stage.name: dict(zip(stage.arms, each.tolist(), strict=True)) for stage, each in stages})
+        return cls(
+            rule={
+                stage.name: {arm: tuple(row) for arm, row in zip(stage.arms, coefficients.tolist(), strict=True)}
+                for stage, coefficients in stages
+            }
+        )
 
     @property
     def kind(self) -> int | None:
