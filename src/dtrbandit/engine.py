@@ -10,11 +10,10 @@ import numpy as np
 
 from dtrbandit._version import NUMERICS, RELEASES
 from dtrbandit.compiled import LogFold
-from dtrbandit.design.contexts import accept_number
-from dtrbandit.design.formula import Vector
+from dtrbandit.design.contexts import history_features
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
-from dtrbandit.errors import DesignError, DTRError, LogError, ObservationError, ProtocolError
+from dtrbandit.errors import DesignError, DTRError, LogError, ProtocolError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.kernels.stream import uniform
 from dtrbandit.policies.builtin import BUILTIN, choose, policy_from_dict, policy_to_dict, update
@@ -161,7 +160,8 @@ class Session:
         Only what the stage's features use is needed. For LSVIUCB this is the estimate without its bonus.
         """
         m = self.design.stage_number(stage)
-        values = (self._estimates().hat[m] * self._features(m, history)).sum(axis=1).tolist()
+        features = history_features(self.design, m, history, where=f"q_hat at stage {stage!r}")
+        values = (self._estimates().hat[m] * features).sum(axis=1).tolist()
         return {arm: q if q == q else None for arm, q in zip(self.design.stages[m].arms, values, strict=True)}
 
     def coefficients(self) -> tuple[Coefficient, ...]:
@@ -225,27 +225,6 @@ class Session:
         if not isinstance(self.policy, Estimating):
             raise ProtocolError(f"the policy {self.policy!r} estimates nothing")
         return self.policy.estimates(self._state)
-
-    def _features(self, m: int, history: Mapping[str, float | str]) -> Vector:
-        where = f"q_hat at stage {self.design.stages[m].name!r}"
-        labels = {stage.name: stage.arms for stage in self.design.stages[:m]}
-        arms, columns = {}, {}
-        if not isinstance(history, Mapping):
-            raise ObservationError(f"{where}: a history maps columns to numbers, found {history!r}")
-        for name, value in history.items():
-            if name not in labels and all(name not in columns for columns in self.design.columns[: m + 1]):
-                known = [column for columns in self.design.columns[: m + 1] for column in columns]
-                raise ObservationError(f"{where}: unknown column {name!r}; known at this stage are {known}")
-            if name not in labels:
-                columns[name] = accept_number(value, f"{where}, column {name!r}")
-            elif value in labels[name]:
-                arms[name] = labels[name].index(str(value))
-            else:
-                raise ObservationError(f"{where}: unknown arm {value!r} of stage {name!r}; its arms are {labels[name]}")
-        try:
-            return np.array(self.design.arrivals[m].features.row(columns, arms))
-        except KeyError as error:
-            raise ObservationError(f"{where}: {error} is missing; found {', '.join(map(repr, history))}") from error
 
 
 def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy[Any] | None = None) -> None:

@@ -5,6 +5,7 @@
     DTRError
     ├── DesignError        fix the set-up: a design, a policy or a file that describes one
     ├── ObservationError   fix the value: a context or an outcome that cannot be recorded
+    ├── NotEstimable       get more data, or ask for less: no unit tells what was asked for
     ├── ProtocolError      this cannot happen now: another content, an unknown unit, a wrong moment
     ├── LogError           this log cannot be continued here: damaged, or of another release
     └── StudyError         a path of a study failed: resume from its ``study`` (in ``simulation``, which it knows)
@@ -23,6 +24,10 @@ class DesignError(DTRError, ValueError):
 
 class ObservationError(DTRError, ValueError):
     """A context or an outcome holds something that cannot be recorded."""
+
+
+class NotEstimable(DTRError):  # noqa: N818  # what it is, not that it is one
+    """The units do not tell what was asked for; the message says which are missing."""
 
 
 class ProtocolError(DTRError):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import ObservationError
@@ -56,3 +59,35 @@ def accept_number(value: object, what: str) -> float:
     raise ObservationError(
         f"{what}: found {shown(value)} ({type(value).__name__}), allowed are finite numbers up to {LARGEST:g} in size"
     )
+
+
+def history_features(design: Design, m: int, history: Mapping[str, float | str], *, where: str) -> Vector:
+    """Return ψ_m of a history: columns by name, earlier arms by their stage's name; it may hold more than is used."""
+    arms, columns = history_arms(design, m, history, where=where), {}
+    known = [column for columns in design.columns[: m + 1] for column in columns]
+    for name, value in history.items():
+        if name in arms:
+            continue
+        if name not in known:
+            raise ObservationError(f"{where}: unknown column {name!r}; known at this stage are {known}")
+        columns[name] = accept_number(value, f"{where}, column {name!r}")
+    try:
+        return np.array(design.arrivals[m].features.row(columns, arms))
+    except KeyError as error:
+        raise ObservationError(f"{where}: {error} is missing; found {', '.join(map(repr, history))}") from error
+
+
+def history_arms(design: Design, m: int, history: Mapping[str, float | str], *, where: str) -> dict[str, int]:
+    """Return the numbers of the arms given before stage ``m`` that a history names, by their stage's name."""
+    if not isinstance(history, Mapping):
+        raise ObservationError(f"{where}: a history maps columns to numbers, found {history!r}")
+    arms = {}
+    for stage in design.stages[:m]:
+        if stage.name in history:
+            value = history[stage.name]
+            if value not in stage.arms:
+                raise ObservationError(
+                    f"{where}: unknown arm {value!r} of stage {stage.name!r}; its arms are {stage.arms}"
+                )
+            arms[stage.name] = stage.arms.index(str(value))
+    return arms

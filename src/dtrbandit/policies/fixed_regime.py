@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,6 +25,16 @@ StageRule = str | Mapping[str, Sequence[float]]
 Rule = Callable[[History], str] | Mapping[str, StageRule]
 
 
+class EstimatedRegime(Protocol):
+    """What a fit such as ``QLearning`` tells: coefficients (K_m, d_m) for each stage of its design."""
+
+    design: Design
+
+    @property
+    def coefficients_(self) -> tuple[Matrix, ...]:
+        """The estimates of each stage's arms."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class FixedRegime(CompiledPolicy):
     """Follow a rule and learn nothing.
@@ -42,6 +52,17 @@ class FixedRegime(CompiledPolicy):
     """
 
     rule: Rule
+
+    @classmethod
+    def from_qlearning(cls, fit: EstimatedRegime) -> FixedRegime:
+        """Return the rule that ``fit.recommend`` follows: the feasible arm with the largest estimated Q."""
+        stages = zip(fit.design.stages, fit.coefficients_, strict=True)
+        return cls(
+            rule={
+                stage.name: {arm: tuple(row) for arm, row in zip(stage.arms, coefficients.tolist(), strict=True)}
+                for stage, coefficients in stages
+            }
+        )
 
     @property
     def kind(self) -> int | None:

@@ -1,0 +1,132 @@
+"""Frames from anywhere (pandas, Arrow, CSV, Parquet), and their cells as numbers and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.condition import Mask
+from dtrbandit.design.contexts import LARGEST
+from dtrbandit.design.formula import Vector
+from dtrbandit.design.stages import Stage
+from dtrbandit.design.values import as_float, shown
+from dtrbandit.errors import DesignError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NO_ARM, UNKNOWN_ARM = -1, -2
+BLANK = frozenset(
+    {"", ".", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "None"}
+)  # as R, SAS, SQL, Python write it
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+TABLES = (".parquet", ".pq")
+
+Recode = Mapping[Any, str | None]  # from a cell to an arm's label, None for no arm
+
+
+def read_frame(source: object) -> pd.DataFrame:
+    """Return a frame: one given, or read from a path to CSV (also tab-separated) or Parquet, or from Arrow's stream."""
+    import pandas as pd
+
+    if isinstance(source, pd.DataFrame):
+        return source
+    if isinstance(source, str | Path):
+        return _read_file(Path(source))
+    if hasattr(source, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        try:
+            return _from_arrow(pa.table(source))
+        except (ValueError, TypeError) as error:  # pyarrow's own are both
+            raise DesignError(f"this {type(source).__name__} is no table: {error}; give a whole frame") from error
+    raise DesignError(
+        f"a cohort is read from a pandas frame, an Arrow table (polars and others speak it) or a path to CSV or "
+        f"Parquet; found {shown(source)} ({type(source).__name__})"
+    )
+
+
+def _from_arrow(table: Any) -> pd.DataFrame:
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)  # an index of pandas stays a column
+    return frame
+
+
+def _read_file(path: Path) -> pd.DataFrame:
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    if ending not in (*SEPARATORS, *TABLES):
+        raise DesignError(f"{path}: expected a name in {', '.join((*SEPARATORS, *TABLES))}; give the frame itself")
+    try:
+        if ending in SEPARATORS:
+            return _read_text(path, SEPARATORS[ending])
+        import pyarrow.parquet as parquet
+
+        return _from_arrow(parquet.read_table(path))
+    except (OSError, ValueError) as error:  # those of pandas and pyarrow are ValueErrors, and so is a NUL in a path
+        raise DesignError(f"cannot read {path}: {error}; give a path to a whole file, text in UTF-8") from error
+
+
+def _read_text(path: Path, separator: str) -> pd.DataFrame:
+    """Read text cells, which may all mean something: an arm may be called NA, a second column like the first."""
+    import pandas as pd
+
+    cells = pd.read_csv(path, sep=separator, header=None, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    header = [name.strip() for name in cells.iloc[0].fillna("")]
+    return cells.iloc[1:].set_axis(header, axis=1).reset_index(drop=True)
+
+
+def numbers(column: pd.Series) -> tuple[Vector, Mask]:
+    """Return cells as numbers, NaN where blank, and which are neither blank nor a number we can work with."""
+    blank = column.isna().to_numpy(dtype=np.bool_)
+    if column.dtype.kind in "iuf":
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        cells = [None if b else cell for cell, b in zip(column.to_numpy(dtype=object), blank, strict=True)]
+        blank = np.array(
+            [cell is None or (isinstance(cell, str) and cell.strip() in BLANK) for cell in cells], dtype=bool
+        )
+        values = np.array([_number(cell) for cell in cells], dtype=np.float64)
+    refused = ~blank & ~(np.abs(values) <= LARGEST)
+    return np.where(refused, np.nan, values), refused
+
+
+def _number(cell: object) -> float:
+    if not isinstance(cell, str):
+        return as_float(cell)
+    try:
+        return np.nan if "_" in cell else float(cell)  # Python reads 1_000, nobody else does
+    except ValueError:
+        return np.nan
+
+
+def texts(column: pd.Series) -> list[str]:
+    """Return cells as texts, whole numbers without a point, nothing where blank."""
+    blank = column.isna().to_numpy(dtype=np.bool_)
+    return ["" if b else text(cell) for cell, b in zip(column.to_numpy(dtype=object), blank, strict=True)]
+
+
+def text(cell: object) -> str:
+    """Return a cell as text; a whole number without a point, since a column with blanks has 1.0 for 1."""
+    if isinstance(cell, str):
+        return cell.strip()
+    number = as_float(cell)
+    return str(int(number)) if number.is_integer() else str(cell)
+
+
+def arm_numbers(column: pd.Series, stage: Stage, recode: Recode) -> NDArray[np.int64]:
+    """Return the number of each cell's arm, ``NO_ARM`` where it is blank, ``UNKNOWN_ARM`` where it means none."""
+    meaning = {label.strip(): arm for arm, label in enumerate(stage.arms)}
+    for cell, label in recode.items():
+        meaning["" if cell is None else text(cell)] = NO_ARM if label is None else stage.arms.index(label)
+    return np.array([_meant(each, meaning) for each in texts(column)], dtype=np.int64)
+
+
+def _meant(cell: str, meaning: Mapping[str, int]) -> int:
+    if cell in meaning:
+        return meaning[cell]
+    if cell in BLANK:
+        return NO_ARM
+    return meaning.get(text(_number(cell)), UNKNOWN_ARM)  # 1.0 as text is 1, too

@@ -1,0 +1,88 @@
+"""Weighted least squares for every number of rows, with HC3 standard errors.
+
+=========================  ==================================================================================
+notation                   meaning
+=========================  ==================================================================================
+X (n, d), y, w (n,)        rows, targets, weights
+W = diag(w)
+β = (XᵀWX)⁻¹XᵀWy           coefficients; of several solutions the shortest
+e = y − Xβ                 residuals
+h_i = w_i x_iᵀ(XᵀWX)⁻¹x_i  leverage: how far row i determines its own fitted value
+=========================  ==================================================================================
+
+HC3 is the sandwich (XᵀWX)⁻¹ (Σ_i w_i² e_i² / (1 − h_i)² x_i x_iᵀ) (XᵀWX)⁻¹: rows are independent, of any variance, and
+a row of weight 2 is one unit that stands for two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dtrbandit.design.condition import Mask
+from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.estimators.estimates import rank_of
+
+LEVERAGE_ONE = 1.0 - 1e-8
+
+
+class Regression(NamedTuple):
+    """A fit.
+
+    Attributes
+    ----------
+    coefficients, std_errors
+        (d,); standard errors are NaN where the rank is below d, or some leverage is 1.
+    rank, determined
+        The rank of the rows, and for each column whether the rows determine it.
+    alone
+        (n,), the rows of leverage 1: each determines a coefficient alone, and nothing tells how it varies.
+    r_squared
+        The share of the targets' (weighted) variation about their mean that the fit explains; NaN if they do not vary.
+    """
+
+    coefficients: Vector
+    std_errors: Vector
+    rank: int
+    determined: tuple[bool, ...]
+    alone: Mask
+    r_squared: float
+
+
+def regress(rows: Matrix, targets: Vector, weights: Vector) -> Regression:
+    """Return the weighted least-squares fit of ``targets`` (n,) on ``rows`` (n, d), which must be at least one.
+
+    The rank is judged on the weighted rows with columns scaled to unit length; of several solutions the shortest
+    is in original units (docs/readings.md, 7).
+
+    Examples
+    --------
+    >>> fit = regress(np.ones((3, 1)), np.array([1.0, 2.0, 6.0]), np.ones(3))
+    >>> fit.coefficients, fit.std_errors  # the mean; √(Σ (3/2 e)² / 9) = √(2² + 1² + 3²) / 2
+    (array([3.]), array([1.87082869]))
+    """
+    root = np.sqrt(weights / weights.mean())  # a common factor changes nothing
+    weighted = rows * root[:, None]
+    rank, determined = rank_of(weighted)
+    scale = np.sqrt(np.einsum("ij,ij->j", weighted, weighted))
+    scale[scale == 0] = 1.0
+    left, singular, right = np.linalg.svd(weighted / scale, full_matrices=len(rows) < rows.shape[1])
+    left = left[:, :rank]
+    solve = (right[:rank].T / singular[:rank]) @ left.T / scale[:, None]  # (d, n): from targets to coefficients
+    shortest = solve @ (targets * root)
+    if rank < rows.shape[1]:
+        null = right[rank:].T / scale[:, None]  # adding any combination of these changes no fitted value
+        shortest -= null @ np.linalg.lstsq(null, shortest, rcond=None)[0]
+    residuals, leverage = targets - rows @ shortest, np.einsum("ij,ij->i", left, left)
+    alone = leverage > LEVERAGE_ONE
+    std_errors = np.full(len(shortest), np.nan)
+    if rank == len(shortest) and not alone.any():
+        std_errors = np.sqrt(((solve * (residuals * root / (1.0 - leverage))) ** 2).sum(axis=1))
+    return Regression(shortest, std_errors, rank, determined, alone, _r_squared(targets, residuals, weights))
+
+
+def _r_squared(targets: Vector, residuals: Vector, weights: Vector) -> float:
+    spread = targets - np.average(targets, weights=weights)
+    total = float(weights @ spread**2)
+    return 1.0 - float(weights @ residuals**2) / total if total > 0 else float("nan")

@@ -1,0 +1,432 @@
+"""Q-learning: against plain formulas, a session that saw the same, examples by hand, and the truth where known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.environments import Synthetic
+from dtrbandit.errors import NotEstimable, ObservationError, ProtocolError
+from dtrbandit.evaluation import Cohort, QLearning
+from dtrbandit.evaluation.regression import regress
+from dtrbandit.record.events import Assigned
+from evaluation import cohorts
+
+ONE_STAGE = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
+MEANS = dtr.Design(
+    [dtr.Stage("first", ("a", "b"), "1"), dtr.Stage("second", ("a", "b"), "1", enter_if="r > 0")],
+    plans=[("a", "a"), ("a", "b"), ("b", "b")],
+)
+
+
+def read(frame: Mapping[str, Sequence[object]], design: dtr.Design, unit: str | None = None) -> Cohort:
+    arms = [f"A{m + 1}" for m in range(len(design.stages))]
+    return Cohort.from_frame(pd.DataFrame(frame), design, arms=arms, outcome="Y", unit=unit)
+
+
+def estimates(fit: QLearning) -> dict[tuple[str, str, str], float]:
+    return {(row.stage, row.arm, row.term): row.estimate for row in fit.coef_.itertuples()}
+
+
+def hc3_by_loops(rows: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return HC3 standard errors, with explicit inverse and sums."""
+    d = rows.shape[1]
+    gram, moment = np.zeros((d, d)), np.zeros(d)
+    for x, y, w in zip(rows, targets, weights, strict=True):
+        gram += w * np.outer(x, x)
+        moment += w * y * x
+    inverse = np.linalg.inv(gram)
+    beta, meat = inverse @ moment, np.zeros((d, d))
+    for x, y, w in zip(rows, targets, weights, strict=True):
+        leverage = w * float(x @ inverse @ x)
+        meat += (w * float(y - x @ beta) / (1 - leverage)) ** 2 * np.outer(x, x)
+    return np.asarray(np.sqrt(np.diag(inverse @ meat @ inverse)))
+
+
+# -- the regression ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_standard_errors_are_hc3_by_the_plain_formula(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, weights = rng.normal(size=(30, 4)) * [1.0, 100.0, 0.01, 3.0], rng.uniform(0.2, 5.0, size=30)
+    targets = rows[:, 0] + rng.normal(size=30) * np.abs(rows[:, 3])
+
+    found = regress(rows, targets, weights)
+
+    root = np.sqrt(weights)
+    plain = np.linalg.lstsq(rows * root[:, None], targets * root, rcond=None)[0]
+    assert found.coefficients == pytest.approx(plain, rel=1e-9)
+    assert found.std_errors == pytest.approx(hc3_by_loops(rows, targets, weights), rel=1e-9)
+
+
+def test_the_standard_error_of_a_weighted_mean_is_what_the_hand_finds() -> None:
+    y, w = np.array([1.0, 4.0, 7.0, 2.0]), np.array([1.0, 2.0, 1.0, 4.0])
+
+    found = regress(np.ones((4, 1)), y, w)
+
+    # mean 24/8 = 3, residuals −2, 1, 4, −1, leverages 1/8, 1/4, 1/8, 1/2
+    scores = [1 * 2 / (7 / 8), 2 * 1 / (3 / 4), 1 * 4 / (7 / 8), 4 * 1 / (1 / 2)]
+    assert found.coefficients == pytest.approx([3.0])
+    assert found.std_errors == pytest.approx([np.sqrt(sum(score**2 for score in scores)) / 8])
+    assert found.r_squared == pytest.approx(0.0, abs=1e-12)
+
+
+def test_an_unweighted_mean_has_the_standard_error_root_of_squares_over_n_less_one() -> None:
+    y = np.array([3.0, 5.0, 4.0, 9.0, -1.0])
+
+    found = regress(np.ones((5, 1)), y, np.ones(5))
+
+    assert found.std_errors == pytest.approx([np.sqrt(((y - 4.0) ** 2).sum()) / 4])
+
+
+def test_a_weight_of_two_estimates_what_the_row_twice_does() -> None:
+    rng = np.random.default_rng(1)
+    rows, targets, weights = rng.normal(size=(20, 3)), rng.normal(size=20), rng.integers(1, 4, size=20)
+
+    weighted = regress(rows, targets, weights.astype(float))
+
+    repeated = np.repeat(np.arange(20), weights)
+    again = regress(rows[repeated], targets[repeated], np.ones(len(repeated)))
+    assert weighted.coefficients == pytest.approx(again.coefficients, rel=1e-10)
+    assert weighted.r_squared == pytest.approx(again.r_squared, rel=1e-10)
+    assert weighted.std_errors != pytest.approx(again.std_errors, rel=0.01)  # one unit that stands for two is not two
+
+
+def test_a_common_factor_of_the_weights_changes_nothing() -> None:
+    rng = np.random.default_rng(2)
+    rows, targets, weights = rng.normal(size=(20, 3)), rng.normal(size=20), rng.uniform(1, 2, size=20)
+
+    found, scaled = (regress(rows, targets, factor * weights) for factor in (1.0, 1e-9))
+
+    assert scaled.coefficients == pytest.approx(found.coefficients, rel=1e-10)
+    assert scaled.std_errors == pytest.approx(found.std_errors, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.array([[1.0, 2.0, 3.0], [1.0, 4.0, -1.0]]),  # fewer rows than columns
+        np.array([[1.0, 2.0, 4.0], [1.0, 3.0, 6.0], [1.0, 5.0, 10.0], [1.0, 0.0, 0.0]]),  # a column twice another
+        np.array([[1.0, 2e6, 0.0], [1.0, 5e6, 0.0], [1.0, -1e6, 0.0], [1.0, 1.0, 0.0]]),  # a column of zeros
+    ],
+)
+def test_of_several_solutions_the_shortest_is_taken_without_standard_errors(rows: np.ndarray) -> None:
+    targets, weights = np.arange(1.0, len(rows) + 1), np.arange(1.0, len(rows) + 1)
+
+    found = regress(rows, targets, weights)
+
+    root = np.sqrt(weights)
+    assert found.coefficients == pytest.approx(np.linalg.pinv(rows * root[:, None]) @ (targets * root), rel=1e-8)
+    assert found.rank == 2
+    assert np.isnan(found.std_errors).all()
+
+
+def test_a_row_that_determines_a_coefficient_alone_leaves_no_standard_errors() -> None:
+    rows = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+
+    found = regress(rows, np.array([1.0, 2.0, 4.0, 9.0]), np.ones(4))
+
+    assert found.alone.tolist() == [False, False, False, True]
+    assert np.isnan(found.std_errors).all()
+
+
+# -- backward induction --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("load", cohorts.OPEN)
+def test_estimates_are_those_of_least_squares_written_out(load: Callable[[], Cohort]) -> None:
+    cohort = load()
+
+    fit = QLearning(cohort.design).fit(cohort)
+
+    arms, features = cohort.arms, cohort.features
+    second = [_plain(features[1], cohort.outcome, (arms[:, 1] == arm) & ~cohort.dropped_out) for arm in range(2)]
+    targets = cohort.outcome.copy()
+    for i in range(len(cohort)):
+        if cohort.entered[i, 1]:
+            node = cohort.design.tree.after((int(arms[i, 0]),))
+            q = [features[1][i] @ second[a] for a in range(2) if cohort.design.tree.feasible[node][a]]
+            targets[i] = max(q)
+    first = [_plain(features[0], targets, (arms[:, 0] == arm) & np.isfinite(targets)) for arm in range(2)]
+    assert fit.coefficients_[1] == pytest.approx(np.array(second), rel=1e-8, abs=1e-9)
+    assert fit.coefficients_[0] == pytest.approx(np.array(first), rel=1e-8, abs=1e-9)
+    assert fit.value_ == pytest.approx(np.mean((features[0] @ np.array(first).T).max(axis=1)), rel=1e-9)
+
+
+def _plain(rows: np.ndarray, targets: np.ndarray, own: np.ndarray) -> np.ndarray:
+    return np.asarray(np.linalg.lstsq(rows[own], targets[own], rcond=None)[0])
+
+
+@pytest.mark.parametrize(
+    "load", [*cohorts.OPEN, lambda: cohorts.branching(400, seed=5), lambda: cohorts.branching(60, seed=6)]
+)
+def test_a_session_that_was_told_the_same_facts_has_the_same_estimates(load: Callable[[], Cohort]) -> None:
+    cohort = load()
+
+    fit = QLearning(cohort.design).fit(cohort)
+
+    session = cohorts.session_of(cohort, dtr.Greedy())
+    hats = {(c.stage, c.arm, c.term): c.hat for c in session.coefficients()}
+    found = estimates(fit)
+    assert found.keys() == hats.keys()
+    size = max(map(abs, found.values()))
+    assert [found[key] for key in hats] == pytest.approx(list(hats.values()), rel=1e-9, abs=1e-9 * size)
+
+
+def test_a_small_trial_is_what_the_hand_finds() -> None:
+    cohort = read(
+        {
+            "r": [1, 1, 1, 0, 1, 1, None],
+            "A1": ["a", "a", "a", "a", "b", "b", "a"],
+            "A2": ["a", "a", "b", None, "b", None, None],
+            "Y": [4.0, 6.0, 2.0, 9.0, 8.0, None, None],
+        },
+        MEANS,
+    )
+
+    fit = QLearning(MEANS).fit(cohort)
+
+    assert estimates(fit) == pytest.approx(
+        {
+            ("first", "a", "1"): (5 + 5 + 5 + 9) / 4,  # the better of a and b, thrice; who left early has its outcome
+            ("first", "b", "1"): (5 + 5) / 2,  # b alone is feasible, also for the unit lost after its response
+            ("second", "a", "1"): (4 + 6) / 2,
+            ("second", "b", "1"): (2 + 8) / 2,
+        }
+    )
+    assert fit.value_ == pytest.approx(6.0)
+
+
+def test_weights_of_two_estimate_what_units_twice_do() -> None:
+    cohort = cohorts.branching(300, seed=7)
+    weights = np.random.default_rng(0).integers(1, 4, size=300)
+    weighted = replace(cohort, weights=weights.astype(float))
+    rows = np.repeat(np.arange(300), weights)
+    repeated = Cohort(
+        cohort.design,
+        tuple(map(str, range(len(rows)))),
+        tuple({name: values[rows] for name, values in context.items()} for context in cohort.contexts),
+        cohort.arms[rows],
+        cohort.outcome[rows],
+        np.ones(len(rows)),
+    )
+
+    one, other = QLearning(cohort.design).fit(weighted), QLearning(cohort.design).fit(repeated)
+
+    assert one.value_ == pytest.approx(other.value_, rel=1e-10)
+    assert one.coef_["estimate"].to_numpy() == pytest.approx(other.coef_["estimate"].to_numpy(), rel=1e-8, abs=1e-9)
+
+
+def test_the_truth_of_the_synthetic_problem_is_found() -> None:
+    n, rng = 20_000, np.random.default_rng(3)
+    units = Synthetic().draw(n, rng)
+    arms = rng.integers(2, size=(n, 2))
+    every = np.arange(n)
+    contexts = units.contexts[0], {"x2": units.contexts[1]["x2"][every, arms[:, 0]]}
+    outcome = units.outcome[every, arms[:, 0], arms[:, 1]]
+    cohort = Cohort(units.design, tuple(map(str, every)), contexts, arms.astype(np.int8), outcome, np.ones(n))
+
+    fit = QLearning(units.design).fit(cohort)
+
+    # eight estimates within 4 standard errors: misses once in 2,000 seeds
+    z = (fit.coef_["estimate"] - np.concatenate([c.ravel() for c in Synthetic().coefficients])) / fit.coef_["std_error"]
+    assert np.abs(z).max() < 4
+    assert fit.value_ == pytest.approx(Synthetic().optimal_value, abs=0.03)
+
+
+# -- what people ask for -------------------------------------------------------------------------------------
+
+
+def test_coefficients_come_as_a_tidy_frame() -> None:
+    fit = QLearning(MEANS).fit(
+        read({"r": [1, 1, 1, 1], "A1": list("aabb"), "A2": list("abbb"), "Y": [1.0, 2.0, 3.0, 5.0]}, MEANS)
+    )
+
+    assert list(fit.coef_.columns) == ["stage", "arm", "term", "estimate", "std_error"]
+    assert fit.coef_[["stage", "arm", "term"]].to_numpy().tolist() == [
+        ["first", "a", "1"],
+        ["first", "b", "1"],
+        ["second", "a", "1"],
+        ["second", "b", "1"],
+    ]
+
+
+def test_the_arm_recommended_is_the_best_among_the_feasible() -> None:
+    cohort = cohorts.autism()
+    fit = QLearning(cohort.design).fit(cohort)
+    history = {"Y1": 500.0, "O21": -200.0}
+
+    q = fit.q("second", history)
+
+    best = max(q, key=q.__getitem__)
+    assert fit.recommend("second", {**history, "first": "without"}) == best
+    assert fit.recommend("second", {**history, "first": "with"}) == "intensify"
+    assert {fit.recommend("second", {"Y1": y, "O21": 0.0, "first": "without"}) for y in (-1e4, 1e4)} == set(q)
+
+
+def test_arms_given_before_are_asked_for_where_they_matter() -> None:
+    cohort = cohorts.autism()
+    fit = QLearning(cohort.design).fit(cohort)
+
+    with pytest.raises(ObservationError, match=r"feasible depends on those given at \['first'\]; add them"):
+        fit.recommend("second", {"Y1": 1.0, "O21": 1.0})
+    with pytest.raises(ObservationError, match="unknown arm 'x' of stage 'first'"):
+        fit.recommend("second", {"Y1": 1.0, "O21": 1.0, "first": "x"})
+    with pytest.raises(ObservationError, match="'O21' is missing"):
+        fit.recommend("second", {"Y1": 1.0, "first": "with"})
+    with pytest.raises(dtr.DesignError, match="no stage 'third'"):
+        fit.recommend("third", {})
+
+
+def test_arms_that_no_plan_joins_are_refused() -> None:
+    cohort = cohorts.branching(400, seed=5)
+    fit = QLearning(cohort.design).fit(cohort)
+
+    with pytest.raises(ObservationError, match=r"\['a', 'c'\] given before are in no plan"):
+        fit.recommend("third", {"z": 0.0, "first": "a", "second": "c"})
+
+
+@pytest.mark.parametrize("load", [cohorts.ctn0030, cohorts.autism, lambda: cohorts.branching(300, seed=8)])
+def test_a_fixed_regime_made_of_a_fit_does_what_the_fit_recommends(load: Callable[[], Cohort]) -> None:
+    cohort = load()
+    fit = QLearning(cohort.design).fit(cohort)
+
+    session = cohorts.session_of(cohort, dtr.FixedRegime.from_qlearning(fit))
+
+    decided = {(e.decision.unit, e.decision.stage): e.decision.arm for e in session.log if isinstance(e, Assigned)}
+    advised = fit.recommend_all(cohort).stack().dropna().to_dict()
+    assert decided == advised
+    for i in range(0, len(cohort), 25):
+        history = {name: float(values[i]) for context in cohort.contexts for name, values in context.items()}
+        for m, stage in enumerate(cohort.design.stages):
+            if cohort.entered[i, m]:
+                known = {name: history[name] for names in cohort.design.columns[: m + 1] for name in names}
+                before = {s.name: s.arms[cohort.arms[i, k]] for k, s in enumerate(cohort.design.stages[:m])}
+                assert fit.recommend(stage.name, {**known, **before}) == advised[cohort.units[i], stage.name]
+
+
+def test_of_equals_the_lowest_arm_is_recommended() -> None:
+    cohort = read({"x": [0.0, 1.0, 0.0, 1.0], "A1": list("aabb"), "Y": [1.0, 3.0, 1.0, 3.0]}, ONE_STAGE)
+
+    fit = QLearning(ONE_STAGE).fit(cohort)
+
+    session = dtr.Session(ONE_STAGE, dtr.FixedRegime.from_qlearning(fit))
+    assert fit.coefficients_[0][0].tolist() == fit.coefficients_[0][1].tolist()
+    assert fit.recommend("only", {"x": 0.3}) == session.enroll("u", {"x": 0.3}).arm == "a"
+    assert fit.recommend_all(cohort)["only"].tolist() == ["a"] * 4
+
+
+def test_the_regime_of_a_fit_can_be_logged_and_resumed() -> None:
+    cohort = cohorts.autism()
+    policy = dtr.FixedRegime.from_qlearning(QLearning(cohort.design).fit(cohort))
+
+    session = cohorts.session_of(cohort, policy)
+
+    assert dtr.Session.resume(session.log).policy == policy
+
+
+def test_the_summary_has_a_table_for_each_arm_and_says_what_to_keep_in_mind() -> None:
+    cohort = cohorts.ctn0030()
+    fit = QLearning(cohort.design).fit(cohort)
+
+    printed = str(fit.summary())
+
+    rows = fit.coef_[(fit.coef_["stage"] == "second") & (fit.coef_["term"] == "sev1")]
+    for row in rows.itertuples():
+        assert f"{row.estimate:.4f}" in printed
+        assert (
+            f"{row.estimate - 1.959964 * row.std_error:.4f} to {row.estimate + 1.959964 * row.std_error:.4f}" in printed
+        )
+    assert "Stage second, plus: 180 units, R² 0." in printed
+    assert "take it as known" in printed
+    assert "Note" not in printed
+
+
+def test_the_summary_of_one_stage_has_no_caveat_of_later_ones() -> None:
+    fit = QLearning(ONE_STAGE).fit(
+        read({"x": [0, 1, 2, 0, 1, 2], "A1": list("aaabbb"), "Y": [1.0, 3, 4, 1, 3, 2]}, ONE_STAGE)
+    )
+
+    assert "HC3" in str(fit.summary())
+    assert "Before the last stage" not in str(fit.summary())
+
+
+def test_notes_say_what_the_units_do_not_tell() -> None:
+    frame: dict[str, Sequence[object]] = {
+        "x": [2.0, 2.0, 2.0, 0.0, 0.0, 1.0],
+        "A1": list("aaabbb"),
+        "Y": [1.0, 3.0, 4.0, 1.0, 3.0, 2.0],
+        "id": ["u1", "u2", "u3", "u4", "u5", "u6"],
+    }
+
+    fit = QLearning(ONE_STAGE).fit(read(frame, ONE_STAGE, unit="id"))
+
+    assert len(fit.notes_) == 2
+    assert "a at stage only: 3 units do not determine the intercept, x;" in fit.notes_[0]
+    assert "at least 1 more" in fit.notes_[0]
+    assert "b at stage only: no standard errors" in fit.notes_[1]
+    assert "leverage 1: u6)" in fit.notes_[1]
+    assert all(note in str(fit.summary()) for note in fit.notes_)
+    assert fit.coef_["std_error"].isna().all()
+
+
+# -- what cannot be estimated --------------------------------------------------------------------------------
+
+
+def test_an_arm_that_nobody_received_is_named_with_a_remedy() -> None:
+    cohort = read({"r": [1, 1, 0], "A1": list("aaa"), "A2": ["a", "a", None], "Y": [1.0, 2.0, 3.0]}, MEANS)
+
+    with pytest.raises(NotEstimable) as refusal:
+        QLearning(MEANS).fit(cohort)
+
+    assert "'b' at stage 'first' (none did); 'b' at stage 'second' (none did)" in str(refusal.value)
+    assert "leave out of the design the plans that have them" in str(refusal.value)
+
+
+def test_an_arm_received_only_by_drop_outs_is_named() -> None:
+    cohort = read({"x": [1, 2, 3], "A1": list("aab"), "Y": [1.0, 2.0, None]}, ONE_STAGE)
+
+    with pytest.raises(NotEstimable, match=r"'b' at stage 'only' \(the 1 that did dropped out\)"):
+        QLearning(ONE_STAGE).fit(cohort)
+
+
+def test_a_cohort_without_outcomes_teaches_nothing() -> None:
+    cohort = read({"x": [1, 2], "A1": list("ab"), "Y": [None, None]}, ONE_STAGE)
+
+    with pytest.raises(NotEstimable, match="none of the 2 units has an outcome"):
+        QLearning(ONE_STAGE).fit(cohort)
+
+
+def test_a_failed_fit_keeps_what_was_learned() -> None:
+    good = read({"x": [1, 2, 0], "A1": list("aab"), "Y": [1.0, 2.0, 3.0]}, ONE_STAGE)
+    poor = read({"x": [1, 2, 0], "A1": list("aaa"), "Y": [1.0, 2.0, 3.0]}, ONE_STAGE)
+    fit = QLearning(ONE_STAGE).fit(good)
+    before = fit.coef_
+
+    with pytest.raises(NotEstimable):
+        fit.fit(poor)
+
+    pd.testing.assert_frame_equal(fit.coef_, before)
+
+
+def test_asking_before_fitting_is_refused() -> None:
+    fit = QLearning(ONE_STAGE)
+
+    for ask in (lambda: fit.coef_, lambda: fit.value_, fit.summary, lambda: dtr.FixedRegime.from_qlearning(fit)):
+        with pytest.raises(ProtocolError, match="call fit"):
+            ask()
+
+
+def test_a_cohort_of_another_design_is_refused() -> None:
+    cohort = read({"x": [1, 2, 0], "A1": list("aab"), "Y": [1.0, 2.0, 3.0]}, ONE_STAGE)
+
+    with pytest.raises(dtr.DesignError, match="read with its own design"):
+        QLearning(MEANS).fit(cohort)
+    with pytest.raises(dtr.DesignError, match="needs a Design"):
+        QLearning("design.toml")  # type: ignore[arg-type]
