@@ -208,24 +208,11 @@ class Session:
         return self._histories
 
     def _decide(self, history: History) -> Decision:
-        m = len(history.arms)
-        u = uniform(self.seed, history.round, m, len(self.design.stages))
+        u = uniform(self.seed, history.round, len(history.arms), len(self.design.stages))
         choice = self.policy.decide(self._state, history, u)
         if not self._built_in:  # the rules of others are not ours to trust
-            _require_feasible(choice, history)
-        arms = self.design.stages[m].arms
-        contenders = choice.contenders or tuple([arm for arm, p in enumerate(choice.propensities) if p > 0])
-        return Decision(
-            history.unit,
-            history.round,
-            self.design.stages[m].name,
-            arms[choice.arm],
-            choice.reason,
-            choice.propensities[choice.arm],
-            Values(arms, choice.q_tilde or (None,) * len(arms)),
-            Values(arms, choice.q_hat or (None,) * len(arms)),
-            _labels(arms, contenders),
-        )
+            require_feasible(choice, history)
+        return decision_of(choice, history, self.design)
 
     def _estimates(self) -> Estimates:
         self._known()
@@ -352,7 +339,26 @@ def _checked(histories: Histories, event: Event) -> Fact:
     return fact
 
 
-def _require_feasible(choice: Choice, history: History) -> None:
+def decision_of(choice: Choice, history: History, design: Design) -> Decision:
+    """Return a policy's choice as it goes on record, in labels."""
+    stage = design.stages[len(history.arms)]
+    arms = stage.arms
+    contenders = choice.contenders or tuple([arm for arm, p in enumerate(choice.propensities) if p > 0])
+    return Decision(
+        history.unit,
+        history.round,
+        stage.name,
+        arms[choice.arm],
+        choice.reason,
+        choice.propensities[choice.arm],
+        Values(arms, choice.q_tilde or (None,) * len(arms)),
+        Values(arms, choice.q_hat or (None,) * len(arms)),
+        _labels(arms, contenders),
+    )
+
+
+def require_feasible(choice: Choice, history: History) -> None:
+    """Refuse what a policy of the caller's own must not choose."""
     arms = [arm for arm, yes in enumerate(history.feasible) if yes]
     honest = all(p >= 0 for p in choice.propensities) and abs(sum(choice.propensities) - 1) < 1e-9
     if choice.arm not in arms or len(choice.propensities) != len(history.feasible) or not honest:
