@@ -130,7 +130,7 @@ class PythonPlayer:
         untold: list[Told] = []
         for m, arm in enumerate(self._units.arms[row]):
             if untold:
-                state = self._learn(deepcopy(state) if m == 1 else state, untold)
+                state = self._learn(self._copied(state) if m == 1 else state, untold)
             history, arrived = self._units.arrival(row, t, m)
             choice = self._policy.decide(state, history, uniform(self._seed, t, m, len(self._design.stages)))
             require_feasible(choice, history)
@@ -140,6 +140,9 @@ class PythonPlayer:
             untold = [(history, arrived), (self._units.given(row, t, m), assigned)]
         left = [self._units.arrival(row, t, m + 1)] if m + 1 < len(self._design.stages) else []
         return state, [*untold, *left, self._units.end(row, t)]
+
+    def _copied(self, state: Any) -> Any:
+        return deepcopy(state, {id(self._design): self._design})  # a design never changes
 
     def _learn(self, state: Any, told: list[Told]) -> Any:
         for history, fact in told:

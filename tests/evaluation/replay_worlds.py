@@ -1,4 +1,4 @@
-"""Cohorts for tests: random ones with leavers and drop-outs, and those of logged environments."""
+"""Cohorts for replay: random ones with leavers and drop-outs, and those of logged environments."""
 
 from __future__ import annotations
 
