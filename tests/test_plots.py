@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
+from dtrbandit.intervals import interval
 from dtrbandit.plots import PALETTE, Curve, plot_curves
-from dtrbandit.simulation.intervals import interval
 
 mpl.use("Agg")
 

@@ -74,7 +74,7 @@ class Session:
         self._state: Any = policy.init(design)
         # a policy that holds a built-in one has its state, but rules of its own
         self._built_in = type(policy) in BUILTIN.values() and type(self._state) is CompiledState
-        self._choose: Rule = choose if self._built_in else _trusted(policy, design)
+        self._choose: Rule = choose if self._built_in else trusted(policy, design)
         self._learn: Callable[[Any, History, Fact], Any] = update if self._built_in else policy.update
         self._whole = True
 
@@ -212,13 +212,8 @@ class Session:
         return self._histories
 
     def _decide(self, history: History) -> Decision:
-        m, stages = len(history.arms), self.design.stages
-        choice = self._choose(self._state, history, uniform(self.seed, history.round, m, len(stages)))
-        arm, reason, propensities, q_tilde, q_hat, contenders = choice
-        name, arms = stages[m].name, stages[m].arms
-        unit, t, propensity = history.unit, history.round, propensities[arm]
-        labels = _labels(arms, contenders)
-        return new_decision((unit, t, name, arms[arm], reason, propensity, q_tilde, q_hat, labels))
+        u = uniform(self.seed, history.round, len(history.arms), len(self.design.stages))
+        return decision_of(self._choose(self._state, history, u), history, self.design)
 
     def _estimates(self) -> Estimates:
         self._known()
@@ -324,7 +319,16 @@ def _checked(histories: Histories, event: Event) -> Fact:
     return fact
 
 
-def _trusted(policy: Policy[Any], design: Design) -> Rule:
+def decision_of(choice: Choice, history: History, design: Design) -> Decision:
+    """Return a choice, of a built-in policy or a trusted rule, as it goes on record, in labels."""
+    arm, reason, propensities, q_tilde, q_hat, contenders = choice
+    stage = design.stages[len(history.arms)]
+    arms, unit, t = stage.arms, history.unit, history.round
+    labels = _labels(arms, contenders)
+    return new_decision((unit, t, stage.name, arms[arm], reason, propensities[arm], q_tilde, q_hat, labels))
+
+
+def trusted(policy: Policy[Any], design: Design) -> Rule:
     """Return the rule of a policy that is not ours to trust: its choices are checked and completed."""
 
     def decide(state: Any, history: History, u: float) -> Choice:

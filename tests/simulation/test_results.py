@@ -7,7 +7,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
-from dtrbandit.simulation.intervals import interval, student_quantile
+from dtrbandit.intervals import interval, student_quantile
 
 POLICIES = {"uniform": dtr.UniformRandom(), "DTRB": dtr.DTRBandit(q=5, delta=0.5), "greedy": dtr.Greedy()}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dtrbandit.estimators.optimistic import IN_USE, WEIGHTS, optimistic, scale
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.memory import LSVI_UCB, ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT
+from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.rules import best, show_nothing
 
 Bound = tuple[float | tuple[float, ...], ...]
@@ -134,3 +135,10 @@ def suggested_beta(design: Design, *, rounds: int, p: float = 1.0, c: float = 1.
     """
     d, stages = max(design.dimensions), len(design.stages)
     return c * d * stages * math.sqrt(math.log(2 * d * rounds / p))
+
+
+def knowing_rounds(policy: Policy[Any], design: Design, rounds: int) -> Policy[Any]:
+    """Return the policy; LSVI-UCB without β takes the theory's for so many rounds (docs/readings.md, 11)."""
+    if type(policy) is LSVIUCB and policy.beta is None:
+        return replace(policy, beta=suggested_beta(design, rounds=rounds))
+    return policy

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.simulation.intervals import Interval, interval
+from dtrbandit.intervals import Interval, interval
 from dtrbandit.simulation.study import Study
 
 Array = NDArray[np.float64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes
 from dtrbandit.errors import DesignError
-from dtrbandit.policies.lsvi_ucb import LSVIUCB, suggested_beta
+from dtrbandit.policies.lsvi_ucb import knowing_rounds
 from dtrbandit.policies.policy import Policy
 
 COLUMNS = ("policy", "path", "t", "regret", "realised")  # of a study's frame, beside one per stage
@@ -118,9 +118,8 @@ def _named(policies: object) -> dict[str, Policy[Any]]:
 
 
 def _ready(policy: Policy[Any], design: Design, rounds: int) -> Policy[Any]:
-    """Return a policy that fits the design; LSVI-UCB takes the theory's β from the horizon (docs/readings.md, 11)."""
-    if type(policy) is LSVIUCB and policy.beta is None:
-        policy = replace(policy, beta=suggested_beta(design, rounds=rounds))
+    """Return a policy that fits the design, and knows the number of rounds."""
+    policy = knowing_rounds(policy, design, rounds)
     policy.init(design)
     return policy
 

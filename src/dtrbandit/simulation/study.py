@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, DTRError
+from dtrbandit.intervals import interval
 from dtrbandit.plots import Curve, plot_curves
-from dtrbandit.simulation.intervals import interval
+from dtrbandit.rounds import POINTS, Times, cumulative, times
 from dtrbandit.simulation.manifest import Manifest
 from dtrbandit.simulation.regret import Arms, Array
 from dtrbandit.simulation.summary import REGRET, REWARD, StudySummary, summarise
@@ -21,9 +21,6 @@ from dtrbandit.simulation.summary import REGRET, REWARD, StudySummary, summarise
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-POINTS = 200
-Times = Literal["all"] | Sequence[int] | NDArray[np.int64] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -206,31 +203,6 @@ class Study:
         if unknown:
             raise DesignError(f"there is no policy {unknown[0]!r} in this study; there are {list(self.arms)}")
         return self.policies if policies is None else policies
-
-
-def times(horizon: int, at: Times) -> NDArray[np.int64]:
-    """Return the rounds to look at, in order."""
-    if at is None:
-        spaced = np.geomspace(1, horizon, POINTS).round().astype(np.int64)
-        return np.unique(np.append(spaced, horizon))
-    if isinstance(at, str):
-        if at != "all":
-            raise DesignError(f"at must be rounds, 'all' or None, found {at!r}")
-        return np.arange(1, horizon + 1)
-    rounds = np.asarray(at)
-    if rounds.ndim != 1 or not rounds.size or rounds.dtype.kind not in "iu":
-        raise DesignError(f"at must be a list of whole numbers, 'all' or None, found {shown(at)}")
-    if not ((rounds >= 1) & (rounds <= horizon)).all():
-        raise DesignError(f"at must be rounds from 1 to the horizon, {horizon}, found {shown(at)}")
-    return rounds.astype(np.int64)
-
-
-def cumulative(values: Array, rounds: NDArray[np.int64]) -> Array:
-    """Return sums over the second axis up to each of ``rounds``, path by path to be sparing with memory."""
-    sums = np.empty((len(values), len(rounds), *values.shape[2:]))
-    for path, own in enumerate(values):
-        sums[path] = np.cumsum(own, axis=0)[rounds - 1]
-    return sums
 
 
 def _arrays(study: Study) -> list[NDArray[np.generic]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.simulation.intervals import interval
+from dtrbandit.intervals import interval
 
 if TYPE_CHECKING:
     import pandas as pd

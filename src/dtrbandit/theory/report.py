@@ -10,8 +10,8 @@ import numpy as np
 from dtrbandit.design.parameters import whole
 from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.potential_outcomes import Environment
+from dtrbandit.intervals import interval
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.simulation.intervals import interval
 from dtrbandit.simulation.run import simulate
 from dtrbandit.theory.bounds import (
     informative_from,

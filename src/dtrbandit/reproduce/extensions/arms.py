@@ -13,7 +13,8 @@ from dtrbandit.reproduce.claims import STRAIGHT, Array, Claim, second_half, stra
 from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
 from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals, note, panels, title
 from dtrbandit.reproduce.extensions.rounds import forced_rounds
-from dtrbandit.simulation.study import Study, cumulative, times
+from dtrbandit.rounds import cumulative, times
+from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

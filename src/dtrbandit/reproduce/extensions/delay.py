@@ -9,6 +9,7 @@ import numpy as np
 from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.durations import Exponential
 from dtrbandit.environments.synthetic import Synthetic
+from dtrbandit.intervals import Interval, interval
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import STRAIGHT, Claim, straight_in_log
 from dtrbandit.reproduce.extensions.extension import (
@@ -20,7 +21,6 @@ from dtrbandit.reproduce.extensions.extension import (
     late_regret,
 )
 from dtrbandit.reproduce.extensions.pictures import draw_regret, note, panels, title
-from dtrbandit.simulation.intervals import Interval, interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

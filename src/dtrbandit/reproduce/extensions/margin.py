@@ -25,7 +25,8 @@ from dtrbandit.reproduce.claims import Array, Claim
 from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
 from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals, panels, title
 from dtrbandit.reproduce.extensions.rounds import forced_rounds, free_regret
-from dtrbandit.simulation.study import Study, cumulative, times
+from dtrbandit.rounds import cumulative, times
+from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.intervals import interval
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.reproduce.claims import Array
 from dtrbandit.reproduce.extensions.extension import DTRB, Studies
-from dtrbandit.simulation.intervals import interval
-from dtrbandit.simulation.study import times
+from dtrbandit.rounds import times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

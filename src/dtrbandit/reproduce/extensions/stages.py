@@ -12,7 +12,8 @@ from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import STRAIGHT, Array, Claim, log_rounds, second_half, straightness
 from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
 from dtrbandit.reproduce.extensions.pictures import draw_totals, note, panels, title
-from dtrbandit.simulation.study import Study, cumulative, times
+from dtrbandit.rounds import cumulative, times
+from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

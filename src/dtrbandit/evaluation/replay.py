@@ -1,0 +1,252 @@
+"""Replay (Algorithm 2, ReplayDTR): what an online algorithm would have earned, from finished units alone."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.parameters import whole
+from dtrbandit.design.values import shown
+from dtrbandit.errors import DesignError
+from dtrbandit.evaluation.cohort import Cohort
+from dtrbandit.evaluation.proposals import Weighting, drawn_rows, shuffled_rows, weigh
+from dtrbandit.evaluation.replay_players import Player, Units, player_of, units_of
+from dtrbandit.evaluation.replay_result import Replay
+from dtrbandit.parallel import check_jobs, map_unordered
+from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.lsvi_ucb import knowing_rounds
+from dtrbandit.policies.memory import DTR_BANDIT, EPSILON_GREEDY
+from dtrbandit.policies.policy import Policy
+
+ROWS, POLICY = range(2)  # streams of a path
+LEAST_SHARE = 1e-6  # of the weight, that must agree with a policy for its round to be played
+VERBS = ("init", "update", "decide")
+
+
+class SmallCohortWarning(UserWarning):
+    """A replay meets the same units so often that a policy can learn them by heart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What all paths of a replay share."""
+
+    policy: Policy[Any]
+    cohort: Cohort
+    units: Units
+    weighting: Weighting
+    horizon: int
+    seed: int
+    once: bool  # each row at most once
+
+    def stream(self, path: int, stream: int) -> np.random.SeedSequence:
+        """Return the seeds of one stream of a path."""
+        return np.random.SeedSequence(self.seed, spawn_key=(path, stream))
+
+
+class Path(NamedTuple):
+    """The rows accepted along a path, (horizon,), and how many were offered."""
+
+    number: int
+    rows: NDArray[np.int32]
+    draws: int
+
+
+def replay(  # noqa: PLR0913  # each by its name
+    policy: Policy[Any],
+    cohort: Cohort,
+    *,
+    horizon: int,
+    paths: int,
+    weights: Any = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    replace: bool = True,
+    progress: bool = False,
+) -> Replay:
+    """Let a policy play through a cohort, meeting only units whose arms it would have given (Algorithm 2).
+
+    Rows are drawn by weight from all units. A row is accepted if at every stage that the unit entered the policy
+    would give the arm it had; then the policy learns from it, and the next round begins. Any other row leaves no
+    trace. What comes out depends on the seed and the path's number alone, and all policies are offered the same rows.
+
+    Parameters
+    ----------
+    weights
+        One number per unit, as it is. None: 1/p where the cohort has propensities, else equal weights; times the
+        cohort's case weights.
+    n_jobs
+        Processes; None follows ``joblib.parallel_config``, without one it is 1; −1 for all cores.
+    replace
+        Whether a row may come again. If not, a path is one pass over the rows in random order (the paper's first
+        procedure; with unequal weights, over a sample in which each row is kept in proportion to its weight), and the
+        horizon must be short enough.
+    progress
+        Whether to report on standard error.
+
+    Warns
+    -----
+    SmallCohortWarning
+        When the horizon exceeds the effective sample size: a policy that learns then looks better than it is.
+    """
+    setup = _prepare(policy, cohort, weights, horizon=horizon, seed=seed, once=not replace)
+    wanted = whole(paths, "paths", low=1)
+    check_jobs(n_jobs)
+    rows, draws = _room(wanted, setup.horizon)
+    _rehearse(setup)
+    results = map_unordered(
+        partial(play_path, setup), range(wanted), n_jobs=n_jobs, progress="paths" if progress else None
+    )
+    for path in results:
+        rows[path.number], draws[path.number] = path.rows, path.draws
+    if replace:
+        _warn_if_small(setup)
+    return _result(setup, rows, draws)
+
+
+def _prepare(policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int, once: bool) -> Setup:
+    """Check what is asked for, and return it."""
+    if not isinstance(cohort, Cohort):
+        raise DesignError(f"replay needs a Cohort, such as Cohort.from_frame gives, found {shown(cohort)}")
+    if isinstance(policy, type) or not all(callable(getattr(policy, verb, None)) for verb in VERBS):
+        raise DesignError(f"replay needs a policy such as Greedy(), found {shown(policy)}")
+    rounds, key = whole(horizon, "horizon", low=1), whole(seed, "seed", low=0)
+    weighting, units = weigh(cohort, weights), units_of(cohort)
+    _require_whole(cohort, units)
+    ready = knowing_rounds(policy, cohort.design, rounds)
+    _require_plans(ready, cohort, weighting)
+    if once and rounds > weighting.usable.sum():
+        raise DesignError(
+            f"{rounds} rounds cannot come from {weighting.usable.sum()} usable units that are met once each; "
+            "take a shorter horizon, or replace=True"
+        )
+    return Setup(ready, cohort, units, weighting, rounds, key, once)
+
+
+def play_path(setup: Setup, number: int) -> Path:
+    """Offer a policy rows until the horizon is reached."""
+    seed = int(setup.stream(number, POLICY).generate_state(1, np.uint64)[0])
+    player = player_of(setup.policy, setup.cohort, setup.units, horizon=setup.horizon, seed=seed)
+    rng = np.random.default_rng(setup.stream(number, ROWS))
+    offers = (shuffled_rows if setup.once else drawn_rows)(setup.weighting, rng)
+    return Path(number, player.accepted, _offer(player, offers, setup))
+
+
+def _offer(player: Player, offers: Iterable[NDArray[np.int64]], setup: Setup) -> int:
+    """Offer rows until the horizon is reached, and return how many it took."""
+    draws = examined = 0
+    for order in offers:
+        before = player.rounds
+        draws += player.offer(order)
+        if player.rounds == setup.horizon:
+            return draws
+        if not setup.once and player.rounds == before >= examined:
+            _require_agreement(player, setup)  # its answers stay the same until the next round
+            examined = before + 1
+    raise DesignError(
+        f"the rows ran out after {player.rounds} of {setup.horizon} rounds: of {setup.weighting.usable.sum()} usable "
+        f"units {draws} were offered once each, and {setup.policy!r} agreed with no more; take a horizon well below "
+        f"{player.rounds}, since paths differ, or replace=True"
+    )
+
+
+def _rehearse(setup: Setup) -> None:
+    """Play one round: finds what is wrong, and compiles, before work begins."""
+    if not setup.once:
+        play_path(replace(setup, horizon=1), 0)
+
+
+def _room(paths: int, horizon: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    try:
+        return np.empty((paths, horizon), dtype=np.int32), np.empty(paths, dtype=np.int64)
+    except (MemoryError, ValueError, OverflowError) as error:  # the latter two: more than any array may hold
+        raise DesignError(
+            f"there is no memory for {paths} paths of {horizon} rounds: {error}; take fewer, or shorter ones"
+        ) from error
+
+
+def _result(setup: Setup, rows: NDArray[np.int32], draws: NDArray[np.int64]) -> Replay:
+    weighting = setup.weighting
+    return Replay(
+        policy=repr(setup.policy),
+        units=len(setup.cohort),
+        usable=int(weighting.usable.sum()),
+        rows=rows,
+        arms=setup.units.arms[rows],
+        outcomes=setup.units.outcome[rows],
+        draws=draws,
+        weights_used=weighting.words,
+        effective_sample_size=weighting.effective_sample_size,
+        largest_weight=weighting.largest_weight,
+    )
+
+
+def _warn_if_small(setup: Setup) -> None:
+    size = setup.weighting.effective_sample_size
+    if setup.horizon > size:
+        warnings.warn(
+            f"the horizon, {setup.horizon:,}, exceeds the effective sample size of the cohort, {size:,.0f}: the same "
+            "units come again and again, a policy can learn them by heart, and its value is too high (docs/data.md); "
+            "a fixed regime is not affected",
+            SmallCohortWarning,
+            stacklevel=3,
+        )
+
+
+# -- what cannot be replayed ---------------------------------------------------------------------------------
+
+
+def _require_whole(cohort: Cohort, units: Units) -> None:
+    """Refuse units that completed with arms or features that the design does not allow: kernels trust them."""
+    stages, n = len(cohort.design.stages), len(cohort)
+    if units.arms.shape != (n, stages) or units.outcome.shape != (n,):
+        raise DesignError(f"arms must be ({n}, {stages}) and outcomes ({n},), as the design and the units say")
+    completed, node = ~cohort.dropped_out, np.zeros(n, dtype=np.int64)
+    wrong = completed & ~((units.arms[:, 0] >= 0) & np.isfinite(np.where(completed, units.outcome, 0.0)))
+    for m, d in enumerate(cohort.design.dimensions):
+        given = completed & ~wrong & (units.arms[:, m] >= 0)
+        arm = np.where(given, units.arms[:, m], 0)
+        wrong |= given & ((arm >= cohort.design.arm_counts[m]) | (node < 0))
+        following = cohort.design.tree.child[np.where(given & ~wrong, node, 0), np.where(wrong, 0, arm)]
+        wrong |= given & ~((following >= 0) & np.isfinite(units.features[:, m, :d]).all(axis=1))
+        node = np.where(given & ~wrong, following, -1)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise DesignError(
+            f"unit {cohort.units[row]!r} has an outcome, {units.outcome[row]}, but its arms {units.arms[row].tolist()} "
+            "are no feasible plan of the design (−1 after the last stage entered), or it entered a stage with an "
+            "incomplete context; Cohort.from_frame checks this"
+        )
+
+
+def _require_plans(policy: Policy[Any], cohort: Cohort, weighting: Weighting) -> None:
+    """Refuse a policy that tries plans which no unit completed: a round that forces one cannot be played."""
+    if not isinstance(policy, CompiledPolicy) or policy.kind not in (DTR_BANDIT, EPSILON_GREEDY):
+        return
+    completed = set(map(tuple, cohort.arms[weighting.usable].tolist()))
+    for plan, labels in zip(cohort.design.arm_plans, cohort.design.plans or (), strict=True):
+        if plan not in completed:
+            raise DesignError(
+                f"{policy!r} tries every feasible plan, but no usable unit of this cohort completed "
+                f"{', then '.join(labels)}: such a round cannot be replayed; leave the plan out of the design (plans=)"
+            )
+
+
+def _require_agreement(player: Player, setup: Setup) -> None:
+    """Refuse to wait for a row that will not come: in one round, a row gets the same answer every time."""
+    weights = setup.weighting.weights
+    agreeing = player.agreeing() & setup.weighting.usable
+    share = float(weights[agreeing].sum() / weights.sum())
+    if share < LEAST_SHARE:
+        found = f"{agreeing.sum()} with {share:.1g} of the weight" if agreeing.any() else "none"
+        raise DesignError(
+            f"in round {player.rounds + 1} {setup.policy!r} would give {found} of the {setup.weighting.usable.sum()} "
+            "usable units the arms they had, so the round cannot be played: the cohort has too few units that were "
+            "treated as the policy says; take a larger cohort, or leave plans that were rarely given out of the design"
+        )

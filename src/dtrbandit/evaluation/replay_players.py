@@ -1,0 +1,150 @@
+"""A policy at play in a replay: asked for rows, and told those it agrees with.
+
+Asking changes nothing. In one round the same row gets the same answer however often it is drawn: the uniform number
+of a decision belongs to the round and the stage, not to the draw. That is exactly unbiased. Given its uniform
+numbers, which are drawn apart from the rows, the policy of this round is one deterministic rule, and the accepted row
+is a draw from those that follow this rule; over rounds and paths the rule itself varies as the policy says.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.spec import Design
+from dtrbandit.engine import decision_of, trusted
+from dtrbandit.evaluation.cohort import Cohort
+from dtrbandit.evaluation.proposals import Rows
+from dtrbandit.evaluation.replay_kernel import ask_all, play_rows
+from dtrbandit.evaluation.retold import Retold
+from dtrbandit.kernels.stream import ROUNDS, uniform, uniforms
+from dtrbandit.policies.builtin import BUILTIN, start
+from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.supposed import looks_only_back
+from dtrbandit.record.events import Assigned, Fact
+from dtrbandit.record.histories import History
+
+Told = tuple[History, Fact]
+
+
+class Units(NamedTuple):
+    """Finished units as arrays, (n, M, D), (n, M) and (n,): see ``replay_kernel.py``."""
+
+    features: NDArray[np.float64]
+    arms: NDArray[np.int8]
+    outcome: NDArray[np.float64]
+
+
+class Player(Protocol):
+    """A policy at play along one path; ``accepted`` (T,) are the rows so far, up to ``rounds``."""
+
+    accepted: NDArray[np.int32]
+    rounds: int
+
+    def offer(self, order: Rows) -> int:
+        """Offer rows in order until T are accepted; return how many were offered."""
+
+    def agreeing(self) -> NDArray[np.bool_]:
+        """Return which units the policy would give their arms in the next round, (n,)."""
+
+
+def units_of(cohort: Cohort) -> Units:
+    """Return a cohort as arrays."""
+    design = cohort.design
+    features = np.full((len(cohort), len(design.stages), max(design.dimensions)), np.nan)
+    for m, matrix in enumerate(cohort.features):
+        features[:, m, : matrix.shape[1]] = matrix
+    arms = np.ascontiguousarray(cohort.arms, dtype=np.int8)
+    return Units(features, arms, np.ascontiguousarray(cohort.outcome, dtype=np.float64))
+
+
+def player_of(policy: Policy[Any], cohort: Cohort, units: Units, *, horizon: int, seed: int) -> Player:
+    """Return a policy ready to play: built-in ones compiled, those of the caller's own through Python."""
+    if isinstance(policy, CompiledPolicy) and _runs_compiled(policy, len(cohort.design.stages)):
+        return CompiledPlayer(policy, cohort.design, units, horizon=horizon, seed=seed)
+    return PythonPlayer(policy, cohort, horizon=horizon, seed=seed)
+
+
+def _runs_compiled(policy: CompiledPolicy, stages: int) -> bool:
+    return type(policy) in BUILTIN.values() and policy.kind is not None and looks_only_back(policy, stages)
+
+
+class CompiledPlayer:
+    """A built-in policy."""
+
+    def __init__(self, policy: CompiledPolicy, design: Design, units: Units, *, horizon: int, seed: int) -> None:
+        self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
+        self.state = start(policy, design)
+        self.state.reserve(horizon + 1)
+        self._units = Units._make(array if array.flags.writeable else np.array(array) for array in units)
+        blocks = range(horizon // ROUNDS + 1)
+        self._drawn = np.concatenate([uniforms(seed, block, len(design.stages)) for block in blocks])
+
+    def offer(self, order: Rows) -> int:
+        """Offer rows in order until T are accepted; return how many were offered."""
+        kind, table = self.state.kind, self.state.table
+        self.rounds, offered = play_rows(kind, order, self.rounds, *self._units, self._drawn, self.accepted, table)
+        return offered
+
+    def agreeing(self) -> NDArray[np.bool_]:
+        """Return which units the policy would give their arms in the next round, (n,)."""
+        agreeing = np.empty(len(self._units.outcome), dtype=np.bool_)
+        ask_all(self.state.kind, self.rounds, *self._units, self._drawn, agreeing, self.state.table)
+        return agreeing
+
+
+class PythonPlayer:
+    """Any policy, one fact at a time; what a later decision needs to know is learnt by a copy of its state."""
+
+    def __init__(self, policy: Policy[Any], cohort: Cohort, *, horizon: int, seed: int) -> None:
+        self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
+        self.state = policy.init(cohort.design)
+        self._policy, self._design, self._seed = policy, cohort.design, seed
+        self._choose = trusted(policy, cohort.design)
+        self._dropped_out, self._units = cohort.dropped_out, Retold(cohort)
+
+    def offer(self, order: Rows) -> int:
+        """Offer rows in order until T are accepted; return how many were offered."""
+        for offered, row in enumerate(order.tolist()):
+            if self.rounds == len(self.accepted):
+                return offered
+            agreed = self._ask(row)
+            if agreed is not None:
+                self.state = self._learn(*agreed)
+                self.accepted[self.rounds] = row
+                self.rounds += 1
+        return len(order)
+
+    def agreeing(self) -> NDArray[np.bool_]:
+        """Return which units the policy would give their arms in the next round, (n,)."""
+        return np.array([self._ask(row) is not None for row in range(len(self._dropped_out))])
+
+    def _ask(self, row: int) -> tuple[Any, list[Told]] | None:
+        """Return the state at a unit's last decision and what it has yet to be told; None unless all arms agree."""
+        if self._dropped_out[row]:
+            return None
+        t, state = self.rounds + 1, self.state
+        untold: list[Told] = []
+        for m, arm in enumerate(self._units.arms[row]):
+            if untold:
+                state = self._learn(self._copied(state) if m == 1 else state, untold)
+            history, arrived = self._units.arrival(row, t, m)
+            choice = self._choose(state, history, uniform(self._seed, t, m, len(self._design.stages)))
+            if choice.arm != arm:
+                return None
+            assigned = Assigned(decision_of(choice, history, self._design))
+            untold = [(history, arrived), (self._units.given(row, t, m), assigned)]
+        left = [self._units.arrival(row, t, m + 1)] if m + 1 < len(self._design.stages) else []
+        return state, [*untold, *left, self._units.end(row, t)]
+
+    def _copied(self, state: Any) -> Any:
+        return deepcopy(state, {id(self._design): self._design})  # a design never changes
+
+    def _learn(self, state: Any, told: list[Told]) -> Any:
+        for history, fact in told:
+            state = self._policy.update(state, history, fact)
+        return state

@@ -1,0 +1,147 @@
+"""Replay: what a policy would have earned on a cohort, and how far to trust it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.intervals import Interval, interval
+from dtrbandit.plots import Curve, plot_curves
+from dtrbandit.rounds import Times, cumulative, times
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Replay:
+    """The paths of a policy through a cohort (Algorithm 2).
+
+    Attributes
+    ----------
+    policy
+        What was replayed.
+    units, usable
+        How many units the cohort has, and how many of them can be accepted: not dropped out, weight above 0.
+    rows
+        The unit accepted in each round, as its row in the cohort, (paths, horizon).
+    arms, outcomes
+        Its arms (paths, horizon, M), −1 where a stage was not entered, and its outcome (paths, horizon).
+    draws
+        How many rows were offered along each path, (paths,).
+    weights_used
+        In words.
+    effective_sample_size
+        (Σ w)² / Σ w² over the usable units.
+    largest_weight
+        The share of the heaviest among them.
+    """
+
+    policy: str
+    units: int
+    usable: int
+    rows: NDArray[np.int32]
+    arms: NDArray[np.int8]
+    outcomes: Array
+    draws: NDArray[np.int64]
+    weights_used: str
+    effective_sample_size: float
+    largest_weight: float
+
+    def __post_init__(self) -> None:
+        for array in (self.rows, self.arms, self.outcomes, self.draws):
+            array.flags.writeable = False
+
+    @property
+    def horizon(self) -> int:
+        """The number of rounds of each path."""
+        return len(self.rows[0])
+
+    @property
+    def averages(self) -> Array:
+        """The average outcome of each path, Ĝ/T, (paths,)."""
+        means: Array = self.outcomes.mean(axis=1)
+        return means
+
+    @property
+    def value(self) -> float:
+        """The average outcome over all paths."""
+        return float(self.averages.mean())
+
+    @property
+    def std_error(self) -> float:
+        """The standard error of the value over paths: how paths through this cohort differ, not how cohorts do."""
+        return float(interval(self.averages).std_error)
+
+    @property
+    def acceptance_rate(self) -> float:
+        """The share of the rows offered that the policy agreed with."""
+        return self.rows.size / int(self.draws.sum())
+
+    @property
+    def different_units(self) -> float:
+        """How many different units a path met, on average."""
+        return float(np.mean([len(np.unique(path)) for path in self.rows]))
+
+    def curve(self, at: Times = None) -> pd.DataFrame:
+        """Return the average outcome up to rounds ``at``: those given, ``"all"``, or 200 evenly in log t and the last.
+
+        One row per t, with the mean over paths, its standard error and its 95 % interval.
+        """
+        import pandas as pd
+
+        rounds = times(self.horizon, at)
+        return pd.DataFrame({"t": rounds, **interval(self._averages(rounds))._asdict()})
+
+    def summary(self) -> pd.DataFrame:
+        """Return the result in one row, to be stacked with those of other policies."""
+        import pandas as pd
+
+        columns = ("value", "std_error", "acceptance_rate", "effective_sample_size", "largest_weight")
+        paths = {"paths": len(self.rows), "horizon": self.horizon, "different_units": self.different_units}
+        return pd.DataFrame([{"policy": self.policy, **{name: getattr(self, name) for name in columns}, **paths}])
+
+    def plot(self, ax: Axes | None = None, *, paths: bool = False) -> Axes:
+        """Draw the average outcome up to each round with its 95 % band; ``paths`` adds each path."""
+        rounds = times(self.horizon, None)
+        singles = self._averages(rounds)
+        mean, _, low, high = interval(singles)
+        curve = Curve(self.policy, 0, rounds, mean, low, high, singles if paths else None)
+        many = f"{len(self.rows):,} path{'s, mean and 95 % band' if len(self.rows) > 1 else ''}"
+        return plot_curves([curve], ax, y=f"average outcome ({many})")
+
+    def __repr__(self) -> str:
+        return f"<Replay of {self.policy}: {len(self.rows):,} paths of {self.horizon:,} rounds, value {self.value:.4g}>"
+
+    def __str__(self) -> str:
+        met = self.different_units
+        each = self.horizon / met
+        return "\n".join(
+            [
+                f"{self.policy} on {self.units:,} units: {len(self.rows):,} paths of {self.horizon:,} rounds.",
+                f"Average outcome {self.value:.4g}{_in_words(interval(self.averages))}.",
+                f"Rows were drawn by {self.weights_used}; {self.acceptance_rate:.1%} were accepted.",
+                f"Effective sample size {self.effective_sample_size:,.0f} of {self.usable:,} usable units; "
+                f"the heaviest has {self.largest_weight:.1%} of the weight.",
+                f"A path met {met:,.0f} different units, each {each:,.1f} times on average"
+                f"{'; this flatters a policy that learns.' if each > 2 else '.'}",
+            ]
+        )
+
+    def _averages(self, rounds: NDArray[np.int64]) -> Array:
+        return cumulative(self.outcomes, rounds) / rounds
+
+
+def _in_words(of: Interval) -> str:
+    if np.isnan(of.std_error):
+        return ""
+    return (
+        f", standard error over paths {of.std_error:.2g} (95 % interval {of.low:.4g} to {of.high:.4g}, "
+        "for this cohort: others would differ more)"
+    )

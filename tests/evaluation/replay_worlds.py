@@ -1,0 +1,89 @@
+"""Cohorts for replay: random ones with leavers and drop-outs, and those of logged environments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import dtrbandit as dtr
+from dtrbandit.environments import PotentialOutcomes
+from dtrbandit.evaluation.cohort import Cohort
+from estimators.oracle import random_plans
+
+LABELS = "abc"
+
+
+def random_design(rng: np.random.Generator) -> dtr.Design:
+    """Draw one to three stages of two or three arms, a tree of plans, early leavers, and features that look back."""
+    counts = rng.integers(2, 4, size=rng.integers(1, 4)).tolist()
+    stages = []
+    for m, count in enumerate(counts):
+        looks_back = rng.choice(["", f" + x{m - 1}", f" + C(s{m - 1})", f" + x0:x{m}"]) if m else ""
+        enter_if = f"x{m} > -0.7 or x0 > 1" if m and rng.random() < 0.7 else None
+        more = ("z",) if m == 1 else None
+        stages.append(
+            dtr.Stage(f"s{m}", tuple(LABELS[:count]), f"1 + x{m}{looks_back}", columns=more, enter_if=enter_if)
+        )
+    return dtr.Design(stages, plans=[tuple(LABELS[arm] for arm in plan) for plan in random_plans(counts, rng)])
+
+
+def random_cohort(design: dtr.Design, n: int, rng: np.random.Generator, *, dropped_out: float = 0.15) -> Cohort:
+    """Draw units with plans at random; leavers of which some lack a column, drop-outs at any stage; a few decimals."""
+    stages, plans = len(design.stages), np.array(design.arm_plans)
+    columns = [{name: rng.normal(size=n).round(2) for name in own} for own in design.columns]
+    arms = plans[np.concatenate([np.arange(len(plans)), rng.integers(len(plans), size=n - len(plans))])].astype(np.int8)
+    outcome = rng.normal(size=n).round(2) + arms.sum(axis=1)
+    seen, whole = {}, len(plans)  # the first rows complete every plan
+    for m in range(stages):
+        seen.update(columns[m])
+        condition = design.arrivals[m].condition
+        if condition is not None:
+            columns[m]["x0" if m == 0 else f"x{m}"][:whole] = 1.5
+            left = ~condition.mask(seen) & (arms[:, m] >= 0)
+            arms[left, m:] = -1
+            if "z" in columns[m]:
+                columns[m]["z"][left & (rng.random(n) < 0.5)] = np.nan
+        for name in columns[m]:
+            columns[m][name][arms[:, m - 1] < 0 if m else np.zeros(n, bool)] = np.nan
+    gone = rng.random(n) < dropped_out
+    gone[:whole] = False
+    outcome[gone] = np.nan
+    for row in np.flatnonzero(gone):
+        last = int(rng.integers(0, stages))
+        arms[row, last + 1 :] = -1
+    return Cohort(design, tuple(f"r{i}" for i in range(n)), tuple(columns), arms, outcome, np.ones(n))
+
+
+def logged(units: PotentialOutcomes, rng: np.random.Generator) -> Cohort:
+    """Return drawn units that were given a plan each, all plans alike."""
+    design, n = units.design, len(units.outcome)
+    plans = np.array(design.arm_plans)[rng.integers(len(design.arm_plans), size=n)]
+    rows = np.arange(n)
+    contexts = [
+        {name: values[(rows, *plans[:, :m].T)] for name, values in context.items()}
+        for m, context in enumerate(units.contexts)
+    ]
+    outcome = units.outcome[(rows, *plans.T)]
+    return Cohort(design, tuple(map(str, rows)), tuple(contexts), plans.astype(np.int8), outcome, np.ones(n))
+
+
+def policies(design: dtr.Design) -> dict[str, Any]:
+    """Return every built-in policy, with its options."""
+    rule = {
+        stage.name: {arm: np.linspace(-1, k, d).tolist() for k, arm in enumerate(stage.arms)}
+        for stage, d in zip(design.stages, design.dimensions, strict=True)
+    }
+    return {
+        "DTRB": dtr.DTRBandit(q=1, delta=0.5),
+        "DTRB, twice each": dtr.DTRBandit(q=2, delta=2.0),
+        "DTRB, permuted": dtr.DTRBandit(q=2, delta=1.0, schedule="permuted"),
+        "0.3-Greedy": dtr.EpsilonGreedy(epsilon=0.3),
+        "Greedy": dtr.Greedy(),
+        "LSVI-UCB": dtr.LSVIUCB(beta=0.7),
+        "LSVI-UCB, optimistic": dtr.LSVIUCB(beta=0.7, leavers="optimistic", clip=9.0),
+        "LSVI-UCB, rare": dtr.LSVIUCB(beta=0.7, switching="rare"),
+        "LSVI-UCB, theory": dtr.LSVIUCB(),
+        "rule": dtr.FixedRegime(rule=rule),
+        "uniform": dtr.UniformRandom(),
+    }
