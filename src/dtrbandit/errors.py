@@ -6,6 +6,7 @@
     ├── DesignError        fix the set-up: a design, a policy or a file that describes one
     ├── ObservationError   fix the value: a context or an outcome that cannot be recorded
     ├── ProtocolError      this cannot happen now: another content, an unknown unit, a wrong moment
+    ├── NotEstimable       need more data, or a simpler question
     ├── LogError           this log cannot be continued here: damaged, or of another release
     └── StudyError         a path of a study failed: resume from its ``study`` (in ``simulation``, which it knows)
 
@@ -31,3 +32,7 @@ class ProtocolError(DTRError):
 
 class LogError(DTRError):
     """A log is damaged, incomplete, out of order or of another release."""
+
+
+class NotEstimable(DTRError):  # noqa: N818  # a reaction, as the others
+    """Need more data, or a simpler question."""

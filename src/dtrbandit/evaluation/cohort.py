@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
+
+if TYPE_CHECKING:
+    from dtrbandit.evaluation.fitted_propensities import FittedPropensities
+    from dtrbandit.evaluation.propensity import PropensityModel
 
 Mask = NDArray[np.bool_]
 
@@ -31,6 +36,8 @@ class Cohort:
         (n,), NaN where a unit dropped out.
     weights
         (n,), how many units each stands for; 1 unless the data say otherwise.
+    propensities
+        How probable it was that each unit had the arms it had, and stayed; None unless estimated.
     """
 
     design: Design
@@ -39,9 +46,14 @@ class Cohort:
     arms: NDArray[np.int8]
     outcome: Vector
     weights: Vector
+    propensities: FittedPropensities | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.outcome)
+
+    def with_propensities(self, model: PropensityModel) -> Cohort:
+        """Return the cohort with the propensities that ``model`` estimates from it."""
+        return replace(self, propensities=model.fit(self))
 
     @property
     def dropped_out(self) -> Mask:
