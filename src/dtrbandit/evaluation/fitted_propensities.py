@@ -105,10 +105,13 @@ class FittedPropensities:
         """
         return balance_table(self.cohort, self.parts)
 
-    def plot(self, stage: str, ax: Axes | None = None, *, kind: Kind = "choice") -> Axes:
-        """Draw how probable the last option was, for each way that units went: where curves overlap, they compare."""
+    def plot(self, stage: str, ax: Axes | None = None, *, kind: Kind = "choice", option: str | None = None) -> Axes:
+        """Draw how probable ``option`` was, by default the last, for each way that units went at a stage.
+
+        Where the curves overlap, units can be compared.
+        """
         part = self.part(stage, kind)
-        return plot_overlap(part, self.cohort.weights[part.fork.rows], ax)
+        return plot_overlap(part, self.cohort.weights[part.fork.rows], ax, option=option)
 
     def coefficients(self) -> pd.DataFrame:
         """Return one row per model, option but the first, and term: part, stage, option, against, term, estimate."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dtrbandit.design.formula import Vector
+from dtrbandit.design.values import shown
+from dtrbandit.errors import DesignError
 from dtrbandit.plots import PALETTE, plain_axes
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ def plot_overlap(part: Part, weights: Vector, ax: Axes | None = None, *, option:
     those of the part's units.
     """
     fork = part.fork
+    if option not in (None, *fork.options):
+        raise DesignError(f"{fork}: there is no option {shown(option)} to draw")
     number = len(fork.options) - 1 if option is None else fork.options.index(option)
     ax = plain_axes(ax, f"probability of {fork.options[number]}: {fork}", "share of units")
     for k, name in enumerate(fork.options):

@@ -181,8 +181,9 @@ def _require_maximum(logistic: Logistic, fork: Fork, weights: Vector) -> None:
     counts = zip(fork.options, fork.counts(weights).tolist(), strict=True)
     found = "the iteration did not converge"
     if logistic.separating is not None:
-        who = ", ".join(map(repr, logistic.separating)) or f"the terms {' + '.join(logistic.names)} together"
-        found = f"{who} separates what happened, so that some fitted probabilities are 0 and 1"
+        who = " and ".join(map(repr, logistic.separating)) or f"the terms {' + '.join(logistic.names)} together"
+        verb = "separates" if len(logistic.separating) == 1 else "separate"
+        found = f"{who} {verb} what happened, so that some fitted probabilities are 0 and 1"
     raise NotEstimable(
         f"{fork} ({', '.join(f'{count} {option}' for option, count in counts)}): {found}; use penalty=1.0, a formula "
         f"with fewer terms, {fork.kind}={{{fork.stage!r}: ...}}, or clip=(0.01, 0.99)"
