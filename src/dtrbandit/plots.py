@@ -53,6 +53,20 @@ def plot_curves(curves: Sequence[Curve], ax: Axes | None = None, *, y: str, log:
     return ax
 
 
+def plain_axes(ax: Axes | None, x: str, y: str) -> Axes:
+    """Return an Axes, new where none is given, with labels and a light grid."""
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(figsize=(6.5, 4.5), layout="constrained")[1]
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.grid(True, color="0.9", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
 def _axes() -> Axes:
     import matplotlib.pyplot as plt
 

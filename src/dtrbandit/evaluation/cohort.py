@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,10 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.evaluation.frames import Recode, read_frame
 from dtrbandit.evaluation.intake import Intake, Roles, in_rows
+
+if TYPE_CHECKING:
+    from dtrbandit.evaluation.fitted_propensities import FittedPropensities
+    from dtrbandit.evaluation.propensity import PropensityModel
 
 Mask = NDArray[np.bool_]
 
@@ -36,6 +41,8 @@ class Cohort:
         (n,), NaN where a unit dropped out.
     weights
         (n,), how many units each stands for; 1 unless the data say otherwise.
+    propensities
+        How probable it was that each unit had the arms it had, and stayed; None unless estimated.
 
     Examples
     --------
@@ -54,6 +61,7 @@ class Cohort:
     arms: NDArray[np.int8]
     outcome: Vector
     weights: Vector
+    propensities: FittedPropensities | None = field(default=None, kw_only=True)
 
     @classmethod
     def from_frame(
@@ -106,6 +114,10 @@ class Cohort:
 
     def __len__(self) -> int:
         return len(self.outcome)
+
+    def with_propensities(self, model: PropensityModel) -> Cohort:
+        """Return the cohort with the propensities that ``model`` estimates from it."""
+        return replace(self, propensities=model.fit(self))
 
     @property
     def dropped_out(self) -> Mask:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.plots import PALETTE
+from dtrbandit.plots import PALETTE, plain_axes
 from dtrbandit.theory.diversity import Diversity, deltas, profile
 from dtrbandit.theory.margin import Margin
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def plot_margin(margin: Margin, ax: Axes | None = None) -> Axes:
     """Draw the law of gaps near 0 at every stage, with the power law that bounds it as a broken line."""
-    ax = _axes(ax, "κ", "P(0 < gap ≤ κ)")
+    ax = plain_axes(ax, "κ", "P(0 < gap ≤ κ)")
     for number, (stage, gaps) in enumerate(zip(margin.stages, margin.gaps, strict=True)):
         colour, label = PALETTE[number % len(PALETTE)], str(stage)
         for own in gaps:
@@ -36,7 +36,7 @@ def plot_margin(margin: Margin, ax: Axes | None = None) -> Axes:
 
 def plot_diversity(diversity: Diversity, ax: Axes | None = None) -> Axes:
     """Draw φ_m against Δ_m for each stage, with a dot at the Δ_m of the estimate."""
-    ax = _axes(ax, "Δ", "φ, the smallest eigenvalue")
+    ax = plain_axes(ax, "Δ", "φ, the smallest eigenvalue")
     evidence = diversity.evidence
     for m, stage in enumerate(evidence.design.stages):
         colour, before = PALETTE[m % len(PALETTE)], diversity.delta[:m]
@@ -45,17 +45,4 @@ def plot_diversity(diversity: Diversity, ax: Axes | None = None) -> Axes:
         ax.plot(diversity.delta[m], diversity.phi[m], "o", color=colour)
     ax.set_ylim(bottom=0)
     ax.legend(frameon=False, fontsize=9)
-    return ax
-
-
-def _axes(ax: Axes | None, x: str, y: str) -> Axes:
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(figsize=(6.5, 4.5), layout="constrained")[1]
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
-    ax.grid(True, color="0.9", linewidth=0.8)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -1,0 +1,132 @@
+"""Forks: where units could go different ways, by the choice of an arm or by dropping out, and what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.formula import Column, Formula, Indicator, Matrix, Term, Vector
+from dtrbandit.evaluation.cohort import Cohort, Mask
+
+OUTCOME = "outcome"  # where a unit stays to after the last stage
+DROPPED, STAYED = "dropped out", "stayed"
+
+
+@dataclass(frozen=True, eq=False)
+class Fork:
+    """A choice among the arms feasible at stage ``m``, or whether a unit stayed until stage ``m``.
+
+    Attributes
+    ----------
+    stage
+        The stage's name; ``"outcome"`` where m = M.
+    options
+        What could happen.
+    rows
+        The units it concerns, by their place in the cohort, (r,).
+    happened
+        Which of the options did, (r,).
+    """
+
+    kind: Literal["choice", "staying"]
+    m: int
+    stage: str
+    options: tuple[str, ...]
+    rows: NDArray[np.int64]
+    happened: NDArray[np.int64]
+
+    def __str__(self) -> str:
+        if self.kind == "choice":
+            return f"choice of {' or '.join(self.options)} at stage {self.stage!r}"
+        return "staying until the outcome" if self.stage == OUTCOME else f"staying until stage {self.stage!r}"
+
+    def counts(self, weights: Vector) -> NDArray[np.int64]:
+        """Return how many units of positive weight went each way."""
+        return np.bincount(self.happened[weights[self.rows] > 0], minlength=len(self.options))
+
+
+def forks(cohort: Cohort) -> Iterator[Fork]:
+    """Yield the forks in order of time.
+
+    A stage has one choice for each set of arms that was feasible for somebody, and none where one arm was. Until a
+    stage where nobody dropped out, staying was certain; so it is for those who left early, with their outcome.
+    """
+    for m in range(len(cohort.design.stages)):
+        yield from _staying(cohort, m)
+        yield from _choices(cohort, m)
+    yield from _staying(cohort, len(cohort.design.stages))
+
+
+def known_columns(cohort: Cohort, fork: Fork) -> dict[str, Vector]:
+    """Return the columns of the stages up to the fork's, for its units, (r,) each."""
+    contexts = cohort.contexts[: fork.m + 1]
+    return {name: values[fork.rows] for context in contexts for name, values in context.items()}
+
+
+def unobserved_columns(cohort: Cohort, fork: Fork) -> dict[str, Mask]:
+    """Return the columns that somebody at the fork has not, and who, (r,) each."""
+    missing = {name: ~np.isfinite(values) for name, values in known_columns(cohort, fork).items()}
+    return {name: who for name, who in missing.items() if who.any()}
+
+
+def feature_matrix(cohort: Cohort, fork: Fork, formula: Formula) -> Matrix:
+    """Return the features of the fork's units, (r, d)."""
+    stages = cohort.design.stages[: fork.m]
+    arms = {stage.name: cohort.arms[fork.rows, k].astype(np.int64) for k, stage in enumerate(stages)}
+    return formula.matrix(known_columns(cohort, fork), arms, len(fork.rows))
+
+
+def main_effects(cohort: Cohort, fork: Fork) -> list[Term]:
+    """Return the columns observed for everybody at the fork, then the arms given before it as indicators."""
+    columns = set(known_columns(cohort, fork)) - set(unobserved_columns(cohort, fork))
+    names = [name for own in cohort.design.columns[: fork.m + 1] for name in own if name in columns]
+    return [(Column(name),) for name in names] + [(arm,) for arms in _earlier(cohort, fork) for arm in arms]
+
+
+def full_formula(cohort: Cohort, fork: Fork) -> Formula:
+    """Return intercept, main effects, and the products of each earlier arm with the columns observed before it."""
+    main, products, before = main_effects(cohort, fork), [], set()
+    for own, arms in zip(cohort.design.columns, _earlier(cohort, fork), strict=False):
+        before |= {Column(name) for name in own}
+        products += [(*column, arm) for arm in arms for column in main if column[0] in before]
+    return Formula(((), *main, *products))
+
+
+def _earlier(cohort: Cohort, fork: Fork) -> list[list[Indicator]]:
+    """Return for each stage before the fork the indicators of its arms but the first."""
+    stages = cohort.design.stages[: fork.m]
+    return [[Indicator(stage.name, a, arm) for a, arm in enumerate(stage.arms)][1:] for stage in stages]
+
+
+def _staying(cohort: Cohort, m: int) -> Iterator[Fork]:
+    design, arrived = cohort.design, np.ones(len(cohort), dtype=np.bool_)
+    if m > 0:
+        arrived = cohort.arms[:, m - 1] >= 0
+    last = m == len(design.stages)
+    stayed = ~cohort.dropped_out if last else cohort.arms[:, m] >= 0
+    at_risk = arrived & (stayed | cohort.dropped_out)  # the others left early
+    if (at_risk & ~stayed).any():
+        rows = np.flatnonzero(at_risk)
+        stage = OUTCOME if last else design.stages[m].name
+        yield Fork("staying", m, stage, (DROPPED, STAYED), rows, stayed[rows].astype(np.int64))
+
+
+def _choices(cohort: Cohort, m: int) -> Iterator[Fork]:
+    tree, stage = cohort.design.tree, cohort.design.stages[m]
+    entered = np.flatnonzero(cohort.arms[:, m] >= 0)
+    node = np.zeros(len(entered), dtype=np.int64)
+    for k in range(m):
+        node = tree.child[node, cohort.arms[entered, k]]
+    sets: dict[tuple[bool, ...], list[int]] = {}
+    for each in np.unique(node).tolist():
+        sets.setdefault(tree.feasible[each], []).append(each)
+    for feasible, nodes in sets.items():
+        arms = np.flatnonzero(feasible)
+        if len(arms) > 1:
+            rows = entered[np.isin(node, nodes)]
+            happened = np.searchsorted(arms, cohort.arms[rows, m])
+            yield Fork("choice", m, stage.name, tuple(stage.arms[a] for a in arms), rows, happened)

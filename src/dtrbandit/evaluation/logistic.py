@@ -1,0 +1,185 @@
+"""Logistic models: by maximum likelihood or with an L2 penalty, and whether the likelihood has a maximum."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.formula import Matrix, Vector
+
+Numbers = NDArray[np.int64]
+
+DEPENDENT = 1e-10  # a feature of which no more than this share is left, given those before it, says nothing new
+CLOSE_TO_CERTAIN = 1e-4  # a fitted probability as small as this is reason to look for separation
+TOLERANCE, MOST_STEPS = 1e-12, 200  # of Newton's iteration, on features of unit spread
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic:
+    """A fitted model log P(k | x) / P(0 | x) = β_kᵀ x of K outcomes.
+
+    Attributes
+    ----------
+    names
+        The features x that it uses, ``"1"`` the intercept.
+    dropped
+        Features left out because those before them determine them: constant or collinear ones.
+    coef
+        β_k for k = 1, …, K − 1, (K − 1, d), in the features' own units.
+    probabilities
+        P(k | x) of the rows it was given, (n, K).
+    converged
+        Whether the iteration came to its end.
+    separating
+        None if the likelihood has a maximum; otherwise the features that separate the outcomes by themselves, which
+        are none if only several together do.
+    """
+
+    names: tuple[str, ...]
+    dropped: tuple[str, ...]
+    coef: Matrix
+    probabilities: Matrix
+    converged: bool
+    separating: tuple[str, ...] | None
+
+
+def fit_logistic(
+    features: Matrix, names: Sequence[str], happened: Numbers, weights: Vector, *, penalty: float
+) -> Logistic:
+    """Fit a logistic model to what ``happened``: numbers 0 to K − 1, each at least once.
+
+    It minimises −Σᵢ wᵢ log P(happenedᵢ | xᵢ) + ½ · penalty · ‖β‖², where β is that of the features in their own units
+    and the intercept is not penalised: scikit-learn's ``C`` is 1 / penalty. For K > 2 the norm is that of the
+    symmetric form, with a β for each outcome.
+    """
+    counted = weights > 0
+    kept = independent(features[counted])
+    labels = tuple(names[j] for j in kept)
+    scaled = _Scaled.of(features[:, kept], counted, intercept=labels[:1] == ("1",), common=penalty > 0)
+    rows, outcomes = scaled.features[counted], happened[counted]
+    coef, converged = _minimise(rows, outcomes, weights[counted], scaled, penalty)
+    probabilities = _softmax(scaled.features @ coef.T)
+    doubtful = penalty == 0 and (not converged or probabilities[counted].min() < CLOSE_TO_CERTAIN)
+    separating = _separating(rows, labels, outcomes) if doubtful and separated(rows, outcomes) else None
+    dropped = tuple(name for j, name in enumerate(names) if j not in kept)
+    return Logistic(labels, dropped, scaled.own_units(coef), probabilities, converged, separating)
+
+
+def independent(features: Matrix) -> list[int]:
+    """Return the columns that those before them do not determine, by Gram–Schmidt, each step taken twice.
+
+    Examples
+    --------
+    >>> independent(np.array([[1.0, 2.0, 3.0, 0.0], [1.0, 5.0, 6.0, 1.0], [1.0, 9.0, 10.0, 0.0]]))
+    [0, 1, 3]
+    """
+    kept: list[int] = []
+    basis = np.zeros((len(features), 0))
+    for j, column in enumerate(features.T):
+        rest = column - basis @ (basis.T @ column)
+        rest = rest - basis @ (basis.T @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > DEPENDENT * float(np.linalg.norm(column)):
+            kept.append(j)
+            basis = np.column_stack([basis, rest / length])
+    return kept
+
+
+def separated(features: Matrix, happened: Numbers) -> bool:
+    """Say whether the likelihood has no maximum: some β never speaks against what happened, and once for it.
+
+    Albert and Anderson (1984), complete or quasi-complete separation, as a linear program: of all β with
+    0 ≤ (β_happened − β_k)ᵀ x ≤ 1 for every row and other outcome k, the largest sum is 0 or at least 1.
+    """
+    from scipy.optimize import linprog
+
+    margins = _margins(features, happened)
+    program = linprog(
+        -margins.sum(axis=0),
+        A_ub=np.vstack([margins, -margins]),
+        b_ub=np.repeat([1.0, 0.0], len(margins)),
+        bounds=(None, None),
+        method="highs",
+    )
+    return bool(program.success and -program.fun > 0.5)
+
+
+def _margins(features: Matrix, happened: Numbers) -> Matrix:
+    """Return the vectors whose products with (β_1, …, β_{K−1}) are (β_happened − β_k)ᵀ x."""
+    (n, d), outcomes = features.shape, int(happened.max()) + 1
+    row, margins = np.arange(n), np.zeros((outcomes - 1, n, outcomes, d))
+    for shift in range(1, outcomes):
+        margins[shift - 1, row, happened] = features
+        margins[shift - 1, row, (happened + shift) % outcomes] = -features
+    return margins[:, :, 1:].reshape((outcomes - 1) * n, (outcomes - 1) * d)
+
+
+def _separating(features: Matrix, names: Sequence[str], happened: Numbers) -> tuple[str, ...]:
+    intercept = [j for j, name in enumerate(names) if name == "1"]
+    alone = [j for j in range(len(names)) if j not in intercept and separated(features[:, [*intercept, j]], happened)]
+    return tuple(names[j] for j in alone)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """Features centred and divided for the iteration; neither alters the minimum.
+
+    Centring is made good by the intercept. A penalty holds in the features' own units, so with one they are divided
+    by a ``common`` number, which it can absorb.
+    """
+
+    features: Matrix
+    centre: Vector
+    scale: Vector
+    intercept: bool
+
+    @classmethod
+    def of(cls, features: Matrix, counted: NDArray[np.bool_], *, intercept: bool, common: bool) -> _Scaled:
+        seen = features[counted]
+        centre = seen.mean(axis=0) if intercept else np.zeros(features.shape[1])
+        scale = np.sqrt(np.mean((seen - centre) ** 2, axis=0))
+        centre[: int(intercept)], scale[: int(intercept)] = 0.0, 0.0
+        scale[:] = scale.max(initial=0.0) if common else scale
+        scale[: int(intercept)] = 1.0
+        return cls((features - centre) / np.where(scale > 0, scale, 1.0), centre, scale, intercept)
+
+    def own_units(self, coef: Matrix) -> Matrix:
+        """Return coefficients of the features as they were given."""
+        own = coef / self.scale
+        own[:, : int(self.intercept)] -= (own @ self.centre)[:, None]
+        return own
+
+
+def _minimise(
+    features: Matrix, happened: Numbers, weights: Vector, scaled: _Scaled, penalty: float
+) -> tuple[Matrix, bool]:
+    """Return β_1, …, β_{K−1}, (K − 1, d), and whether the iteration came to its end."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    first = int(scaled.intercept)
+    if features.shape[1] == first:  # nothing but an intercept, or nothing at all
+        share = np.bincount(happened, weights)
+        return np.log(share[1:, None] / share[0]) * np.ones(first), True
+    strength = np.inf if penalty == 0 else scaled.scale[-1] ** 2 / penalty
+    model = LogisticRegression(
+        C=strength, solver="newton-cholesky", tol=TOLERANCE, max_iter=MOST_STEPS, fit_intercept=scaled.intercept
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(features[:, first:], happened, sample_weight=weights)
+    coef = np.column_stack([model.intercept_, model.coef_])[:, 1 - first :]
+    contrasts = coef if len(coef) == 1 else coef[1:] - coef[0]
+    return contrasts, not any(issubclass(each.category, ConvergenceWarning) for each in caught)
+
+
+def _softmax(scores: Matrix) -> Matrix:
+    """Return the probabilities of outcomes 0, …, K − 1 from the scores of 1, …, K − 1."""
+    all_scores = np.column_stack([np.zeros(len(scores)), scores])
+    odds = np.exp(all_scores - all_scores.max(axis=1, keepdims=True))
+    shares: Matrix = odds / odds.sum(axis=1, keepdims=True)
+    return shares

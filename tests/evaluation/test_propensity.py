@@ -1,0 +1,434 @@
+"""Propensities: closed forms, the paper's three parts by hand, a confounded trial, real data, and bad input."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+import dtrbandit as dtr
+import open_data
+from dtrbandit.errors import NotEstimable
+from dtrbandit.evaluation import Cohort
+from dtrbandit.evaluation.propensity import PropensityModel
+from dtrbandit.evaluation.weighting import ExtremeWeights
+from evaluation.plain_logistic import Array, fitted
+from evaluation.simulated_cohorts import cohort_of, confounded_smart, stard_like
+
+mpl.use("Agg")
+
+PAPER_STAYING = "qids_start1*C(first) + qids_slope1*C(first) + preference1*C(first) + qids_slope2"
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    import matplotlib.pyplot as plt
+
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def stard() -> Cohort:
+    return stard_like(1260, seed=0)
+
+
+def one_stage(x: Array, arms: Array, *, labels: tuple[str, ...] = ("a", "b"), weights: Array | None = None) -> Cohort:
+    design = dtr.Design([dtr.Stage("only", arms=labels, features="1 + x")])
+    return cohort_of(design, [{"x": x}], arms.astype(np.int64)[:, None], np.zeros(len(x)), weights)
+
+
+# -- what is estimated -------------------------------------------------------------------------------------------
+
+
+def test_a_saturated_model_gives_the_shares_of_each_cell() -> None:
+    x = np.repeat([0.0, 1.0], [10, 20])
+    arms = np.concatenate([np.repeat([0, 1], [3, 7]), np.repeat([0, 1], [15, 5])])
+
+    fit = PropensityModel().fit(one_stage(x, arms))
+
+    shares = np.where(x == 0, np.where(arms == 0, 0.3, 0.7), np.where(arms == 0, 0.75, 0.25))
+    assert fit.probability == pytest.approx(shares, abs=1e-10)
+    assert fit.weights == pytest.approx(1 / shares)
+
+
+def test_case_weights_count_as_so_many_units() -> None:
+    x, arms = np.array([0.0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 1])
+    weights = np.array([3.0, 1.0, 2.0, 1.5, 0.5])
+
+    fit = PropensityModel().fit(one_stage(x, arms, weights=weights))
+
+    assert fit.probability == pytest.approx([3 / 4, 1 / 4, 1 / 2, 1 / 2, 1 / 2], abs=1e-10)
+
+
+def by_hand(cohort: Cohort) -> tuple[Array, Array, Array]:
+    """Return the paper's p1, p0 and p2 of what happened, from its formulas, by a plain Newton iteration."""
+    x1 = np.column_stack([np.ones(len(cohort)), *cohort.contexts[0].values()])
+    other1, other2 = cohort.arms.T == 1
+    p = fitted(x1, other1.astype(np.float64))
+    p1 = np.where(other1, p, 1 - p)
+    stage2 = {name: column[:, None] for name, column in cohort.contexts[1].items()}
+    at_risk, stayed = cohort.contexts[1]["qids_end1"] > 5, cohort.arms[:, 1] >= 0
+    model = np.column_stack([x1, x1 * other1[:, None], stage2["qids_slope2"]])[at_risk]
+    p = fitted(model, stayed[at_risk].astype(np.float64))
+    p0, p2 = np.ones(len(cohort)), np.ones(len(cohort))
+    p0[at_risk] = np.where(stayed[at_risk], p, 1 - p)
+    free = stayed & ~other1
+    p = fitted(np.column_stack([x1, *stage2.values()])[free], other2[free].astype(np.float64))
+    p2[free] = np.where(other2[free], p, 1 - p)
+    return p1, p0, p2
+
+
+def test_the_product_of_three_parts_is_that_of_section_5_3(stard: Cohort) -> None:
+    fit = PropensityModel(staying={"second": PAPER_STAYING}).fit(stard)
+
+    p1, p0, p2 = by_hand(stard)
+    assert fit.choice == pytest.approx(p1 * p2, abs=1e-8)
+    assert fit.staying == pytest.approx(p0, abs=1e-8)
+    assert fit.probability == pytest.approx(p1 * p0 * p2, abs=1e-8)
+    left = stard.left_early
+    assert np.array_equal(fit.probability[left], fit.part("first").happened[left])
+
+
+def test_the_columns_of_an_arm_that_all_who_could_choose_had_are_left_out_and_named(stard: Cohort) -> None:
+    text = PropensityModel().fit(stard).summary()
+
+    assert "Left out, determined by the others here: C(first)[other], qids_start1:C(first)[other]" in text
+    assert "Not observed for all of them, so not used: qids_start2, preference2" in text
+    assert f"of whom {stard.dropped_out.sum()} dropped out" in text
+
+
+def test_by_default_staying_depends_on_every_column_that_drop_outs_have_too(stard: Cohort) -> None:
+    given = PAPER_STAYING + " + qids_end1"
+
+    assert PropensityModel().fit(stard).probability == pytest.approx(
+        PropensityModel(staying={"second": given}).fit(stard).probability, abs=1e-10
+    )
+
+
+def test_drop_outs_count_neither_in_the_effective_sample_size_nor_in_the_largest_weight(stard: Cohort) -> None:
+    fit = PropensityModel().fit(stard)
+
+    weights = fit.weights[~stard.dropped_out]
+    assert fit.effective_sample_size == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    assert fit.largest_share == pytest.approx(weights.max() / weights.sum())
+
+
+def test_where_nobody_dropped_out_staying_is_certain(stard: Cohort) -> None:
+    kept = replace(stard, outcome=np.nan_to_num(stard.outcome))  # those who left: early, with an outcome
+
+    fit = PropensityModel().fit(kept)
+
+    assert np.array_equal(fit.staying, np.ones(len(kept)))
+    assert "dropped out" not in fit.summary().splitlines()[2]
+
+
+def test_units_with_different_feasible_arms_have_models_of_their_own() -> None:
+    rng = np.random.default_rng(3)
+    design = dtr.Design(
+        [
+            dtr.Stage("one", arms=("a", "b", "c"), features="1"),
+            dtr.Stage("two", arms=("a", "b", "c"), features="1 + x"),
+        ],
+        plans=[("a", "a"), ("a", "b"), ("a", "c"), ("b", "b"), ("b", "c"), ("c", "c")],
+    )
+    first = np.repeat([0, 1, 2], 200)
+    second = np.array([rng.integers(k, 3) for k in first])
+    x = rng.normal(size=600)
+    cohort = cohort_of(design, [{}, {"x": x}], np.stack([first, second], axis=1), np.zeros(600))
+
+    fit = PropensityModel(choice={"one": "uniform"}).fit(cohort)
+
+    options = [part.fork.options for part in fit.parts]
+    assert options == [("a", "b", "c"), ("a", "b", "c"), ("b", "c")]
+    middle, ones = first == 1, np.ones(200)
+    p = fitted(np.column_stack([ones, x[middle]]), (second[middle] == 2).astype(np.float64))
+    assert fit.choice[middle] == pytest.approx(np.where(second[middle] == 2, p, 1 - p) / 3, abs=1e-9)
+    assert fit.choice[first == 2] == pytest.approx(1 / 3)
+
+
+def test_a_drop_out_after_the_last_arm_is_a_factor_too() -> None:
+    cohort, _ = confounded_smart(4000, seed=2)
+
+    fit = PropensityModel().fit(cohort)
+
+    reached = cohort.arms[:, 1] >= 0
+    x, z = cohort.contexts[0]["x"][reached], cohort.contexts[1]["z"][reached]
+    first, second = cohort.arms[reached].T
+    main = [x, z, first == 1, second == 1, second == 2]
+    products = [x * (first == 1), *(c * (second == k) for k in (1, 2) for c in (x, z))]
+    stayed = ~cohort.dropped_out[reached]
+    p = fitted(np.column_stack([np.ones(len(x)), *main, *products]).astype(np.float64), stayed.astype(np.float64))
+    assert fit.part("outcome", "staying").happened == pytest.approx(np.where(stayed, p, 1 - p), abs=1e-9)
+
+
+def test_known_probabilities_are_taken_as_they_are(stard: Cohort) -> None:
+    half = PropensityModel(choice={"first": 0.5, "second": "uniform"}).fit(stard)
+    uneven = PropensityModel(choice={"first": {"ssri": 0.75, "other": 0.25}, "second": "uniform"}).fit(stard)
+
+    free = (stard.arms[:, 0] == 0) & (stard.arms[:, 1] >= 0)
+    assert half.choice == pytest.approx(np.where(free, 0.25, 0.5))
+    assert uneven.choice == pytest.approx(np.where(stard.arms[:, 0] == 0, 0.75, 0.25) * np.where(free, 0.5, 1.0))
+
+
+def test_known_probabilities_of_arms_that_may_not_be_given_are_shared_out() -> None:
+    arms = {"a": 0.5, "b": 0.3, "c": 0.2}
+    design = dtr.Design(
+        [dtr.Stage("one", arms=("x", "y"), features="1"), dtr.Stage("two", arms=tuple(arms), features="1")],
+        plans=[("x", "a"), ("x", "b"), ("x", "c"), ("y", "b"), ("y", "c")],
+    )
+    cohort = cohort_of(design, [{}, {}], np.array([[0, 1], [1, 1], [1, 2]]), np.zeros(3))
+
+    fit = PropensityModel(choice={"one": "uniform", "two": arms}).fit(cohort)
+
+    assert fit.probability == pytest.approx([0.5 * 0.3, 0.5 * 0.6, 0.5 * 0.4])
+
+
+def test_a_penalty_draws_probabilities_together_and_clipping_bounds_them(stard: Cohort) -> None:
+    plain, penalised = (PropensityModel(penalty=penalty).fit(stard) for penalty in (0.0, 20.0))
+    clipped = PropensityModel(clip=(0.2, 0.8)).fit(stard)
+
+    assert penalised.part("first").probabilities.std() < plain.part("first").probabilities.std()
+    assert clipped.part("first").happened == pytest.approx(plain.part("first").happened.clip(0.2, 0.8))
+    assert "clipped to 0.2 – 0.8" in clipped.summary()
+    assert "L2 penalty 20" in penalised.summary()
+
+
+def test_weights_recover_a_population_mean_that_confounding_and_drop_out_hide() -> None:
+    # ±0.2 is three standard errors of the weighted mean; unweighted, the same units are off by 0.45 to 0.6
+    cohort, under_b_then_c = confounded_smart(40_000, seed=1)
+    fit = PropensityModel().fit(cohort)
+    agree = (cohort.arms[:, 0] == 1) & (cohort.arms[:, 1] == 2) & ~cohort.dropped_out
+
+    weighted = np.average(cohort.outcome[agree], weights=fit.weights[agree])
+
+    assert weighted == pytest.approx(under_b_then_c.mean(), abs=0.2)
+    assert cohort.outcome[agree].mean() > under_b_then_c.mean() + 0.4
+
+
+def ctn0030() -> Cohort:
+    frame = pd.read_csv(open_data.path("ctn0030"))
+    design = dtr.Design(
+        [
+            dtr.Stage("first", arms=("emm", "smm"), features="1 + age + male + heroin30 + base_use_days"),
+            dtr.Stage("second", arms=("emm", "smm"), features="1 + sev1", enter_if="success == 0"),
+        ]
+    )
+    arms = frame[["A1", "A2"]].replace({1: 0, -1: 1}).fillna(-1).to_numpy(np.int64)
+    known = frame.assign(success=(frame["status"] == "success").astype(float))
+    contexts = [{name: known[name].to_numpy(np.float64) for name in own} for own in design.columns]
+    return cohort_of(design, contexts, arms, frame["Y"].to_numpy(np.float64))
+
+
+def test_in_a_real_randomised_trial_columns_do_not_tell_the_arm() -> None:
+    # 653 people, 1:1: a share of 0.5 ± 0.06 is three standard errors; twice the gain in log-likelihood of four columns
+    # is χ² with 4 degrees of freedom, above 18.5 once in a thousand trials
+    fit = PropensityModel().fit(ctn0030())
+
+    first = fit.part("first")
+    share = first.probabilities.mean(axis=0)
+    gain = 2 * (np.log(first.happened) - np.log(share[first.fork.happened])).sum()
+    assert (fit.cohort.dropped_out.sum(), fit.cohort.left_early.sum()) == (252, 41)
+    assert share[1] == pytest.approx(0.5, abs=0.06)
+    assert 0 < gain < 18.5
+
+
+# -- what one looks at ---------------------------------------------------------------------------------------------
+
+
+def test_the_balance_table_has_the_standardised_differences_before_and_after() -> None:
+    cohort, _ = confounded_smart(4000, seed=3)
+    fit = PropensityModel().fit(cohort)
+    table = fit.balance()
+
+    x, b, p = cohort.contexts[0]["x"], cohort.arms[:, 0] == 1, fit.part("first").happened
+    spread = np.sqrt((x[b].var() + x[~b].var()) / 2)
+    after = np.average(x[b], weights=1 / p[b]) - np.average(x[~b], weights=1 / p[~b])
+    row = table.iloc[0]
+    assert tuple(row[["part", "stage", "option", "others", "column"]]) == ("choice", "first", "b", "a", "x")
+    assert (row["before"], row["after"]) == pytest.approx(((x[b].mean() - x[~b].mean()) / spread, after / spread))
+    assert len(table[(table["part"] == "choice") & (table["stage"] == "second")]) == 3 * 3  # arms, and x, z, C(first)
+    assert table["before"].abs().max() > 0.5
+    assert table["after"].abs().max() < 0.15
+
+
+def test_the_overlap_picture_shows_the_fitted_probabilities_by_what_happened(stard: Cohort) -> None:
+    fit = PropensityModel().fit(stard)
+
+    ax = fit.plot("first")
+
+    for number, line in enumerate(ax.patches[::2]):
+        own = stard.arms[:, 0] == number
+        counts = np.histogram(fit.part("first").probabilities[own, 1], 20, (0, 1))[0]
+        assert line.get_data().values == pytest.approx(counts / own.sum())  # type: ignore[attr-defined]
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [
+        f"{arm} ({(stard.arms[:, 0] == k).sum()})" for k, arm in enumerate(("ssri", "other"))
+    ]
+    assert fit.plot("second", ax, kind="staying", option="dropped out") is ax
+
+
+def test_the_coefficients_give_the_log_odds_of_each_option_against_the_first(stard: Cohort) -> None:
+    fit = PropensityModel().fit(stard)
+
+    table = fit.coefficients()
+
+    own = table[(table["part"] == "choice") & (table["stage"] == "first")].set_index("term")["estimate"]
+    x1 = np.column_stack([np.ones(len(stard)), *stard.contexts[0].values()])
+    p = fit.part("first").probabilities
+    assert x1 @ own.to_numpy() == pytest.approx(np.log(p[:, 1] / p[:, 0]))
+
+
+def test_a_cohort_carries_its_propensities(stard: Cohort) -> None:
+    model = PropensityModel(penalty=1.0)
+
+    carrying = stard.with_propensities(model)
+
+    assert carrying.propensities is not None
+    assert stard.propensities is None
+    assert np.array_equal(carrying.propensities.weights, model.fit(stard).weights)
+
+
+# -- bad input -----------------------------------------------------------------------------------------------------
+
+
+def test_a_column_that_separates_is_named_with_the_counts_and_the_remedies() -> None:
+    x = np.repeat([0.0, 1.0], [6, 4])
+    cohort = one_stage(x, np.array([0, 1, 0, 1, 0, 1, 1, 1, 1, 1]))
+
+    with pytest.raises(NotEstimable) as raised:
+        PropensityModel().fit(cohort)
+
+    text = str(raised.value)
+    assert text.startswith("choice of a or b at stage 'only' (3 a, 7 b): 'x' separates what happened")
+    assert "penalty=1.0" in text
+    assert "clip=(0.01, 0.99)" in text
+
+
+@pytest.mark.parametrize("remedy", [{"penalty": 1.0}, {"clip": (0.01, 0.99)}, {"choice": {"only": "1"}}])
+def test_each_remedy_against_separation_works(remedy: dict[str, Any]) -> None:
+    x = np.repeat([0.0, 1.0], [6, 4])
+    cohort = one_stage(x, np.array([0, 1, 0, 1, 0, 1, 1, 1, 1, 1]))
+
+    fit = PropensityModel(**remedy).fit(cohort)
+
+    assert ((fit.probability > 0) & (fit.probability < 1)).all()
+    if "clip" in remedy:
+        assert fit.probability == pytest.approx(np.where(x == 0, 0.5, 0.99), abs=1e-8)
+        assert "probabilities of 0 and 1 were clipped" in fit.summary()
+
+
+def test_terms_that_separate_only_together_are_all_named() -> None:
+    x, z = np.random.default_rng(5).normal(size=(2, 60))
+    design = dtr.Design([dtr.Stage("only", arms=("a", "b"), features="1 + x + z")])
+    cohort = cohort_of(design, [{"x": x, "z": z}], (x + z > 0).astype(np.int64)[:, None], np.zeros(60))
+
+    with pytest.raises(NotEstimable, match=r"the terms 1 \+ x \+ z together separate what happened"):
+        PropensityModel().fit(cohort)
+
+
+def test_an_arm_that_nobody_received_is_named() -> None:
+    cohort = one_stage(np.arange(9.0), np.tile([0, 2, 0], 3), labels=("a", "b", "c"))
+
+    with pytest.raises(NotEstimable, match=r"none of 9 units received 'b'; take it out of the design's plans"):
+        PropensityModel().fit(cohort)
+    assert PropensityModel(choice={"only": "uniform"}).fit(cohort).probability == pytest.approx(1 / 3)
+
+
+def test_if_all_dropped_out_nobody_is_left_to_learn_from(stard: Cohort) -> None:
+    at_risk = ~stard.left_early
+    arms = np.where(at_risk[:, None] & (np.arange(2) == 1), -1, stard.arms).astype(np.int8)
+    lost = replace(stard, arms=arms, outcome=np.where(at_risk, np.nan, stard.outcome))
+
+    with pytest.raises(NotEstimable, match=rf"staying until stage 'second': all {at_risk.sum()} units at risk"):
+        PropensityModel().fit(lost)
+
+
+def test_a_cohort_without_any_outcome_is_refused() -> None:
+    cohort = replace(one_stage(np.arange(6.0), np.tile([0, 1], 3)), outcome=np.full(6, np.nan))
+
+    with pytest.raises(NotEstimable, match="staying until the outcome: all 6 units at risk dropped out"):
+        PropensityModel().fit(cohort)
+
+
+def test_one_unit_with_much_of_the_weight_is_warned_of() -> None:
+    x = np.repeat([0.0, 1.0], 200)
+    arms = np.concatenate([np.repeat([0, 1], [199, 1]), np.repeat([0, 1], 100)])
+
+    with pytest.warns(ExtremeWeights, match=r"unit 'u199' carries 25 % of the weight of 400 units, .* 0\.005;.*clip="):
+        fit = PropensityModel().fit(one_stage(x, arms))
+
+    assert fit.largest_share == pytest.approx(200 / 800)
+
+
+def test_a_weight_beyond_the_floats_is_refused() -> None:
+    cohort = one_stage(np.arange(4.0), np.array([0, 1, 0, 1]))
+
+    with pytest.raises(NotEstimable, match=r"unit 'u0' \(of 4 such\) has propensity 1e-310, hence an infinite weight"):
+        PropensityModel(choice={"only": 1e-310}).fit(cohort)
+
+
+def test_a_column_without_variation_is_left_out() -> None:
+    fit = PropensityModel().fit(one_stage(np.full(8, 3.0), np.tile([0, 1, 1, 1], 2)))
+
+    assert fit.part("only").probabilities == pytest.approx(np.tile([0.25, 0.75], (8, 1)))
+    assert "determined by the others here: x" in fit.summary()
+
+
+def test_a_column_that_some_at_the_fork_have_not_is_refused_with_a_unit(stard: Cohort) -> None:
+    unseen = stard.units[int(np.argmax(stard.dropped_out))]
+
+    with pytest.raises(dtr.DesignError, match=rf"'preference2' is not observed for \d+ of \d+ units, unit '{unseen}'"):
+        PropensityModel(staying={"second": "1 + preference2"}).fit(stard)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"choice": {"third": "1"}}, "choice: there is no 'third'; allowed are 'first', 'second'"),
+        ({"staying": {"end": "1"}}, "staying: there is no 'end'; allowed are 'first', 'second', 'outcome'"),
+        ({"staying": {"second": 0.5}}, "staying until 'second': needed is a formula, found 0.5"),
+        ({"choice": {"first": "1 + qids_end1"}}, "unknown column 'qids_end1'; known by then are 'qids_start1'"),
+        ({"choice": {"second": "1 + C(second)"}}, r"C(...) takes an earlier stage (here: 'first')"),
+        ({"choice": {"first": {"ssri": 0.5}}}, "found {'ssri': 0.5}"),
+        ({"choice": {"first": {"ssri": 0.5, "other": 0.6}}}, "that sum to 1"),
+        ({"choice": {"first": 0}}, "the probability of the arm given"),
+        ({"choice": {"first": 1.5}}, "found 1.5"),
+        ({"choice": "uniform"}, "choice must map stages to formulas, found 'uniform'"),
+        ({"penalty": -1.0}, "penalty must be a finite number of at least 0"),
+        ({"clip": (0.0, 0.9)}, "clip must be two numbers, 0 < low < high < 1, or None; found (0.0, 0.9)"),
+        ({"clip": 0.1}, "found 0.1"),
+    ],
+)
+def test_a_model_that_does_not_fit_is_refused(stard: Cohort, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(dtr.DesignError, match=re.escape(message)):
+        PropensityModel(**arguments).fit(stard)
+
+
+def test_a_part_that_is_not_there_is_refused(stard: Cohort) -> None:
+    fit = PropensityModel().fit(stard)
+
+    with pytest.raises(dtr.DesignError, match="there is no choice 'third' to speak of; found are choice 'first'"):
+        fit.part("third")
+    with pytest.raises(dtr.DesignError, match="there is no option 'no' to draw"):
+        fit.plot("first", option="no")
+
+
+# -- the page ------------------------------------------------------------------------------------------------------
+
+
+def test_the_pages_lines_run_and_its_model_is_the_papers(stard: Cohort, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (open_data.ROOT / "docs/data_propensities.md").read_text()
+    names: dict[str, Any] = {"cohort": stard}
+
+    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)), "page", "exec"), names)
+
+    assert names["paper"].staying == {"second": PAPER_STAYING}
+    assert capsys.readouterr().out.startswith(f"Propensities of {len(stard):,} units")

@@ -1,0 +1,122 @@
+"""Weights and weighted means, against sums by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dtrbandit as dtr
+from dtrbandit.errors import NotEstimable
+from dtrbandit.evaluation import Cohort
+from dtrbandit.evaluation.propensity import PropensityModel
+from dtrbandit.evaluation.weighting import (
+    agrees,
+    effective_sample_size,
+    largest_share,
+    logging_value,
+    regime_value,
+    weighted_mean,
+)
+from dtrbandit.policies.fixed_regime import Rule
+from evaluation.simulated_cohorts import stard_like
+
+RULE: Rule = {
+    "first": {"ssri": [-0.73, 0.01, 0.01, -0.67], "other": [0, 0, 0, 0]},
+    "second": {"ssri": [-0.18, -0.01, -0.25, 0], "other": [0, 0, 0, 0]},
+}
+
+
+@pytest.fixture(scope="module")
+def cohort() -> Cohort:
+    return stard_like(1260, seed=4).with_propensities(PropensityModel())
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30))
+def test_the_effective_sample_size_lies_between_one_and_the_number_of_units(weights: list[float]) -> None:
+    w = np.array(weights)
+
+    size = effective_sample_size(w)
+
+    assert 1 - 1e-9 <= size <= len(w) * (1 + 1e-9)
+    assert 1 / len(w) - 1e-12 <= largest_share(w) <= 1
+    assert effective_sample_size(7 * w) == pytest.approx(size)
+
+
+def test_logging_is_the_mean_of_outcomes_divided_by_the_probability_of_staying(cohort: Cohort) -> None:
+    assert cohort.propensities is not None
+    y, stayed = cohort.outcome[~cohort.dropped_out], cohort.propensities.staying[~cohort.dropped_out]
+
+    found = logging_value(cohort)
+
+    assert found.value == pytest.approx((y / stayed).sum() / (1 / stayed).sum())
+    assert found.units == len(y)
+    assert found.effective_sample_size == pytest.approx((1 / stayed).sum() ** 2 / (1 / stayed**2).sum())
+
+
+def test_logging_needs_no_propensities_where_nobody_dropped_out(cohort: Cohort) -> None:
+    weights = np.arange(1.0, len(cohort) + 1)
+    whole = replace(cohort, outcome=np.arange(0.0, len(cohort)), weights=weights, propensities=None)
+
+    assert logging_value(whole).value == pytest.approx(np.average(whole.outcome, weights=weights))
+
+
+def plainly_agree(cohort: Cohort) -> list[bool]:
+    start1, slope1, preference1 = cohort.contexts[0].values()
+    second = cohort.contexts[1]
+    agree = []
+    for i, (first, then) in enumerate(cohort.arms.tolist()):
+        want = 0 if -0.73 + 0.01 * start1[i] + 0.01 * slope1[i] - 0.67 * preference1[i] > 0 else 1
+        later = 0 if -0.18 - 0.01 * second["qids_start2"][i] - 0.25 * second["qids_slope2"][i] > 0 else 1
+        agree.append(first == want and then in (-1, 1 if first == 1 else later))
+    return agree
+
+
+def test_the_value_of_a_regime_is_the_weighted_mean_of_those_who_agree_with_it(cohort: Cohort) -> None:
+    assert cohort.propensities is not None
+    regime = dtr.FixedRegime(rule=RULE)
+    same = np.array(plainly_agree(cohort))
+
+    found = regime_value(cohort, regime)
+
+    assert np.array_equal(agrees(cohort, regime), same)
+    counted = same & ~cohort.dropped_out
+    weights = 1 / cohort.propensities.probability[counted]
+    assert found.value == pytest.approx((weights * cohort.outcome[counted]).sum() / weights.sum())
+    assert found.units == counted.sum()
+    assert found.largest_share == pytest.approx(weights.max() / weights.sum())
+    assert str(found).startswith(f"{found.value:.4g} from {counted.sum()} units (effective sample size")
+
+
+def test_a_rule_that_is_a_function_agrees_with_the_same_units(cohort: Cohort) -> None:
+    def always_other(_: object) -> str:
+        return "other"
+
+    assert np.array_equal(agrees(cohort, dtr.FixedRegime(rule=always_other)), (cohort.arms != 0).all(axis=1))
+
+
+def test_case_weights_count_as_so_many_units(cohort: Cohort) -> None:
+    twice = replace(cohort, weights=np.where(np.arange(len(cohort)) % 2, 2.0, 1.0))
+
+    value = weighted_mean(twice, twice.weights, ~twice.dropped_out).value
+
+    seen = ~twice.dropped_out
+    rows = np.concatenate([twice.outcome[seen], twice.outcome[seen & (twice.weights == 2)]])
+    assert value == pytest.approx(rows.mean())
+
+
+def test_a_mean_over_nobody_is_refused(cohort: Cohort) -> None:
+    with pytest.raises(NotEstimable, match="none of the 1260 units is among those to be averaged and has an outcome"):
+        weighted_mean(cohort, cohort.weights, cohort.dropped_out)
+
+
+def test_a_cohort_without_propensities_is_told_how_to_get_them(cohort: Cohort) -> None:
+    bare = replace(cohort, propensities=None)
+
+    with pytest.raises(dtr.DesignError, match=r"use cohort.with_propensities\(PropensityModel\(\)\)"):
+        logging_value(bare)
+    with pytest.raises(dtr.DesignError, match="the cohort has no propensities"):
+        regime_value(bare, dtr.FixedRegime(rule=RULE))
