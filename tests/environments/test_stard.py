@@ -16,6 +16,7 @@ from dtrbandit.testing import EnvironmentContract
 from environments import stard_exact as exact
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Log = dict[str, NDArray[Any]]
 MANY = 1_000_000
 BAND = 5.0  # standard errors
@@ -61,17 +62,17 @@ def trial() -> exact.Shares:
 
 
 def offline_first(start: Array, slope: Array, preference: Array) -> Array:
-    return 1.0 * (-0.73 + 0.01 * start + 0.01 * slope - 0.67 * preference > 1e-12)
+    return np.where(-0.73 + 0.01 * start + 0.01 * slope - 0.67 * preference > 1e-12, 1.0, 0.0)
 
 
 def offline_second(start: Array, slope: Array, _preference: Array) -> Array:
-    return 1.0 * (-0.18 - 0.01 * start - 0.25 * slope > 1e-12)
+    return np.where(-0.18 - 0.01 * start - 0.25 * slope > 1e-12, 1.0, 0.0)
 
 
-def under(units: PotentialOutcomes, first: Array, second: Array) -> Array:
-    """Return the outcomes when arms are 1 for an SSRI: first (n,), second (n,) after an SSRI."""
-    after_ssri = np.where(second > 0, units.outcome[:, 0, 0], units.outcome[:, 0, 1])
-    return np.where(first > 0, after_ssri, units.outcome[:, 1, 1])
+def under(units: PotentialOutcomes, first: Mask, second: Mask) -> Array:
+    """Return the outcomes, given who has an SSRI at stage 1, (n,), and after it at stage 2, (n,)."""
+    after_ssri = np.where(second, units.outcome[:, 0, 0], units.outcome[:, 0, 1])
+    return np.where(first, after_ssri, units.outcome[:, 1, 1])
 
 
 def assert_mean(values: Array, expected: float) -> None:
@@ -114,7 +115,7 @@ def test_draws_follow_the_law(units: PotentialOutcomes) -> None:
 
     assert_mean(units.outcome[:, 0, 0], exact.follow(always, always).value)
     assert_mean(units.outcome[:, 1, 1], exact.follow(never, never).value)
-    assert_mean(under(units, ssri1, ssri2), exact.follow(offline_first, offline_second).value)
+    assert_mean(under(units, ssri1 > 0, ssri2 > 0), exact.follow(offline_first, offline_second).value)
 
 
 def test_the_best_regime_has_the_optimal_value(units: PotentialOutcomes) -> None:
@@ -141,7 +142,7 @@ def test_first_q_functions_are_sums_over_every_course_that_follows() -> None:
 def best_second(_start: Array, slope: Array, preference: Array) -> Array:
     """Return the better arm for each of the 27 scores of start₂, by the exact means of end₂."""
     ssri, other = (exact.mean_end2(float(slope[0]), float(preference[0]), arm) for arm in (1.0, -1.0))
-    return 1.0 * (ssri <= other)
+    return np.where(ssri <= other, 1.0, 0.0)
 
 
 def test_second_q_functions_are_sums_over_scores() -> None:

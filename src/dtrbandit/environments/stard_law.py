@@ -104,8 +104,7 @@ def tails(mean: Numbers, sd: float, low: int = 0, high: int = LAST) -> Array:
 
 def probabilities(mean: Numbers, sd: float, low: int = 0, high: int = LAST) -> Array:
     """Return P(score = k) for k = low, …, high, (…, high − low + 1)."""
-    above = tails(mean, sd, low, high)
-    return above - np.concatenate([above[..., 1:], np.zeros((*above.shape[:-1], 1))], axis=-1)
+    return -np.diff(tails(mean, sd, low, high), axis=-1, append=0.0)
 
 
 def expected(mean: Numbers, sd: float) -> Array:
