@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dtrbandit import datasets
 from dtrbandit.datasets import (
     OFFLINE,
     offline_regime,
@@ -21,6 +23,8 @@ from dtrbandit.datasets import (
 from dtrbandit.datasets.stard_table import WIDE
 from dtrbandit.environments import STARD
 from dtrbandit.errors import DesignError, DTRError, ObservationError
+
+PAGE = (Path(__file__).parents[2] / "docs/stard.md").read_text()
 
 # -- the simulated cohort --------------------------------------------------------------------------------------------
 
@@ -337,3 +341,25 @@ def test_missing_files_and_columns_are_told(tmp_path: Path) -> None:
     release(tmp_path, [{k: v for k, v in row.items() if k != "vslow"} for row in VISITS], ASSIGNED)
     with pytest.raises(DesignError, match=r"the columns \['vslow'\] are missing"):
         read(tmp_path)
+
+
+# -- the page --------------------------------------------------------------------------------------------------------
+
+
+def test_the_pages_lines_run_on_a_smaller_scale(capsys: pytest.CaptureFixture[str]) -> None:
+    code = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL))
+    code = code.replace("horizon=5_000", "horizon=100").replace("paths=80", "paths=2")
+
+    exec(compile(code, "stard.md", "exec"), {})
+
+    printed = capsys.readouterr().out
+    assert "Regret after 100 rounds" in printed
+    assert "1260" in printed
+
+
+def test_the_pages_names_are_there() -> None:
+    named = set(re.findall(r"`((?:read_|stard_|offline_)\w+)\b", PAGE)) - {"stard_exact"}
+
+    assert {"read_stard_wide", "read_stard_raw", "stard_table", "offline_regime"} <= named
+    assert [name for name in sorted(named) if not hasattr(datasets, name)] == []
+    assert all(column in PAGE for column in WIDE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,15 @@ def test_fixed_rules_have_the_known_values(first: exact.First, second: exact.Sec
 
 def test_the_trials_own_way_of_treating_has_the_known_value(trial: exact.Shares) -> None:
     assert abs(trial.value - -8.443) <= 3 * 6.5 / np.sqrt(POPULATION) + 0.0005
+
+
+def test_the_numbers_on_the_page_are_the_models(trial: exact.Shares) -> None:
+    page = (Path(__file__).parents[2] / "docs/stard.md").read_text()
+    rules = [(always, always), (never, never), (offline_first, offline_second)]
+    values = [trial.value, STARD().optimal_value, *(exact.follow(*rule).value for rule in rules)]
+
+    assert ", ".join(f"{1260 * share:.1f}" for share in trial[:4]) in page
+    assert [f"−{-value:.3f}" in page for value in values] == [True] * 5
 
 
 # -- draws ---------------------------------------------------------------------------------------------------------
