@@ -5,10 +5,12 @@ from dtrbandit.environments.durations import Duration, Exponential, Fixed, Gamma
 from dtrbandit.environments.linear import Linear
 from dtrbandit.environments.one_stage import OneStage
 from dtrbandit.environments.potential_outcomes import Environment, LinearEnvironment, PotentialOutcomes, checked
+from dtrbandit.environments.stard import STARD
 from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.environments.tabulated import Tabulated
 
 __all__ = [
+    "STARD",
     "ArrivalProcess",
     "Duration",
     "Environment",
