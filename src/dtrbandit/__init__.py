@@ -17,7 +17,8 @@ from dtrbandit._version import NUMERICS, __version__
 if TYPE_CHECKING:
     from dtrbandit.design import Design, Stage
     from dtrbandit.engine import Session, verify
-    from dtrbandit.errors import DesignError, DTRError, LogError, ObservationError, ProtocolError
+    from dtrbandit.errors import DesignError, DTRError, LogError, NotEstimable, ObservationError, ProtocolError
+    from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
     from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, FixedRegime, Greedy, UniformRandom, suggested_beta
     from dtrbandit.record import Decision, read_log, write_log
     from dtrbandit.simulation import Study, StudyError, StudyInterrupted, load_study, simulate
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "design": ("Design", "Stage"),
     "engine": ("Session", "verify"),
-    "errors": ("DTRError", "DesignError", "LogError", "ObservationError", "ProtocolError"),
+    "errors": ("DTRError", "DesignError", "LogError", "NotEstimable", "ObservationError", "ProtocolError"),
+    "evaluation": ("Cohort", "PropensityModel", "QLearning", "Replay", "replay"),
     "policies": (
         "LSVIUCB", "DTRBandit", "EpsilonGreedy", "FixedRegime", "Greedy", "UniformRandom", "suggested_beta",
     ),
@@ -36,6 +38,7 @@ _HOMES = {
 __all__ = [
     "LSVIUCB",
     "NUMERICS",
+    "Cohort",
     "DTRBandit",
     "DTRError",
     "Decision",
@@ -45,8 +48,12 @@ __all__ = [
     "FixedRegime",
     "Greedy",
     "LogError",
+    "NotEstimable",
     "ObservationError",
+    "PropensityModel",
     "ProtocolError",
+    "QLearning",
+    "Replay",
     "Session",
     "Stage",
     "Study",
@@ -56,6 +63,7 @@ __all__ = [
     "__version__",
     "load_study",
     "read_log",
+    "replay",
     "simulate",
     "suggested_beta",
     "verify",

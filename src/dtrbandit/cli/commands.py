@@ -91,3 +91,77 @@ def simulate(
         folder = RESULTS / study.stem if out is None else out
         result = run_file(study, folder, paths=paths, n_jobs=jobs)
         show(study.stem, [result], as_json=json)
+
+
+Data = Annotated[Path, typer.Argument(help="A row per unit: CSV or Parquet.")]
+DesignFile = Annotated[Path, typer.Argument(help="A design, such as examples/design.toml.")]
+Arms = Annotated[list[str], typer.Option(help="The columns of the arms, one per stage: A1,A2.")]
+Outcome = Annotated[str, typer.Option(help="The column of the outcome, higher is better; blank for drop-outs.")]
+Unit = Annotated[str | None, typer.Option(help="The column of ids; rows are numbered without one.")]
+Weights = Annotated[str | None, typer.Option(help="The column that says how many units each stands for.")]
+RecodeOf = Annotated[list[str], typer.Option(help="What the cells of an arm's column mean: 'A1: 1=ssri, -1=other'.")]
+
+
+@app.command()
+def fit(
+    data: Data,
+    design: DesignFile,
+    arms: Arms,
+    outcome: Outcome,
+    unit: Unit = None,
+    weights: Weights = None,
+    recode: RecodeOf = [],  # noqa: B006  # typer copies it
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """Learn from a finished trial which arm to give to whom (Q-learning): coefficients with standard errors.
+
+    Writes the coefficients as CSV, and a picture of what is recommended and by how much.
+    """
+    with reactions():
+        from dtrbandit.cli.data import Source
+        from dtrbandit.cli.data import fit as learn
+        from dtrbandit.cli.show import show
+
+        source = Source(data, design, arms, outcome, unit, weights, recode)
+        show(data.stem, [learn(source, out or RESULTS / data.stem)], as_json=json)
+
+
+@app.command()
+def replay(
+    data: Data,
+    design: DesignFile,
+    arms: Arms,
+    outcome: Outcome,
+    policy: Annotated[list[str], typer.Option(help="What to replay, as in Python: 'DTRBandit(q=1, delta=50)'.")],
+    horizon: Annotated[int, typer.Option(help="Rounds of a path.")] = 1_000,
+    paths: Annotated[int, typer.Option(help="Independent repetitions.")] = 10,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    once: Annotated[bool, typer.Option("--once", help="Meet each unit at most once along a path.")] = False,
+    choice: Annotated[
+        list[str], typer.Option(help="How arms were chosen: 'second=1 + age', 'second=uniform', 'second=0.5'.")
+    ] = [],  # noqa: B006
+    staying: Annotated[list[str], typer.Option(help="Who stayed until a stage: 'second=1 + age'.")] = [],  # noqa: B006
+    penalty: Annotated[float, typer.Option(help="Of the logistic models; 0 is maximum likelihood.")] = 0.0,
+    clip: Annotated[tuple[float, float] | None, typer.Option(help="Bounds for estimated probabilities.")] = None,
+    equal: Annotated[bool, typer.Option("--equal", help="Draw all units alike: no propensities.")] = False,
+    unit: Unit = None,
+    weights: Weights = None,
+    recode: RecodeOf = [],  # noqa: B006
+    out: Out = None,
+    jobs: Jobs = -1,
+    json: Json = False,
+) -> None:
+    """Let policies play through a finished trial: what they would have earned (the paper's Algorithm 2).
+
+    Units are drawn by 1/p, with p from logistic models of how arms were chosen and who stayed. Writes the curves, and
+    how well units with different arms overlap.
+    """
+    with reactions():
+        from dtrbandit.cli.data import Source, propensities, replay_all
+        from dtrbandit.cli.show import show
+
+        source = Source(data, design, arms, outcome, unit, weights, recode)
+        model = None if equal else propensities(choice, staying, penalty=penalty, clip=clip)
+        size = {"horizon": horizon, "paths": paths, "seed": seed, "n_jobs": jobs, "replace": not once}
+        show(data.stem, [replay_all(source, policy, out or RESULTS / data.stem, model=model, **size)], as_json=json)

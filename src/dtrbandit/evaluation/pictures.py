@@ -1,4 +1,4 @@
-"""Pictures of propensities; each draws on an Axes and returns it."""
+"""Pictures of what data say: each function draws on an Axes and returns it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
+from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.plots import PALETTE, plain_axes
@@ -39,6 +39,36 @@ def plot_overlap(part: Part, weights: Vector, ax: Axes | None = None, *, option:
         ax.stairs(counts / counts.sum(), edges, color=colour, linewidth=2, label=f"{name} ({own.sum():,})")
         ax.stairs(counts / counts.sum(), edges, color=colour, alpha=0.15, fill=True)
     ax.set_xlim(0, 1)
-    for text in (ax.xaxis.label, *ax.legend(frameon=False, fontsize=9).get_texts()):
-        text.set_parse_math(False)  # a name is shown as it is
+    ax.legend(frameon=False, fontsize=9)
+    return shown_as_they_are(ax)
+
+
+def plot_leads(stage: str, arms: tuple[str, ...], q: Matrix, ax: Axes | None = None) -> Axes:
+    """Draw by how much the arm with the largest Q leads the next, a colour for each arm that leads.
+
+    ``q`` is (n, K), −∞ where an arm is infeasible; units with fewer than two feasible arms are left out.
+    """
+    choosing = q[np.isfinite(q).sum(axis=1) > 1]
+    ax = plain_axes(ax, f"lead of the recommended arm at stage {stage}, in units of the outcome", "units")
+    if len(choosing):
+        ordered = np.sort(choosing, axis=1)
+        lead, best = ordered[:, -1] - ordered[:, -2], choosing.argmax(axis=1)
+        groups = [(k, lead[best == k]) for k in range(len(arms)) if (best == k).any()]
+        ax.hist(
+            [own for _, own in groups],
+            bins=BINS,
+            range=(0.0, max(float(lead.max()), np.finfo(float).tiny)),
+            stacked=True,
+            color=[PALETTE[k % len(PALETTE)] for k, _ in groups],
+            label=[f"{arms[k]} ({len(own):,})" for k, own in groups],
+        )
+        ax.legend(frameon=False, fontsize=9, title="recommended")
+    return shown_as_they_are(ax)
+
+
+def shown_as_they_are(ax: Axes) -> Axes:
+    """Keep names with a dollar sign from being read as formulas."""
+    legend = ax.get_legend()
+    for text in (ax.xaxis.label, *(legend.get_texts() if legend else ())):
+        text.set_parse_math(False)
     return ax

@@ -27,11 +27,13 @@ from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, NotEstimable, ObservationError, ProtocolError
 from dtrbandit.evaluation.cohort import Cohort
+from dtrbandit.evaluation.pictures import plot_leads
 from dtrbandit.evaluation.qlearning_summary import ArmFit, QLearningSummary
 from dtrbandit.evaluation.regression import regress
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 class _Learned(NamedTuple):
@@ -73,8 +75,7 @@ class QLearning:
 
     def fit(self, cohort: Cohort) -> QLearning:
         """Estimate the coefficients of every stage and arm, the last stage first, and return self."""
-        if not isinstance(cohort, Cohort) or cohort.design != self.design:
-            raise DesignError(f"Q-learning needs a Cohort read with its own design, found {cohort!r}; read it again")
+        _require_own(cohort, self.design)
         counted = [_counted(cohort, m) for m in range(len(self.design.stages))]
         _require_every_arm(cohort, counted)
         fits: list[ArmFit] = []
@@ -153,8 +154,7 @@ class QLearning:
         """
         import pandas as pd
 
-        if not isinstance(cohort, Cohort) or cohort.design != self.design:
-            raise DesignError(f"a Cohort read with the same design is needed, found {cohort!r}; read it again")
+        _require_own(cohort, self.design)
         columns = {}
         for m, (stage, coefficients) in enumerate(zip(self.design.stages, self._known().coefficients, strict=True)):
             arm = _q_values(cohort, m, coefficients).argmax(axis=1)
@@ -167,6 +167,12 @@ class QLearning:
         learned = self._known()
         return QLearningSummary(learned.arms, learned.value, learned.units)
 
+    def plot(self, stage: str, cohort: Cohort, ax: Axes | None = None) -> Axes:
+        """Draw by how much the recommended arm leads at a stage, for the units of a cohort that had a choice there."""
+        _require_own(cohort, self.design)
+        m = self.design.stage_number(stage)
+        return plot_leads(stage, self.design.stages[m].arms, _q_values(cohort, m, self._known().coefficients[m]), ax)
+
     def __repr__(self) -> str:
         stages = ", ".join(stage.name for stage in self.design.stages)
         return f"<QLearning of {stages}, {'not fitted' if self._learned is None else f'value {self.value_:.4g}'}>"
@@ -175,6 +181,11 @@ class QLearning:
         if self._learned is None:
             raise ProtocolError("nothing was learned yet: call fit(cohort) first")
         return self._learned
+
+
+def _require_own(cohort: object, design: Design) -> None:
+    if not isinstance(cohort, Cohort) or cohort.design != design:
+        raise DesignError(f"Q-learning needs a Cohort read with its own design, found {cohort!r}; read it again")
 
 
 def _counted(cohort: Cohort, m: int) -> Mask:

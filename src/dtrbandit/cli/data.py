@@ -1,0 +1,192 @@
+"""Finished trials from the command line: what Q-learning makes of them, and what policies would have earned."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dtrbandit.design.spec import Design
+from dtrbandit.errors import DesignError
+from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
+from dtrbandit.plots import Curve, plot_curves
+from dtrbandit.policies.builtin import policy_from_dict
+from dtrbandit.policies.policy import Policy
+from dtrbandit.reproduce import Reproduction
+from dtrbandit.reproduce.reproduction import DOTS_PER_INCH
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Picture
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a finished trial is, and which of its columns are what."""
+
+    data: Path
+    design: Path
+    arms: Sequence[str]
+    outcome: str
+    unit: str | None
+    weights: str | None
+    recode: Sequence[str]
+
+    def read(self) -> Cohort:
+        """Read the trial."""
+        return Cohort.from_frame(
+            self.data,
+            Design.from_toml(self.design),
+            arms=[name for names in self.arms for name in _listed(names)],
+            outcome=self.outcome,
+            unit=self.unit,
+            weights=self.weights,
+            recode=dict(_recoded(entry) for entry in self.recode),
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """A table under the words that explain it."""
+
+    words: str
+    table: pd.DataFrame
+
+    def records(self) -> list[dict[str, object]]:
+        """Return its rows, by name of column."""
+        return [{str(name): value for name, value in row.items()} for row in self.table.to_dict("records")]
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def fit(source: Source, folder: Path) -> Reproduction:
+    """Learn the regime that a trial suggests; write its coefficients, and a picture of what it recommends."""
+    cohort = source.read()
+    learned = QLearning(cohort.design).fit(cohort)
+    picture = _picture(len(cohort.design.stages))
+    for stage, ax in zip(
+        cohort.design.stages, picture.subplots(1, len(cohort.design.stages), squeeze=False)[0], strict=True
+    ):
+        learned.plot(stage.name, cohort, ax)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = _saved(picture, folder / "recommendations.png"), _table(learned.coef_, folder / "coefficients.csv")
+    return Reproduction(source.data.stem, Report(f"{cohort}\n\n{learned.summary()}", learned.coef_), (), files)
+
+
+def replay_all(
+    source: Source,
+    policies: Sequence[str],
+    folder: Path,
+    *,
+    model: PropensityModel | None,
+    **size: Any,
+) -> Reproduction:
+    """Replay policies on a trial; write their curves, and how alike the units are that had different arms."""
+    import pandas as pd
+
+    asked = {text: policy_from_text(text) for text in policies}
+    cohort = source.read()
+    cohort = cohort if model is None else cohort.with_propensities(model)
+    played = {name: replay(policy, cohort, **size, progress=True) for name, policy in asked.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    curves = pd.concat([result.curve().assign(policy=name) for name, result in played.items()])
+    files = [_saved(_curves(played), folder / "replay.png"), _table(curves, folder / "replay.csv")]
+    words = [str(cohort), *(map(str, played.values()))]
+    if cohort.propensities is not None:
+        words.insert(1, str(cohort.propensities))
+        files += [
+            _saved(_overlap(cohort), folder / "overlap.png"),
+            _table(cohort.propensities.balance(), folder / "balance.csv"),
+        ]
+    table = pd.concat([result.summary().assign(policy=name) for name, result in played.items()], ignore_index=True)
+    return Reproduction(source.data.stem, Report("\n\n".join(words), table), (), tuple(files))
+
+
+def policy_from_text(text: str) -> Policy[Any]:
+    """Return the policy that is written as in Python, such as ``DTRBandit(q=1, delta=50)``; lists as ``[1, 2]``."""
+    found = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", text, re.DOTALL)
+    try:
+        if found is None:
+            raise ValueError("a name and perhaps parameters in brackets are expected")
+        parameters = tomllib.loads(f"given = {{{found[2] or ''}}}")["given"]
+    except ValueError as error:  # TOML's own is one
+        raise DesignError(f"--policy {text!r}: {error}; write it as DTRBandit(q=1, delta=50.0)") from error
+    return policy_from_dict({**parameters, "name": found[1]})
+
+
+def propensities(
+    choice: Sequence[str], staying: Sequence[str], *, penalty: float, clip: tuple[float, float] | None
+) -> PropensityModel:
+    """Return the model that options describe, each formula or probability behind a stage and an equals sign."""
+    known = {stage: _number(entry) for stage, entry in map(_named, choice)}
+    return PropensityModel(choice=known, staying=dict(map(_named, staying)), penalty=penalty, clip=clip)
+
+
+def _named(entry: str) -> tuple[str, str]:
+    stage, equals, rest = entry.partition("=")
+    if not equals:
+        raise DesignError(f"{entry!r}: write a stage and its formula, such as 'second=1 + age'")
+    return stage.strip(), rest.strip()
+
+
+def _number(entry: str) -> str | float:
+    try:
+        return float(entry)
+    except ValueError:
+        return entry
+
+
+def _recoded(entry: str) -> tuple[str, Mapping[Any, str]]:
+    """Read ``A1: 1=ssri, -1=other``."""
+    column, colon, cells = entry.rpartition(":")
+    meanings = dict(_named(cell) for cell in _listed(cells))
+    if not colon or not meanings:
+        raise DesignError(f"--recode {entry!r}: write a column and what its cells mean, such as 'A1: 1=ssri, -1=other'")
+    return column.strip(), meanings
+
+
+def _listed(entry: str) -> list[str]:
+    return [each.strip() for each in entry.split(",") if each.strip()]
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+def _picture(panels: int) -> Picture:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(5.5 * panels, 4.2), layout="constrained")
+
+
+def _curves(played: Mapping[str, Replay]) -> Picture:
+    picture = _picture(1)
+    picture.set_size_inches(8, 5)
+    curves = []
+    for number, (name, result) in enumerate(played.items()):
+        curve = result.curve()
+        curves.append(Curve(name, number, *(curve[column].to_numpy() for column in ("t", "mean", "low", "high"))))
+    plot_curves(curves, picture.subplots(), y="average outcome (mean over paths and 95 % band)")
+    return picture
+
+
+def _overlap(cohort: Cohort) -> Picture:
+    assert cohort.propensities is not None
+    parts = cohort.propensities.parts
+    picture = _picture(len(parts))
+    for part, ax in zip(parts, picture.subplots(1, len(parts), squeeze=False)[0], strict=True):
+        cohort.propensities.plot(part.fork.stage, ax, kind=part.fork.kind)
+    return picture
+
+
+def _saved(picture: Picture, file: Path) -> Path:
+    picture.savefig(file, dpi=DOTS_PER_INCH)
+    return file
+
+
+def _table(frame: pd.DataFrame, file: Path) -> Path:
+    frame.to_csv(file, index=False, float_format="%.8g")
+    return file
