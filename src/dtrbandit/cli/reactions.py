@@ -18,9 +18,11 @@ BAD_INPUT, INTERRUPTED = 2, 130
 
 @contextmanager
 def reactions() -> Iterator[None]:
-    """Turn errors of the package, of the file system, and Ctrl-C into a message and an exit code."""
+    """Turn errors of the package, of the file system, and Ctrl-C into a message and an exit code; show warnings."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            yield
     except DTRError as error:
         _stop(f"error: {error.__cause__!r}{_saved(error)}" if hasattr(error, "study") else f"error: {error}", BAD_INPUT)
     except OSError as error:
@@ -28,6 +30,10 @@ def reactions() -> Iterator[None]:
     except KeyboardInterrupt as interruption:
         warnings.simplefilter("ignore")  # joblib remarks on work that was cut off
         _stop(f"interrupted{_saved(interruption)}", INTERRUPTED)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"warning: {message}", err=True)
 
 
 def _saved(stopped: BaseException) -> str:

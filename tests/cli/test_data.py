@@ -1,0 +1,139 @@
+"""Finished trials from the command line: tables, files, JSON, and what is said about bad input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.cli import app
+from dtrbandit.cli.data import policy_from_text, propensities
+from dtrbandit.environments import STARD
+
+EXAMPLE = Path(__file__).parents[2] / "examples/design.toml"
+Run = Callable[..., tuple[int, str, str]]
+COLUMNS = ("--arms", "A1,A2", "--outcome", "Y")
+SMALL = ("--horizon", "40", "--paths", "3", "--jobs", "1")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run a command in a folder with a trial of 400 units; return the exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(STARD().logged(400, np.random.default_rng(0))).to_csv("trial.csv", index=False)
+
+    def command(name: str, *arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            app([name, "trial.csv", str(EXAMPLE), *arguments])
+        assert isinstance(stopped.value.code, int)
+        return stopped.value.code, *capsys.readouterr()
+
+    return command
+
+
+def cohort() -> dtr.Cohort:
+    return dtr.Cohort.from_frame("trial.csv", dtr.Design.from_toml(EXAMPLE), arms=["A1", "A2"], outcome="Y")
+
+
+def test_fit_prints_counts_and_coefficients_and_writes_them(run: Run) -> None:
+    code, out, _ = run("fit", *COLUMNS, "--out", "results")
+
+    learned = dtr.QLearning(cohort().design).fit(cohort())
+    assert code == 0
+    assert str(cohort()).splitlines()[0] in out
+    assert "Stage second, other" in out
+    pd.testing.assert_frame_equal(pd.read_csv("results/coefficients.csv"), learned.coef_, rtol=1e-7)
+    assert Path("results/recommendations.png").stat().st_size > 10_000
+
+
+def test_fit_as_json_is_one_document_with_the_numbers(run: Run) -> None:
+    code, out, _ = run("fit", *COLUMNS, "--json")
+
+    document = json.loads(out)
+    assert code == 0
+    assert document["files"] == ["results/trial/recommendations.png", "results/trial/coefficients.csv"]
+    assert document["claims"] == []
+    assert [(row["stage"], row["arm"], row["term"]) for row in document["table"][:2]] == [
+        ("first", "ssri", "1"),
+        ("first", "ssri", "qids_start1"),
+    ]
+    assert document["table"][0]["std_error"] > 0
+
+
+def test_replay_gives_what_the_library_gives(run: Run) -> None:
+    code, out, err = run(
+        "replay", *COLUMNS, "--policy", "DTRBandit(q=1, delta=50)", "--policy", "Greedy", *SMALL, "--json"
+    )
+
+    expected = dtr.replay(
+        dtr.DTRBandit(q=1, delta=50), cohort().with_propensities(dtr.PropensityModel()), horizon=40, paths=3
+    )
+    document = json.loads(out)
+    assert code == 0
+    assert [row["policy"] for row in document["table"]] == ["DTRBandit(q=1, delta=50)", "Greedy"]
+    assert document["table"][0]["value"] == pytest.approx(expected.value)
+    assert document["table"][0]["std_error"] == pytest.approx(expected.std_error)
+    assert "paths" in err  # progress
+    names = ["replay.png", "replay.csv", "overlap.png", "balance.csv"]
+    assert document["files"] == [f"results/trial/{name}" for name in names]
+    assert all(Path(file).stat().st_size > 500 for file in document["files"])
+
+
+def test_replay_without_propensities_draws_all_units_alike(run: Run) -> None:
+    code, out, _ = run("replay", *COLUMNS, "--policy", "UniformRandom()", *SMALL, "--equal", "--out", "here")
+
+    assert code == 0
+    assert "Propensities" not in out
+    assert sorted(file.name for file in Path("here").iterdir()) == ["replay.csv", "replay.png"]
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_a_line_of_its_own(run: Run) -> None:
+    code, _, err = run("replay", *COLUMNS, "--policy", "Greedy", "--horizon", "500", "--paths", "2", "--jobs", "1")
+
+    assert code == 0
+    (line,) = [line for line in err.splitlines() if line.startswith("warning: ")]
+    assert "effective sample size" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((*COLUMNS[:3], "Z", "--policy", "Greedy"), ["'Z'", "Y"]),
+        (("--arms", "A1", "--outcome", "Y", "--policy", "Greedy"), ["one column for each", "A1"]),
+        ((*COLUMNS, "--policy", "Gready"), ["Gready", "Greedy"]),
+        ((*COLUMNS, "--policy", "DTRBandit(q=1, delta)"), ["DTRBandit(q=1, delta)", "write it as"]),
+        ((*COLUMNS, "--policy", "DTRBandit(q=0, delta=1)"), ["q must be"]),
+        ((*COLUMNS, "--policy", "Greedy", "--recode", "A1 1=ssri"), ["A1 1=ssri", "'A1: 1=ssri, -1=other'"]),
+        ((*COLUMNS, "--policy", "Greedy", "--choice", "second"), ["'second'", "formula"]),
+        ((*COLUMNS, "--policy", "Greedy", "--choice", "third=1"), ["third", "first"]),
+        ((*COLUMNS, "--policy", "Greedy", "--horizon", "0"), ["horizon", "0"]),
+    ],
+)
+def test_bad_input_is_said_and_leaves_nothing(run: Run, options: tuple[str, ...], said: list[str]) -> None:
+    code, out, err = run("replay", *options)
+
+    assert (code, out) == (2, "")
+    assert all(word in err for word in said)
+    assert not Path("results").exists()
+
+
+def test_a_policy_is_written_as_python_prints_it() -> None:
+    policy = dtr.DTRBandit(q=2, delta=0.5)
+
+    assert policy_from_text(repr(policy)) == policy
+    assert policy_from_text("DTRBandit(q=1, delta=[1, 2])") == dtr.DTRBandit(q=1, delta=(1.0, 2.0))
+    assert policy_from_text(" Greedy ") == dtr.Greedy()
+
+
+def test_options_of_the_propensity_model() -> None:
+    model = propensities(["first=0.5", "second=1 + x"], ["second=1 + z"], penalty=2.0, clip=(0.1, 0.9))
+
+    assert model == dtr.PropensityModel(
+        choice={"first": 0.5, "second": "1 + x"}, staying={"second": "1 + z"}, penalty=2.0, clip=(0.1, 0.9)
+    )
