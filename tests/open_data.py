@@ -1,4 +1,4 @@
-"""Where the open trial data are: beside the repository, or where DTRBANDIT_DATA says."""
+"""Open trials that lie beside the repository, or where ``DTRBANDIT_DATA`` says: files with a note on their source."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ ROOT = Path(__file__).parents[1]
 
 
 def path(name: str) -> Path:
-    """Return the path of a data file."""
+    """Return where a file of data is."""
     return Path(os.environ.get("DTRBANDIT_DATA", ROOT.parent / "shared" / "data")) / f"{name}.csv"
