@@ -118,7 +118,7 @@ def test_drop_outs_count_neither_in_the_effective_sample_size_nor_in_the_largest
 
     weights = fit.weights[~stard.dropped_out]
     assert fit.effective_sample_size == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-    assert fit.largest_share == pytest.approx(weights.max() / weights.sum())
+    assert fit.largest_weight == pytest.approx(weights.max() / weights.sum())
 
 
 def test_where_nobody_dropped_out_staying_is_certain(stard: Cohort) -> None:
@@ -366,7 +366,7 @@ def test_one_unit_with_much_of_the_weight_is_warned_of() -> None:
     with pytest.warns(ExtremeWeights, match=r"unit 'u199' carries 25 % of the weight of 400 units, .* 0\.005;.*clip="):
         fit = PropensityModel().fit(one_stage(x, arms))
 
-    assert fit.largest_share == pytest.approx(200 / 800)
+    assert fit.largest_weight == pytest.approx(200 / 800)
 
 
 def test_a_weight_beyond_the_floats_is_refused() -> None:

@@ -214,10 +214,10 @@ def _check_weights(fitted: FittedPropensities) -> None:
     outcomes = np.flatnonzero(~cohort.dropped_out)
     if not len(outcomes):
         raise NotEstimable(f"none of the {len(cohort)} units has an outcome; nobody is left to learn from")
-    if fitted.largest_share > max(LARGE_SHARE, TIMES_EQUAL / len(outcomes)):
+    if fitted.largest_weight > max(LARGE_SHARE, TIMES_EQUAL / len(outcomes)):
         heaviest = outcomes[np.argmax((cohort.weights * fitted.weights)[outcomes])]
         warnings.warn(
-            f"unit {cohort.units[heaviest]!r} carries {100 * fitted.largest_share:.0f} % of the weight of "
+            f"unit {cohort.units[heaviest]!r} carries {100 * fitted.largest_weight:.0f} % of the weight of "
             f"{len(outcomes)} units, its propensity being {fitted.probability[heaviest]:.2g}; means will hang on it. "
             "Look at plot() and balance(); use penalty=1.0, fewer terms, or clip=(0.05, 0.95)",
             ExtremeWeights,
