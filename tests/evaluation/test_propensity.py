@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -117,7 +118,7 @@ def test_drop_outs_count_neither_in_the_effective_sample_size_nor_in_the_largest
 
     weights = fit.weights[~stard.dropped_out]
     assert fit.effective_sample_size == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-    assert fit.largest_share == pytest.approx(weights.max() / weights.sum())
+    assert fit.largest_weight == pytest.approx(weights.max() / weights.sum())
 
 
 def test_where_nobody_dropped_out_staying_is_certain(stard: Cohort) -> None:
@@ -365,7 +366,7 @@ def test_one_unit_with_much_of_the_weight_is_warned_of() -> None:
     with pytest.warns(ExtremeWeights, match=r"unit 'u199' carries 25 % of the weight of 400 units, .* 0\.005;.*clip="):
         fit = PropensityModel().fit(one_stage(x, arms))
 
-    assert fit.largest_share == pytest.approx(200 / 800)
+    assert fit.largest_weight == pytest.approx(200 / 800)
 
 
 def test_a_weight_beyond_the_floats_is_refused() -> None:
@@ -401,6 +402,7 @@ def test_a_column_that_some_at_the_fork_have_not_is_refused_with_a_unit(stard: C
         ({"choice": {"first": {"ssri": 0.5, "other": 0.6}}}, "that sum to 1"),
         ({"choice": {"first": 0}}, "the probability of the arm given"),
         ({"choice": {"first": 1.5}}, "found 1.5"),
+        ({"choice": {"first": np.array([0.5, 0.5])}}, "found array([0.5, 0.5])"),
         ({"choice": "uniform"}, "choice must map stages to formulas, found 'uniform'"),
         ({"penalty": -1.0}, "penalty must be a finite number of at least 0"),
         ({"clip": (0.0, 0.9)}, "clip must be two numbers, 0 < low < high < 1, or None; found (0.0, 0.9)"),
@@ -425,7 +427,7 @@ def test_a_part_that_is_not_there_is_refused(stard: Cohort) -> None:
 
 
 def test_the_pages_lines_run_and_its_model_is_the_papers(stard: Cohort, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (open_data.ROOT / "docs/data_propensities.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/data_propensities.md").read_text()
     names: dict[str, Any] = {"cohort": stard}
 
     exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)), "page", "exec"), names)

@@ -16,7 +16,7 @@ from dtrbandit.evaluation.propensity import PropensityModel
 from dtrbandit.evaluation.weighting import (
     agrees,
     effective_sample_size,
-    largest_share,
+    largest_weight,
     logging_value,
     regime_value,
     weighted_mean,
@@ -42,7 +42,7 @@ def test_the_effective_sample_size_lies_between_one_and_the_number_of_units(weig
     size = effective_sample_size(w)
 
     assert 1 - 1e-9 <= size <= len(w) * (1 + 1e-9)
-    assert 1 / len(w) - 1e-12 <= largest_share(w) <= 1
+    assert 1 / len(w) - 1e-12 <= largest_weight(w) <= 1
     assert effective_sample_size(7 * w) == pytest.approx(size)
 
 
@@ -87,7 +87,7 @@ def test_the_value_of_a_regime_is_the_weighted_mean_of_those_who_agree_with_it(c
     weights = 1 / cohort.propensities.probability[counted]
     assert found.value == pytest.approx((weights * cohort.outcome[counted]).sum() / weights.sum())
     assert found.units == counted.sum()
-    assert found.largest_share == pytest.approx(weights.max() / weights.sum())
+    assert found.largest_weight == pytest.approx(weights.max() / weights.sum())
     assert str(found).startswith(f"{found.value:.4g} from {counted.sum()} units (effective sample size")
 
 

@@ -17,7 +17,7 @@ from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.forks import Fork, unobserved_columns
 from dtrbandit.evaluation.logistic import Logistic
 from dtrbandit.evaluation.pictures import plot_overlap
-from dtrbandit.evaluation.weighting import effective_sample_size, largest_share
+from dtrbandit.evaluation.weighting import effective_sample_size, largest_weight
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,9 +85,9 @@ class FittedPropensities:
         return effective_sample_size(self._outcome_weights())
 
     @property
-    def largest_share(self) -> float:
+    def largest_weight(self) -> float:
         """The largest share of the weight that a unit with an outcome carries."""
-        return largest_share(self._outcome_weights())
+        return largest_weight(self._outcome_weights())
 
     def part(self, stage: str, kind: Kind = "choice") -> Part:
         """Return the factor of a stage, the first if its units differ in their feasible arms."""
@@ -136,7 +136,7 @@ class FittedPropensities:
         lines += [f"  {_method_in_words(self.model)}"] if any(part.logistic for part in self.parts) else []
         lines.append(
             f"Weights 1/p of the {len(cohort) - dropped:,} with an outcome: effective sample size "
-            f"{self.effective_sample_size:,.1f}, largest weight {100 * self.largest_share:.1f} % of the sum."
+            f"{self.effective_sample_size:,.1f}, largest weight {100 * self.largest_weight:.1f} % of the sum."
         )
         lines += [f"Drop-outs carry {100 * share:.1f} % of all weight."] if dropped else []
         return "\n".join(lines)

@@ -58,8 +58,14 @@ class PropensityModel:
 
     Examples
     --------
-    >>> PropensityModel(choice={"first": "uniform", "second": "1 + x + C(first)"}, clip=(0.05, 0.95)).penalty
-    0.0
+    >>> from dtrbandit import Design, Stage
+    >>> design = Design([Stage("only", arms=("ssri", "other"), features="1 + x")])
+    >>> x, arms, ones = np.array([0.0, 0, 1, 1, 1]), np.array([[0], [1], [0], [1], [1]]), np.ones(5)
+    >>> cohort = Cohort(design, ("u1", "u2", "u3", "u4", "u5"), ({"x": x},), arms, ones, ones)
+    >>> PropensityModel().fit(cohort).probability.round(3).tolist()
+    [0.5, 0.5, 0.333, 0.667, 0.667]
+    >>> PropensityModel(choice={"only": "uniform"}).fit(cohort).effective_sample_size
+    5.0
     """
 
     choice: Mapping[str, str | Known] | None = None
@@ -86,17 +92,17 @@ class PropensityModel:
 
     def _part(self, cohort: Cohort, fork: Fork) -> Part:
         entry = (getattr(self, fork.kind) or {}).get(fork.stage)
-        if fork.kind == "choice" and (entry == UNIFORM or not isinstance(entry, str | None)):
+        if fork.kind == "choice" and not _is_formula(entry):
             shares = _known(entry, fork, cohort.design.stages[fork.m].arms)
             return Part(fork, np.tile(shares, (len(fork.rows), 1)), None)
         formula = _default(cohort, fork) if entry is None else _formula(entry, cohort, fork)
         _require_everything(fork, cohort.weights)
         features, weights = feature_matrix(cohort, fork, formula), cohort.weights[fork.rows]
         logistic = fit_logistic(features, formula.names, fork.happened, weights, penalty=self.penalty)
-        if self.clip is None:
+        if self.clip is None or logistic.separating is None:
             _require_maximum(logistic, fork, cohort.weights)
-            return Part(fork, logistic.probabilities, logistic)
-        return Part(fork, np.clip(logistic.probabilities, *self.clip), logistic)
+        bounds = (0.0, 1.0) if self.clip is None else self.clip
+        return Part(fork, np.clip(logistic.probabilities, *bounds), logistic)
 
 
 def _bounds(clip: object) -> tuple[float, float]:
@@ -115,9 +121,13 @@ def _require_stages(what: str, entries: Mapping[str, object] | None, allowed: li
             raise DesignError(f"staying until {name!r}: needed is a formula, found {shown(entry)}")
 
 
+def _is_formula(entry: object) -> bool:
+    return entry is None or (isinstance(entry, str) and entry != UNIFORM)
+
+
 def _known(entry: object, fork: Fork, arms: tuple[str, ...]) -> Vector:
     """Return known probabilities of the fork's options."""
-    if entry == UNIFORM:
+    if isinstance(entry, str):
         return np.full(len(fork.options), 1 / len(fork.options))
     if isinstance(entry, Mapping) and set(entry) == set(arms):
         shares = np.array([as_float(entry[arm]) for arm in arms])
@@ -204,10 +214,10 @@ def _check_weights(fitted: FittedPropensities) -> None:
     outcomes = np.flatnonzero(~cohort.dropped_out)
     if not len(outcomes):
         raise NotEstimable(f"none of the {len(cohort)} units has an outcome; nobody is left to learn from")
-    if fitted.largest_share > max(LARGE_SHARE, TIMES_EQUAL / len(outcomes)):
+    if fitted.largest_weight > max(LARGE_SHARE, TIMES_EQUAL / len(outcomes)):
         heaviest = outcomes[np.argmax((cohort.weights * fitted.weights)[outcomes])]
         warnings.warn(
-            f"unit {cohort.units[heaviest]!r} carries {100 * fitted.largest_share:.0f} % of the weight of "
+            f"unit {cohort.units[heaviest]!r} carries {100 * fitted.largest_weight:.0f} % of the weight of "
             f"{len(outcomes)} units, its propensity being {fitted.probability[heaviest]:.2g}; means will hang on it. "
             "Look at plot() and balance(); use penalty=1.0, fewer terms, or clip=(0.05, 0.95)",
             ExtremeWeights,

@@ -26,12 +26,12 @@ class WeightedMean(NamedTuple):
     value: float
     units: int
     effective_sample_size: float
-    largest_share: float
+    largest_weight: float
 
     def __str__(self) -> str:
         return (
             f"{self.value:.4g} from {self.units:,} units (effective sample size {self.effective_sample_size:,.1f}, "
-            f"largest weight {100 * self.largest_share:.1f} %)"
+            f"largest weight {100 * self.largest_weight:.1f} %)"
         )
 
 
@@ -46,12 +46,12 @@ def effective_sample_size(weights: Vector) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def largest_share(weights: Vector) -> float:
-    """Return max w / Σw.
+def largest_weight(weights: Vector) -> float:
+    """Return max w / Σw: the share of the weight that one unit carries.
 
     Examples
     --------
-    >>> largest_share(np.array([1.0, 1.0, 2.0]))
+    >>> largest_weight(np.array([1.0, 1.0, 2.0]))
     0.5
     """
     return float(weights.max() / weights.sum())
@@ -66,7 +66,7 @@ def weighted_mean(cohort: Cohort, weights: Vector, chosen: Mask) -> WeightedMean
         )
     own = weights[chosen]
     value = float(own @ cohort.outcome[chosen] / own.sum())
-    return WeightedMean(value, int(chosen.sum()), effective_sample_size(own), largest_share(own))
+    return WeightedMean(value, int(chosen.sum()), effective_sample_size(own), largest_weight(own))
 
 
 def logging_value(cohort: Cohort) -> WeightedMean:
