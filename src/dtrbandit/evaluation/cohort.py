@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.evaluation.frames import Recode, read_frame
 from dtrbandit.evaluation.intake import Intake, Roles, in_rows
+from dtrbandit.evaluation.logs import OUTCOME, UNIT, log_frame
+from dtrbandit.record.events import Event
 
 if TYPE_CHECKING:
     from dtrbandit.evaluation.fitted_propensities import FittedPropensities
@@ -27,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cohort:
-    """n finished units; ``from_frame`` reads and checks them, the constructor trusts its caller.
+    """n finished units; ``from_frame`` and ``from_log`` check them, the constructor trusts its caller.
 
     Attributes
     ----------
@@ -111,6 +113,15 @@ class Cohort:
         cohort = cls(design, *Intake(design, read_frame(frame), roles).read())
         _require_usable(cohort)
         return cohort
+
+    @classmethod
+    def from_log(cls, log: Iterable[Event], *, design: Design | None = None) -> Cohort:
+        """Return the units of a log that have an outcome or were withdrawn, as they stand after corrections.
+
+        ``design`` is needed only where it holds Python functions, which a log cannot.
+        """
+        frame, design = log_frame(log, design)
+        return cls.from_frame(frame, design, arms=[stage.name for stage in design.stages], outcome=OUTCOME, unit=UNIT)
 
     def __len__(self) -> int:
         return len(self.outcome)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import erfc, sqrt
 from statistics import NormalDist
+from textwrap import wrap
 from typing import NamedTuple
 
 from dtrbandit.evaluation.regression import Regression
@@ -13,15 +14,18 @@ from dtrbandit.record.events import in_words
 REACH = NormalDist().inv_cdf(0.975)
 HEADINGS = ("estimate", "std. error", "z", "P>|z|", "95 % interval")
 WIDTHS = (12, 12, 8, 8, 26)
-LAST_STAGE = (
-    "Standard errors are HC3 (units independent, of any variance); intervals and P are by the normal distribution."
-)
+ERRORS = "Standard errors are HC3 (units independent, of any variance); intervals and P are by the normal distribution."
 EARLIER_STAGES = (
-    "Before the last stage, targets are themselves estimates: the best Q of the next stage. These standard errors take "
-    "it as known, so that they are too small; and where for many units two arms are about equally good, the maximum "
-    "makes estimates biased upwards and no standard error right (they are not regular). Read them as a guide."
+    "Before the last stage the targets are estimates themselves: the largest Q of the next stage. Standard errors "
+    "there take the later fit as known and leave its error out; and where two arms are about equally good for many "
+    "units, the maximum is biased upwards and no such interval has its level (the estimates are not regular). Read "
+    "them as a guide."
 )
-VALUE = "It is the mean of the largest Q at stage {stage} over all units; the units that chose the regime flatter it."
+VALUE = (
+    "Estimated value of the regime: {value}, the mean over all units of the largest Q at stage {stage}. It flatters, "
+    "since the units that value the regime have chosen it."
+)
+WIDTH = 100
 
 
 class ArmFit(NamedTuple):
@@ -64,16 +68,16 @@ class QLearningSummary:
     units: int
 
     def __str__(self) -> str:
-        first = self.arms[0].stage
-        lines = [
-            f"Q-learning by least squares, from {self.units:,} units.",
-            f"Estimated value of the regime: {in_words(self.value)}. {VALUE.format(stage=first)}",
-        ]
-        width = max(len(term) for fit in self.arms for term in fit.terms) + 2
+        first, width = self.arms[0].stage, max(len(term) for fit in self.arms for term in fit.terms) + 2
+        lines = [f"Q-learning by least squares, from {self.units:,} units."]
+        lines += wrap(VALUE.format(value=in_words(self.value), stage=first), WIDTH)
         for fit in self.arms:
             lines += ["", *_table(fit, width)]
-        lines += ["", LAST_STAGE, *([EARLIER_STAGES] if self.arms[-1].stage != first else [])]
-        return "\n".join([*lines, *(f"Note: {note}" for fit in self.arms for note in fit.notes)])
+        lines += ["", *wrap(ERRORS, WIDTH), *(wrap(EARLIER_STAGES, WIDTH) if self.arms[-1].stage != first else [])]
+        for fit in self.arms:
+            for note in fit.notes:
+                lines += wrap(f"Note: {note}", WIDTH, subsequent_indent="  ")
+        return "\n".join(lines)
 
     __repr__ = __str__
 
