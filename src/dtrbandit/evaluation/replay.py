@@ -229,7 +229,7 @@ def _require_plans(policy: Policy[Any], cohort: Cohort, weighting: Weighting) ->
     """Refuse a policy that tries plans which no unit completed: a round that forces one cannot be played."""
     if not isinstance(policy, CompiledPolicy) or policy.kind not in (DTR_BANDIT, EPSILON_GREEDY):
         return
-    completed = set(map(tuple, cohort.arms[weighting.usable].tolist()))
+    completed = set(map(tuple, np.unique(cohort.arms[weighting.usable], axis=0).tolist()))
     for plan, labels in zip(cohort.design.arm_plans, cohort.design.plans or (), strict=True):
         if plan not in completed:
             raise DesignError(
