@@ -26,7 +26,7 @@ import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.proposals import drawn_rows, weigh
-from dtrbandit.evaluation.replay import ROWS, SmallCohortWarning, replay
+from dtrbandit.evaluation.replay import ROWS, SmallCohort, replay
 from dtrbandit.policies.policy import Policy
 
 UNITS, HORIZON, PATHS = 2_000, 5_000, 10
@@ -99,7 +99,7 @@ def cost(spent: float) -> float:
 
 
 def main() -> None:
-    warnings.simplefilter("ignore", SmallCohortWarning)
+    warnings.simplefilter("ignore", SmallCohort)
     table = Table("what", "measured", "to reach", title=f"Replay, {datetime.now(UTC):%Y-%m-%d}, {platform.machine()}")
     for line in measure():
         table.add_row(line.what, line.measured, line.goal)

@@ -19,7 +19,7 @@ from dtrbandit.evaluation.replay import replay
 from dtrbandit.evaluation.replay_result import Replay
 from evaluation.replay_worlds import logged
 
-small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohortWarning")
+small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohort")
 TWO = dtr.Design(
     [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z", enter_if="z > -1")],
     plans=[("a", "a"), ("a", "b"), ("b", "b")],

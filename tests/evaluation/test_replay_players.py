@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.proposals import drawn_rows, weigh
-from dtrbandit.evaluation.replay import POLICY, ROWS, SmallCohortWarning, replay
+from dtrbandit.evaluation.replay import POLICY, ROWS, SmallCohort, replay
 from dtrbandit.evaluation.replay_players import CompiledPlayer, PythonPlayer, material_of, player_of
 from dtrbandit.evaluation.retold import Retold
 from evaluation.replay_worlds import policies, random_cohort, random_design
@@ -24,7 +24,7 @@ from simulation.worlds import Own
 seeds = st.integers(0, 2**32 - 1)
 names = st.sampled_from(list(policies(dtr.Design([dtr.Stage("s", ("a", "b"), "1")]))))
 few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohortWarning")
+small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohort")
 
 
 def world(seed: int, name: str, n: int = 50) -> tuple[Cohort, Any, np.random.Generator]:
@@ -202,5 +202,5 @@ def test_a_rule_in_python_plays_as_the_same_rule_compiled() -> None:
 def test_a_warning_says_that_a_cohort_is_small() -> None:
     cohort, policy, _ = world(5, "Greedy")
 
-    with pytest.warns(SmallCohortWarning, match="exceeds the effective sample size"):
+    with pytest.warns(SmallCohort, match="exceeds the effective sample size"):
         replay(policy, cohort, horizon=60, paths=1)

@@ -31,7 +31,7 @@ LEAST_SHARE = 1e-6  # of the weight, that must agree with a policy for its round
 VERBS = ("init", "update", "decide")
 
 
-class SmallCohortWarning(UserWarning):
+class SmallCohort(UserWarning):
     """A replay meets the same units so often that a policy can learn them by heart."""
 
 
@@ -94,8 +94,19 @@ def replay(  # noqa: PLR0913  # each by its name
 
     Warns
     -----
-    SmallCohortWarning
+    SmallCohort
         When the horizon exceeds the effective sample size: a policy that learns then looks better than it is.
+
+    Examples
+    --------
+    >>> import dtrbandit as dtr
+    >>> design, rng = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")]), np.random.default_rng(0)
+    >>> x, arms = rng.normal(size=500), rng.integers(2, size=(500, 1))
+    >>> outcome, units = np.where(arms[:, 0] == 1, x, -x), tuple(map(str, range(500)))
+    >>> cohort = Cohort(design, units, ({"x": x},), arms, outcome, np.ones(500))
+    >>> found = replay(dtr.Greedy(), cohort, horizon=300, paths=2)  # it learns to give b where x > 0
+    >>> found.value > 0.7, round(found.acceptance_rate, 1)
+    (True, 0.5)
     """
     setup = _prepare(policy, cohort, weights, horizon=horizon, seed=seed, once=not replace)
     wanted = whole(paths, "paths", low=1)
@@ -179,7 +190,7 @@ def _result(setup: Setup, cohort: Cohort, rows: NDArray[np.int32], draws: NDArra
         units=len(cohort),
         usable=int(weighting.usable.sum()),
         rows=rows,
-        arms=cohort.arms[rows],
+        arms=cohort.arms[rows].astype(np.int8),
         outcomes=cohort.outcome[rows],
         draws=draws,
         weights_used=weighting.words,
@@ -195,7 +206,7 @@ def _warn_if_small(setup: Setup) -> None:
             f"the horizon, {setup.horizon:,}, exceeds the effective sample size of the cohort, {size:,.0f}: the same "
             "units come again and again, a policy can learn them by heart, and its value is too high (docs/data.md); "
             "a fixed regime is not affected",
-            SmallCohortWarning,
+            SmallCohort,
             stacklevel=3,
         )
 

@@ -41,6 +41,14 @@ class Replay:
         (Σ w)² / Σ w² over the usable units.
     largest_weight
         The share of the heaviest among them.
+
+    Examples
+    --------
+    >>> outcomes = np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]])
+    >>> rows, arms, draws = np.zeros((2, 3), np.int32), np.zeros((2, 3, 1), np.int8), np.array([5, 7])
+    >>> found = Replay("Greedy()", 9, 8, rows, arms, outcomes, draws, "equal weights", 8.0, 0.125)
+    >>> found.value, found.std_error, found.acceptance_rate
+    (2.5, 0.5, 0.5)
     """
 
     policy: str
