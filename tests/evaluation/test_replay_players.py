@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.proposals import drawn_rows, weigh
-from dtrbandit.evaluation.replay import POLICY, ROWS, SmallCohortWarning, replay
-from dtrbandit.evaluation.replay_players import CompiledPlayer, PythonPlayer, player_of, units_of
+from dtrbandit.evaluation.replay import POLICY, ROWS, SmallCohort, replay
+from dtrbandit.evaluation.replay_players import CompiledPlayer, PythonPlayer, material_of, player_of
+from dtrbandit.evaluation.retold import Retold
 from evaluation.replay_worlds import policies, random_cohort, random_design
 from plain.replay import Algorithm, Point, replay_dtr
 from policies.twins import plain_twin
@@ -23,7 +24,7 @@ from simulation.worlds import Own
 seeds = st.integers(0, 2**32 - 1)
 names = st.sampled_from(list(policies(dtr.Design([dtr.Stage("s", ("a", "b"), "1")]))))
 few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohortWarning")
+small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohort")
 
 
 def world(seed: int, name: str, n: int = 50) -> tuple[Cohort, Any, np.random.Generator]:
@@ -72,8 +73,8 @@ def streams(seed: int, path: int) -> tuple[np.random.Generator, int]:
 def test_the_compiled_loop_accepts_what_python_does_and_learns_the_same(name: str, seed: int) -> None:
     cohort, policy, rng = world(seed, name)
     order = rng.integers(len(cohort), size=500)
-    compiled = player_of(policy, cohort, units_of(cohort), horizon=40, seed=seed)
-    through_python = PythonPlayer(policy, cohort, horizon=40, seed=seed)
+    compiled = player_of(policy, material_of(policy, cohort), cohort.design, horizon=40, seed=seed)
+    through_python = PythonPlayer(policy, Retold(cohort), horizon=40, seed=seed)
 
     offered = compiled.offer(order[:200]), compiled.offer(order[200:])
 
@@ -92,7 +93,7 @@ def test_the_compiled_loop_accepts_what_python_does_and_learns_the_same(name: st
 @few
 def test_a_rejected_replay_round_leaves_no_trace(name: str, seed: int) -> None:
     cohort, policy, rng = world(seed, name)
-    player = player_of(policy, cohort, units_of(cohort), horizon=60, seed=seed)
+    player = player_of(policy, material_of(policy, cohort), cohort.design, horizon=60, seed=seed)
     player.offer(rng.integers(len(cohort), size=100))
     before, rounds = dump(player.state), player.rounds  # type: ignore[attr-defined]  # both kinds have one here
 
@@ -107,7 +108,7 @@ def test_a_rejected_replay_round_leaves_no_trace(name: str, seed: int) -> None:
 @few
 def test_a_session_told_the_accepted_units_would_have_given_their_arms(name: str, seed: int) -> None:
     cohort, policy, rng = world(seed, name)
-    player = player_of(policy, cohort, units_of(cohort), horizon=40, seed=seed)
+    player = player_of(policy, material_of(policy, cohort), cohort.design, horizon=40, seed=seed)
     player.offer(rng.integers(len(cohort), size=400))
     rows = points(cohort)
     algorithm = Algorithm(cohort.design, policy, seed)
@@ -121,8 +122,17 @@ def test_a_session_told_the_accepted_units_would_have_given_their_arms(name: str
         session.complete(f"u{t}", point.outcome)
 
 
-@pytest.mark.parametrize("name", ["DTRB", "Greedy", "0.3-Greedy", "LSVI-UCB", "LSVI-UCB, optimistic"])
-@pytest.mark.parametrize("seed", [12, 24])
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        ("DTRB", 12),
+        ("DTRB", 24),
+        ("0.3-Greedy", 12),
+        ("Greedy", 24),
+        ("LSVI-UCB", 12),
+        ("LSVI-UCB, optimistic", 24),
+    ],
+)
 @small
 def test_replay_is_algorithm_2_with_the_plain_refit(name: str, seed: int) -> None:
     cohort, policy, _ = world(seed, name, n=40)
@@ -192,5 +202,5 @@ def test_a_rule_in_python_plays_as_the_same_rule_compiled() -> None:
 def test_a_warning_says_that_a_cohort_is_small() -> None:
     cohort, policy, _ = world(5, "Greedy")
 
-    with pytest.warns(SmallCohortWarning, match="exceeds the effective sample size"):
+    with pytest.warns(SmallCohort, match="exceeds the effective sample size"):
         replay(policy, cohort, horizon=60, paths=1)

@@ -3,7 +3,7 @@
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.propensity import PropensityModel
 from dtrbandit.evaluation.qlearning import QLearning
-from dtrbandit.evaluation.replay import SmallCohortWarning, replay
+from dtrbandit.evaluation.replay import SmallCohort, replay
 from dtrbandit.evaluation.replay_result import Replay
 from dtrbandit.evaluation.weighting import ExtremeWeights, logging_value, regime_value
 
@@ -13,7 +13,7 @@ __all__ = [
     "PropensityModel",
     "QLearning",
     "Replay",
-    "SmallCohortWarning",
+    "SmallCohort",
     "logging_value",
     "regime_value",
     "replay",

@@ -30,14 +30,19 @@ class Weighting:
     @property
     def effective_sample_size(self) -> float:
         """(Σ w)² / Σ w² over the usable rows: so many equal weights would vary as much."""
-        own = self.weights[self.usable] / self.weights[self.usable].max()
+        own = self.relative[self.usable]
         return float(own.sum() ** 2 / (own**2).sum())
 
     @property
     def largest_weight(self) -> float:
         """The share of the heaviest among the usable rows."""
-        own = self.weights[self.usable] / self.weights[self.usable].max()
-        return float(1 / own.sum())
+        return float(1 / self.relative[self.usable].sum())
+
+    @property
+    def relative(self) -> Vector:
+        """The weights over the largest of a usable row, (n,)."""
+        relative: Vector = self.weights / self.weights[self.usable].max()
+        return relative
 
 
 def weigh(cohort: Cohort, weights: Any) -> Weighting:
@@ -98,5 +103,5 @@ def shuffled_rows(weighting: Weighting, rng: np.random.Generator) -> Iterator[Ro
     Otherwise a row is kept with a probability proportional to its weight: what is kept is a sample of the weighted
     units without repetition.
     """
-    keep = rng.random(len(weighting.weights)) * weighting.weights[weighting.usable].max() < weighting.weights
+    keep = rng.random(len(weighting.weights)) < weighting.relative
     yield rng.permutation(np.flatnonzero(keep))

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.parameters import whole
+from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.proposals import Weighting, drawn_rows, shuffled_rows, weigh
-from dtrbandit.evaluation.replay_players import Player, Units, player_of, units_of
+from dtrbandit.evaluation.replay_players import Player, Units, material_of, player_of
 from dtrbandit.evaluation.replay_result import Replay
+from dtrbandit.evaluation.retold import Retold
 from dtrbandit.parallel import check_jobs, map_unordered
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.lsvi_ucb import knowing_rounds
@@ -29,7 +31,7 @@ LEAST_SHARE = 1e-6  # of the weight, that must agree with a policy for its round
 VERBS = ("init", "update", "decide")
 
 
-class SmallCohortWarning(UserWarning):
+class SmallCohort(UserWarning):
     """A replay meets the same units so often that a policy can learn them by heart."""
 
 
@@ -38,8 +40,8 @@ class Setup:
     """What all paths of a replay share."""
 
     policy: Policy[Any]
-    cohort: Cohort
-    units: Units
+    design: Design
+    material: Units | Retold
     weighting: Weighting
     horizon: int
     seed: int
@@ -92,8 +94,19 @@ def replay(  # noqa: PLR0913  # each by its name
 
     Warns
     -----
-    SmallCohortWarning
+    SmallCohort
         When the horizon exceeds the effective sample size: a policy that learns then looks better than it is.
+
+    Examples
+    --------
+    >>> import dtrbandit as dtr
+    >>> design, rng = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")]), np.random.default_rng(0)
+    >>> x, arms = rng.normal(size=500), rng.integers(2, size=(500, 1))
+    >>> outcome, units = np.where(arms[:, 0] == 1, x, -x), tuple(map(str, range(500)))
+    >>> cohort = Cohort(design, units, ({"x": x},), arms, outcome, np.ones(500))
+    >>> found = replay(dtr.Greedy(), cohort, horizon=300, paths=2)  # it learns to give b where x > 0
+    >>> found.value > 0.7, round(found.acceptance_rate, 1)
+    (True, 0.5)
     """
     setup = _prepare(policy, cohort, weights, horizon=horizon, seed=seed, once=not replace)
     wanted = whole(paths, "paths", low=1)
@@ -107,7 +120,7 @@ def replay(  # noqa: PLR0913  # each by its name
         rows[path.number], draws[path.number] = path.rows, path.draws
     if replace:
         _warn_if_small(setup)
-    return _result(setup, rows, draws)
+    return _result(setup, cohort, rows, draws)
 
 
 def _prepare(policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int, once: bool) -> Setup:
@@ -117,8 +130,8 @@ def _prepare(policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int,
     if isinstance(policy, type) or not all(callable(getattr(policy, verb, None)) for verb in VERBS):
         raise DesignError(f"replay needs a policy such as Greedy(), found {shown(policy)}")
     rounds, key = whole(horizon, "horizon", low=1), whole(seed, "seed", low=0)
-    weighting, units = weigh(cohort, weights), units_of(cohort)
-    _require_whole(cohort, units)
+    weighting = weigh(cohort, weights)
+    _require_whole(cohort)
     ready = knowing_rounds(policy, cohort.design, rounds)
     _require_plans(ready, cohort, weighting)
     if once and rounds > weighting.usable.sum():
@@ -126,13 +139,13 @@ def _prepare(policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int,
             f"{rounds} rounds cannot come from {weighting.usable.sum()} usable units that are met once each; "
             "take a shorter horizon, or replace=True"
         )
-    return Setup(ready, cohort, units, weighting, rounds, key, once)
+    return Setup(ready, cohort.design, material_of(ready, cohort), weighting, rounds, key, once)
 
 
 def play_path(setup: Setup, number: int) -> Path:
     """Offer a policy rows until the horizon is reached."""
     seed = int(setup.stream(number, POLICY).generate_state(1, np.uint64)[0])
-    player = player_of(setup.policy, setup.cohort, setup.units, horizon=setup.horizon, seed=seed)
+    player = player_of(setup.policy, setup.material, setup.design, horizon=setup.horizon, seed=seed)
     rng = np.random.default_rng(setup.stream(number, ROWS))
     offers = (shuffled_rows if setup.once else drawn_rows)(setup.weighting, rng)
     return Path(number, player.accepted, _offer(player, offers, setup))
@@ -140,15 +153,15 @@ def play_path(setup: Setup, number: int) -> Path:
 
 def _offer(player: Player, offers: Iterable[NDArray[np.int64]], setup: Setup) -> int:
     """Offer rows until the horizon is reached, and return how many it took."""
-    draws = examined = 0
+    draws = waited = 0
     for order in offers:
         before = player.rounds
         draws += player.offer(order)
         if player.rounds == setup.horizon:
             return draws
-        if not setup.once and player.rounds == before >= examined:
-            _require_agreement(player, setup)  # its answers stay the same until the next round
-            examined = before + 1
+        waited = waited + len(order) if player.rounds == before else 0
+        if not setup.once and waited >= len(setup.weighting.weights) > waited - len(order):
+            _require_agreement(player, setup)  # once a round: until it is over, answers stay the same
     raise DesignError(
         f"the rows ran out after {player.rounds} of {setup.horizon} rounds: of {setup.weighting.usable.sum()} usable "
         f"units {draws} were offered once each, and {setup.policy!r} agreed with no more; take a horizon well below "
@@ -158,8 +171,7 @@ def _offer(player: Player, offers: Iterable[NDArray[np.int64]], setup: Setup) ->
 
 def _rehearse(setup: Setup) -> None:
     """Play one round: finds what is wrong, and compiles, before work begins."""
-    if not setup.once:
-        play_path(replace(setup, horizon=1), 0)
+    play_path(replace(setup, horizon=1), 0)
 
 
 def _room(paths: int, horizon: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -171,15 +183,15 @@ def _room(paths: int, horizon: int) -> tuple[NDArray[np.int32], NDArray[np.int64
         ) from error
 
 
-def _result(setup: Setup, rows: NDArray[np.int32], draws: NDArray[np.int64]) -> Replay:
+def _result(setup: Setup, cohort: Cohort, rows: NDArray[np.int32], draws: NDArray[np.int64]) -> Replay:
     weighting = setup.weighting
     return Replay(
         policy=repr(setup.policy),
-        units=len(setup.cohort),
+        units=len(cohort),
         usable=int(weighting.usable.sum()),
         rows=rows,
-        arms=setup.units.arms[rows],
-        outcomes=setup.units.outcome[rows],
+        arms=cohort.arms[rows].astype(np.int8),
+        outcomes=cohort.outcome[rows],
         draws=draws,
         weights_used=weighting.words,
         effective_sample_size=weighting.effective_sample_size,
@@ -194,7 +206,7 @@ def _warn_if_small(setup: Setup) -> None:
             f"the horizon, {setup.horizon:,}, exceeds the effective sample size of the cohort, {size:,.0f}: the same "
             "units come again and again, a policy can learn them by heart, and its value is too high (docs/data.md); "
             "a fixed regime is not affected",
-            SmallCohortWarning,
+            SmallCohort,
             stacklevel=3,
         )
 
@@ -202,25 +214,23 @@ def _warn_if_small(setup: Setup) -> None:
 # -- what cannot be replayed ---------------------------------------------------------------------------------
 
 
-def _require_whole(cohort: Cohort, units: Units) -> None:
+def _require_whole(cohort: Cohort) -> None:
     """Refuse units that completed with arms or features that the design does not allow: kernels trust them."""
-    stages, n = len(cohort.design.stages), len(cohort)
-    if units.arms.shape != (n, stages) or units.outcome.shape != (n,):
-        raise DesignError(f"arms must be ({n}, {stages}) and outcomes ({n},), as the design and the units say")
-    completed, node = ~cohort.dropped_out, np.zeros(n, dtype=np.int64)
-    wrong = completed & ~((units.arms[:, 0] >= 0) & np.isfinite(np.where(completed, units.outcome, 0.0)))
-    for m, d in enumerate(cohort.design.dimensions):
-        given = completed & ~wrong & (units.arms[:, m] >= 0)
-        arm = np.where(given, units.arms[:, m], 0)
-        wrong |= given & ((arm >= cohort.design.arm_counts[m]) | (node < 0))
-        following = cohort.design.tree.child[np.where(given & ~wrong, node, 0), np.where(wrong, 0, arm)]
-        wrong |= given & ~((following >= 0) & np.isfinite(units.features[:, m, :d]).all(axis=1))
-        node = np.where(given & ~wrong, following, -1)
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
+    (n, stages), arms, design = (len(cohort), len(cohort.design.stages)), cohort.arms, cohort.design
+    if arms.shape != (n, stages) or arms.dtype.kind != "i":
+        raise DesignError(f"a cohort's arms must be whole numbers, ({n}, {stages}), found {arms.dtype} {arms.shape}")
+    wrong, node = (arms[:, 0] < 0) | np.isinf(cohort.outcome), np.zeros(n, dtype=np.int64)
+    for m, count in enumerate(design.arm_counts):
+        given = arms[:, m] >= 0
+        possible = (arms[:, m] < count) & (node >= 0) & np.isfinite(cohort.features[m]).all(axis=1)
+        wrong |= given & ~possible
+        node = np.where(given & ~wrong, design.tree.child[np.where(wrong, 0, node), np.where(wrong, 0, arms[:, m])], -1)
+        wrong |= given & (node < 0)
+    if (wrong & ~cohort.dropped_out).any():
+        row = int(np.flatnonzero(wrong & ~cohort.dropped_out)[0])
         raise DesignError(
-            f"unit {cohort.units[row]!r} has an outcome, {units.outcome[row]}, but its arms {units.arms[row].tolist()} "
-            "are no feasible plan of the design (−1 after the last stage entered), or it entered a stage with an "
+            f"unit {cohort.units[row]!r} has an outcome, {cohort.outcome[row]}, but its arms {arms[row].tolist()} are "
+            "no feasible plan of the design (−1 after the last stage entered), or it entered a stage with an "
             "incomplete context; Cohort.from_frame checks this"
         )
 
@@ -229,7 +239,7 @@ def _require_plans(policy: Policy[Any], cohort: Cohort, weighting: Weighting) ->
     """Refuse a policy that tries plans which no unit completed: a round that forces one cannot be played."""
     if not isinstance(policy, CompiledPolicy) or policy.kind not in (DTR_BANDIT, EPSILON_GREEDY):
         return
-    completed = set(map(tuple, cohort.arms[weighting.usable].tolist()))
+    completed = set(map(tuple, np.unique(cohort.arms[weighting.usable], axis=0).tolist()))
     for plan, labels in zip(cohort.design.arm_plans, cohort.design.plans or (), strict=True):
         if plan not in completed:
             raise DesignError(

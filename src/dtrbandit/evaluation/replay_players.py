@@ -62,15 +62,20 @@ def units_of(cohort: Cohort) -> Units:
     return Units(features, arms, np.ascontiguousarray(cohort.outcome, dtype=np.float64))
 
 
-def player_of(policy: Policy[Any], cohort: Cohort, units: Units, *, horizon: int, seed: int) -> Player:
-    """Return a policy ready to play: built-in ones compiled, those of the caller's own through Python."""
-    if isinstance(policy, CompiledPolicy) and _runs_compiled(policy, len(cohort.design.stages)):
-        return CompiledPlayer(policy, cohort.design, units, horizon=horizon, seed=seed)
-    return PythonPlayer(policy, cohort, horizon=horizon, seed=seed)
+def material_of(policy: Policy[Any], cohort: Cohort) -> Units | Retold:
+    """Return what a policy's player needs: arrays for a built-in one, facts for one of the caller's own."""
+    built_in = isinstance(policy, CompiledPolicy) and type(policy) in BUILTIN.values() and policy.kind is not None
+    if built_in and looks_only_back(policy, len(cohort.design.stages)):
+        return units_of(cohort)
+    return Retold(cohort)
 
 
-def _runs_compiled(policy: CompiledPolicy, stages: int) -> bool:
-    return type(policy) in BUILTIN.values() and policy.kind is not None and looks_only_back(policy, stages)
+def player_of(policy: Policy[Any], material: Units | Retold, design: Design, *, horizon: int, seed: int) -> Player:
+    """Return a policy ready to play, compiled or through Python, as its material says."""
+    if isinstance(material, Units):
+        assert isinstance(policy, CompiledPolicy)
+        return CompiledPlayer(policy, design, material, horizon=horizon, seed=seed)
+    return PythonPlayer(policy, material, horizon=horizon, seed=seed)
 
 
 class CompiledPlayer:
@@ -100,12 +105,11 @@ class CompiledPlayer:
 class PythonPlayer:
     """Any policy, one fact at a time; what a later decision needs to know is learnt by a copy of its state."""
 
-    def __init__(self, policy: Policy[Any], cohort: Cohort, *, horizon: int, seed: int) -> None:
+    def __init__(self, policy: Policy[Any], units: Retold, *, horizon: int, seed: int) -> None:
         self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
-        self.state = policy.init(cohort.design)
-        self._policy, self._design, self._seed = policy, cohort.design, seed
-        self._choose = trusted(policy, cohort.design)
-        self._dropped_out, self._units = cohort.dropped_out, Retold(cohort)
+        self.state = policy.init(units.design)
+        self._policy, self._design, self._seed, self._units = policy, units.design, seed, units
+        self._choose = trusted(policy, units.design)
 
     def offer(self, order: Rows) -> int:
         """Offer rows in order until T are accepted; return how many were offered."""
@@ -121,11 +125,11 @@ class PythonPlayer:
 
     def agreeing(self) -> NDArray[np.bool_]:
         """Return which units the policy would give their arms in the next round, (n,)."""
-        return np.array([self._ask(row) is not None for row in range(len(self._dropped_out))])
+        return np.array([self._ask(row) is not None for row in range(len(self._units.arms))])
 
     def _ask(self, row: int) -> tuple[Any, list[Told]] | None:
         """Return the state at a unit's last decision and what it has yet to be told; None unless all arms agree."""
-        if self._dropped_out[row]:
+        if self._units.dropped_out[row]:
             return None
         t, state = self.rounds + 1, self.state
         untold: list[Told] = []

@@ -41,6 +41,14 @@ class Replay:
         (Σ w)² / Σ w² over the usable units.
     largest_weight
         The share of the heaviest among them.
+
+    Examples
+    --------
+    >>> outcomes = np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]])
+    >>> rows, arms, draws = np.zeros((2, 3), np.int32), np.zeros((2, 3, 1), np.int8), np.array([5, 7])
+    >>> found = Replay("Greedy()", 9, 8, rows, arms, outcomes, draws, "equal weights", 8.0, 0.125)
+    >>> found.value, found.std_error, found.acceptance_rate
+    (2.5, 0.5, 0.5)
     """
 
     policy: str
@@ -126,9 +134,9 @@ class Replay:
             [
                 f"{self.policy} on {self.units:,} units: {len(self.rows):,} paths of {self.horizon:,} rounds.",
                 f"Average outcome {self.value:.4g}{_in_words(interval(self.averages))}.",
-                f"Rows were drawn by {self.weights_used}; {self.acceptance_rate:.1%} were accepted.",
+                f"Rows were drawn by {self.weights_used}; {100 * self.acceptance_rate:.3g} % were accepted.",
                 f"Effective sample size {self.effective_sample_size:,.0f} of {self.usable:,} usable units; "
-                f"the heaviest has {self.largest_weight:.1%} of the weight.",
+                f"the heaviest has {100 * self.largest_weight:.2g} % of the weight.",
                 f"A path met {met:,.0f} different units, each {each:,.1f} times on average"
                 f"{'; this flatters a policy that learns.' if each > 2 else '.'}",
             ]

@@ -1,0 +1,428 @@
+"""Replay: what it estimates, what it refuses, and what one asks of the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace as with_other
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dtrbandit as dtr
+import open_data
+from dtrbandit.environments import Linear, Synthetic
+from dtrbandit.evaluation.cohort import Cohort
+from dtrbandit.evaluation.proposals import drawn_rows, shuffled_rows, weigh
+from dtrbandit.evaluation.replay import replay
+from dtrbandit.evaluation.replay_result import Replay
+from evaluation.replay_worlds import logged
+
+small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohort")
+TWO = dtr.Design(
+    [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z", enter_if="z > -1")],
+    plans=[("a", "a"), ("a", "b"), ("b", "b")],
+)
+
+
+def two_stage_cohort(n: int = 60, seed: int = 0) -> Cohort:
+    """Draw units of TWO: a third leave, a few drop out."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=n), rng.normal(size=n)
+    arms = np.array(TWO.arm_plans, dtype=np.int8)[rng.integers(3, size=n)]
+    arms[z <= -1, 1] = -1
+    outcome = rng.normal(size=n) + arms[:, 0]
+    dropped = (rng.random(n) < 0.1) & (z > -1)
+    outcome[dropped], arms[dropped, 1] = np.nan, -1
+    return Cohort(TWO, tuple(map(str, range(n))), ({"x": x}, {"z": z}), arms, outcome, np.ones(n))
+
+
+def ctn0030() -> Cohort:
+    """NIDA CTN-0030: two randomisations, early successes, drop-outs."""
+    frame = pd.read_csv(open_data.path("ctn0030"))
+    design = dtr.Design(
+        [
+            dtr.Stage("first", ("emm", "smm"), "1 + age + base_use_days"),
+            dtr.Stage("second", ("emm", "smm"), "1 + sev1 + neg1", enter_if="success == 0"),
+        ]
+    )
+    success = (frame["status"] == "success").to_numpy(dtype=np.float64)
+    arms = np.column_stack([frame[arm].map({1: 0, -1: 1}).fillna(-1) for arm in ("A1", "A2")]).astype(np.int8)
+    first = {name: frame[name].to_numpy(dtype=np.float64) for name in ("age", "base_use_days")}
+    second = {**{name: frame[name].to_numpy(dtype=np.float64) for name in ("sev1", "neg1")}, "success": success}
+    units = tuple(frame["who"].astype(str))
+    return Cohort(design, units, (first, second), arms, frame["Y"].to_numpy(dtype=np.float64), np.ones(len(frame)))
+
+
+def two_stage_cont() -> Cohort:
+    """DTRreg's twoStageCont, simulated: treatments depend on the covariates."""
+    frame = pd.read_csv(open_data.path("dtrreg_twostagecont")).astype(np.float64)
+    design = dtr.Design([dtr.Stage("first", ("0", "1"), "1 + X1"), dtr.Stage("second", ("0", "1"), "1 + X2")])
+    contexts = {"X1": frame["X1"].to_numpy()}, {"X2": frame["X2"].to_numpy()}
+    arms, units = frame[["A1", "A2"]].to_numpy().astype(np.int8), tuple(map(str, range(len(frame))))
+    return Cohort(design, units, contexts, arms, frame["Y"].to_numpy(), np.ones(len(frame)))
+
+
+def follows(cohort: Cohort, rule: dict[str, dict[str, list[float]]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which units with an outcome were treated as the rule says at every stage that they entered."""
+    agrees = ~cohort.dropped_out
+    for stage, features, arms in zip(cohort.design.stages, cohort.features, cohort.arms.T, strict=True):
+        score = np.column_stack([np.nan_to_num(features) @ rule[stage.name][arm] for arm in stage.arms])
+        agrees &= (arms < 0) | (arms == score.argmax(axis=1))
+    return agrees
+
+
+# -- what it estimates ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cohort", "rule"),
+    [
+        (ctn0030, {"first": {"emm": [5.0, 0.0, 0.0], "smm": [0.0, 0.15, 0.0]},
+                   "second": {"emm": [-6.0, 0.1, 0.0], "smm": [0.0, 0.0, 0.1]}}),
+        (two_stage_cont, {"first": {"0": [0.0, 0.0], "1": [0.3, -1.0]}, "second": {"0": [0.0, 1.0], "1": [0.5, 0.0]}}),
+    ],
+)  # fmt: skip
+@small
+def test_a_fixed_rule_earns_the_weighted_mean_of_the_units_that_follow_it(cohort: Any, rule: Any) -> None:
+    """40 paths of 2,500 rounds are 100,000 independent draws: within 4 standard errors of the weighted mean."""
+    units = cohort()
+    weights = np.random.default_rng(3).gamma(2.0, size=len(units))
+    agrees = follows(units, rule)
+    assert 40 < agrees.sum() < (~units.dropped_out).sum() - 40
+    own, outcome = weights[agrees] / weights[agrees].sum(), units.outcome[agrees]
+    mean = own @ outcome
+    deviation = np.sqrt(own @ (outcome - mean) ** 2)
+
+    found = replay(dtr.FixedRegime(rule=rule), units, horizon=2_500, paths=40, weights=weights)
+
+    assert found.value == pytest.approx(mean, abs=4 * deviation / np.sqrt(100_000))
+    assert found.acceptance_rate == pytest.approx(weights[agrees].sum() / weights.sum(), abs=0.01)
+    assert np.isin(found.rows, np.flatnonzero(agrees)).all()
+
+
+def test_coins_favour_early_leavers_unless_rows_are_weighted_by_their_propensities() -> None:
+    """Y is 1 for leavers, a share s of all. A rule agrees with 1/2 of them and 1/4 of the others: 2s / (1 + s)."""
+    n, rng = 40_000, np.random.default_rng(8)
+    z = rng.normal(size=n)
+    design = with_other(TWO, plans=None)
+    arms = rng.integers(2, size=(n, 2)).astype(np.int8)
+    arms[z <= -1, 1] = -1
+    outcome = (z <= -1).astype(np.float64)
+    cohort = Cohort(design, tuple(map(str, range(n))), ({"x": rng.normal(size=n)}, {"z": z}), arms, outcome, np.ones(n))
+    rule, share = dtr.FixedRegime(rule={"first": "a", "second": "b"}), outcome.mean()
+    one_over_p = np.where(z <= -1, 2.0, 4.0)
+    error = 4 * np.sqrt(share / 4_000)
+
+    plain = replay(rule, cohort, horizon=4_000, paths=1)
+    weighted = replay(rule, cohort, horizon=4_000, paths=1, weights=one_over_p)
+    once = replay(rule, cohort, horizon=4_000, paths=1, weights=one_over_p, replace=False)
+
+    assert plain.value == pytest.approx(2 * share / (1 + share), abs=error)
+    assert weighted.value == pytest.approx(share, abs=error)
+    assert once.value == pytest.approx(share, abs=error)
+    assert "leavers" in plain.weights_used
+
+
+LEARNERS = {"DTRB": dtr.DTRBandit(q=2, delta=1.0), "0.1-Greedy": dtr.EpsilonGreedy(epsilon=0.1)}
+
+
+@cache
+def true_values(environment: Any, horizon: int) -> dict[str, tuple[float, float]]:
+    """Return each learner's average reward and its standard error, by simulation."""
+    study = dtr.simulate(environment, LEARNERS, horizon=horizon, paths=400, seed=77)
+    averages = {name: rewards.mean(axis=1) for name, rewards in study.rewards.items()}
+    return {name: (own.mean(), own.std() / np.sqrt(len(own))) for name, own in averages.items()}
+
+
+@pytest.mark.parametrize("environment", [Synthetic(), Linear(arms=(2, 3), noise=2.0, seed=1)], ids=["2 arms", "3 arms"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_one_pass_over_fresh_rows_is_unbiased(environment: Any, name: str) -> None:
+    """100 cohorts of randomised units, a path through each: within 4 standard errors of what the policy earns."""
+    truth, truth_error = true_values(environment, 150)[name]
+    rows, values = 150 * len(environment.design.arm_plans) * 2, []
+
+    for seed in range(100):
+        rng = np.random.default_rng([seed, 1])
+        cohort = logged(environment.draw(rows, rng), rng)
+        values.append(replay(LEARNERS[name], cohort, horizon=150, paths=1, seed=seed, replace=False).value)
+
+    error = np.hypot(np.std(values) / np.sqrt(len(values)), truth_error)
+    assert np.mean(values) == pytest.approx(truth, abs=4 * error)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_draws_from_many_more_rows_than_rounds_are_unbiased(name: str) -> None:
+    """100 paths of 150 rounds through 50,000 units, of whom few come twice: within 4 standard errors."""
+    truth, truth_error = true_values(Synthetic(), 150)[name]
+    rng = np.random.default_rng(4)
+    cohort = logged(Synthetic().draw(50_000, rng), rng)
+
+    found = replay(LEARNERS[name], cohort, horizon=150, paths=100)
+
+    of_cohorts = found.outcomes.std() / np.sqrt(50_000 / 4)  # another cohort would have another mean
+    error = np.sqrt(found.std_error**2 + of_cohorts**2 + truth_error**2)
+    assert found.value == pytest.approx(truth, abs=4 * error)
+
+
+@small
+def test_a_small_cohort_flatters_a_learner_but_not_a_fixed_rule() -> None:
+    """80 cohorts of 60 units, 300 rounds: Greedy gains more than 4 standard errors, random arms nothing."""
+    environment = Linear(dimension=4, noise=2.0, seed=3)
+    policies = {"Greedy": dtr.Greedy(), "uniform": dtr.UniformRandom()}
+    study = dtr.simulate(environment, policies, horizon=300, paths=200, seed=2)
+    gains: dict[str, list[float]] = {name: [] for name in policies}
+
+    for seed in range(80):
+        rng = np.random.default_rng([seed, 2])
+        cohort = logged(environment.draw(60, rng), rng)
+        for name, policy in policies.items():
+            value = replay(policy, cohort, horizon=300, paths=2, seed=seed).value
+            gains[name].append(value - study.rewards[name].mean())
+
+    errors = {name: np.std(own) / np.sqrt(len(own)) for name, own in gains.items()}
+    assert np.mean(gains["Greedy"]) > 4 * errors["Greedy"]
+    assert abs(np.mean(gains["uniform"])) < 4 * errors["uniform"]
+
+
+# -- draws and weights ---------------------------------------------------------------------------------------
+
+
+def test_rows_are_drawn_in_proportion_to_their_weights() -> None:
+    """100,000 draws: each row's share within 5 standard deviations; weight 0 never comes."""
+    cohort = two_stage_cohort(20)
+    weights = np.arange(20.0) * (np.arange(20) != 7)
+    weighting = weigh(cohort, weights)
+    blocks = drawn_rows(weighting, np.random.default_rng(0))
+
+    rows = np.concatenate([next(blocks) for _ in range(25)])
+
+    share = weights / weights.sum()
+    counts = np.bincount(rows, minlength=20)
+    assert (np.abs(counts - len(rows) * share) <= 5 * np.sqrt(len(rows) * share)).all()
+    assert counts[0] == counts[7] == 0
+
+
+def test_a_pass_offers_each_row_once_and_keeps_it_in_proportion_to_its_weight() -> None:
+    """4,000 passes: each row's share of passes within 5 standard deviations of its weight over the largest."""
+    cohort = two_stage_cohort(20)
+    weights = 1.0 + np.arange(20.0)
+    weighting, rng = weigh(cohort, weights), np.random.default_rng(1)
+    passes = [next(shuffled_rows(weighting, rng)) for _ in range(4_000)]
+
+    assert all(len(set(rows)) == len(rows) for rows in passes)
+    share = np.minimum(weights / weights[weighting.usable].max(), 1.0)
+    counts = np.bincount(np.concatenate(passes), minlength=20)
+    assert (np.abs(counts - 4_000 * share) <= 5 * np.sqrt(4_000 * share * (1 - share)) + 1e-9).all()
+
+
+def test_a_pass_with_equal_weights_offers_every_row() -> None:
+    cohort = two_stage_cohort(20)
+
+    (rows,) = shuffled_rows(weigh(cohort, None), np.random.default_rng(0))
+
+    assert sorted(rows) == list(range(20))
+
+
+class Fitted:
+    """Stands where fitted propensities stand: it has the weights 1/p."""
+
+    def __init__(self, n: int) -> None:
+        self.weights = 1.0 + np.arange(n)
+
+
+def test_without_weights_those_of_the_propensities_are_used_times_case_weights() -> None:
+    cohort = two_stage_cohort(30)
+    case = np.where(np.arange(30) < 10, 2.0, 1.0)
+
+    assert (weigh(cohort, None).weights == 1).all()
+    heavier = with_other(cohort, weights=case)
+    assert (weigh(heavier, None).weights == case).all()
+    assert "case weights" in weigh(heavier, None).words
+    object.__setattr__(heavier, "propensities", Fitted(30))
+    assert (weigh(heavier, None).weights == case * Fitted(30).weights).all()
+    assert "1/p" in weigh(heavier, None).words
+    assert (weigh(heavier, np.full(30, 3.0)).weights == 3).all()
+
+
+def test_effective_sample_size_and_largest_weight_leave_out_drop_outs() -> None:
+    cohort = two_stage_cohort(60)
+    assert cohort.dropped_out.any()
+    weights = np.where(cohort.dropped_out, 1e6, 1.0)
+
+    weighting = weigh(cohort, weights)
+
+    usable = (~cohort.dropped_out).sum()
+    assert weighting.effective_sample_size == pytest.approx(usable)
+    assert weighting.largest_weight == pytest.approx(1 / usable)
+
+
+# -- what it depends on --------------------------------------------------------------------------------------
+
+
+@small
+def test_paths_depend_on_the_seed_and_their_number_alone() -> None:
+    cohort, policy = two_stage_cohort(), dtr.EpsilonGreedy(epsilon=0.2)
+    found = replay(policy, cohort, horizon=80, paths=4, seed=3)
+
+    again, fewer, other = (
+        replay(policy, cohort, horizon=80, paths=paths, seed=seed, n_jobs=jobs)
+        for paths, seed, jobs in ((4, 3, 2), (2, 3, 1), (4, 4, 1))
+    )
+
+    assert (again.rows == found.rows).all()
+    assert (again.draws == found.draws).all()
+    assert (fewer.rows == found.rows[:2]).all()
+    assert (other.rows != found.rows).any()
+    assert len({path.tobytes() for path in found.rows}) == 4
+
+
+@small
+def test_lsvi_ucb_without_beta_takes_the_theorys_for_the_horizon() -> None:
+    cohort = two_stage_cohort()
+    beta = dtr.suggested_beta(TWO, rounds=70)
+
+    unset, stated = (replay(dtr.LSVIUCB(beta=each), cohort, horizon=70, paths=1) for each in (None, beta))
+
+    assert (unset.rows == stated.rows).all()
+    assert f"beta={beta}" in unset.policy
+
+
+# -- what it refuses -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"horizon": 0}, "horizon must be"),
+        ({"paths": 0}, "paths must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"policy": dtr.Greedy}, "needs a policy such as"),
+        ({"cohort": "people.csv"}, "needs a Cohort"),
+        ({"weights": [1.0]}, r"one number for each of 60 units, found an array of shape \(1,\)"),
+        ({"weights": ["heavy"] * 60}, "must be numbers"),
+        ({"weights": np.full(60, -1.0)}, r"finite and not negative, found -1.0 for row 0"),
+        ({"weights": np.full(60, np.nan)}, "finite and not negative"),
+        ({"weights": np.zeros(60)}, "all 0"),
+        ({"weights": two_stage_cohort().dropped_out * 1.0}, "nothing to replay"),
+        ({"policy": dtr.DTRBandit(q=1, delta=(1.0, 2.0, 3.0))}, "3 numbers for a design of 2 stages"),
+        ({"horizon": 100, "replace": False}, "100 rounds cannot come from"),
+        ({"horizon": 45, "replace": False}, r"ran out after \d+ of 45 rounds.*replace=True"),
+        ({"horizon": 10**18}, "no memory"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_refused_in_words(change: dict[str, Any], message: str) -> None:
+    arguments = {"policy": dtr.UniformRandom(), "cohort": two_stage_cohort(), "horizon": 10, "paths": 1, **change}
+
+    with pytest.raises(dtr.DesignError, match=message):
+        replay(arguments.pop("policy"), arguments.pop("cohort"), **arguments)
+
+
+@pytest.mark.parametrize("policy", [dtr.DTRBandit(q=1, delta=1.0), dtr.Greedy(), dtr.EpsilonGreedy(epsilon=0.1)])
+def test_a_forced_plan_that_no_unit_completed_is_named_before_any_round(policy: Any) -> None:
+    cohort = two_stage_cohort()
+    without = (~((cohort.arms[:, 0] == 0) & (cohort.arms[:, 1] == 1))).astype(np.float64)
+
+    with pytest.raises(dtr.DesignError, match=r"completed a, then b: .* leave the plan out"):
+        replay(policy, cohort, horizon=10, paths=1, weights=without)
+
+
+@pytest.mark.parametrize("wrap", [False, True], ids=["compiled", "a function"])
+def test_a_rule_that_no_unit_follows_is_refused_instead_of_waiting_for_ever(wrap: bool) -> None:
+    cohort = two_stage_cohort()
+    weights = (cohort.arms[:, 0] == 0).astype(np.float64)
+    always: Any = (lambda _: "b") if wrap else {"first": "b", "second": "b"}
+
+    with pytest.raises(dtr.DesignError, match=r"in round 1 .* would give none of the \d+ usable units"):
+        replay(dtr.FixedRegime(rule=always), cohort, horizon=10, paths=1, weights=weights)
+
+
+def test_a_rule_followed_by_next_to_no_weight_is_refused() -> None:
+    cohort = two_stage_cohort()
+    weights = np.where(cohort.arms[:, 0] == 0, 1.0, 1e-12)
+
+    with pytest.raises(dtr.DesignError, match=r"with \de-1\d of the weight"):
+        replay(dtr.FixedRegime(rule={"first": "b", "second": "b"}), cohort, horizon=10, paths=1, weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("row", "arms", "outcome"),
+    [(2, (1, 0), 1.0), (2, (-1, 1), 1.0), (2, (0, 5), 1.0), (2, (-1, -1), 1.0), (2, (0, 0), np.inf)],
+)
+def test_a_cohort_that_contradicts_its_design_is_refused(row: int, arms: tuple[int, int], outcome: float) -> None:
+    cohort = two_stage_cohort()
+    cohort.arms[row], cohort.outcome[row] = arms, outcome
+
+    with pytest.raises(dtr.DesignError, match="unit '2' has an outcome"):
+        replay(dtr.UniformRandom(), cohort, horizon=10, paths=1)
+
+
+def test_a_unit_that_entered_a_stage_without_its_context_is_refused() -> None:
+    cohort = two_stage_cohort()
+    row = int(np.flatnonzero(cohort.arms[:, 1] >= 0)[0])
+    cohort.contexts[1]["z"][row] = np.nan
+
+    with pytest.raises(dtr.DesignError, match="incomplete context"):
+        replay(dtr.UniformRandom(), cohort, horizon=10, paths=1)
+
+
+# -- what one asks of the result -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def found() -> Replay:
+    return replay(dtr.Greedy(), two_stage_cohort(400), horizon=300, paths=5)
+
+
+def test_value_and_standard_error_are_those_of_the_paths_averages(found: Replay) -> None:
+    averages = found.outcomes.mean(axis=1)
+
+    assert found.averages.tolist() == averages.tolist()
+    assert found.value == pytest.approx(averages.mean())
+    assert found.std_error == pytest.approx(averages.std(ddof=1) / np.sqrt(5))
+    assert found.acceptance_rate == pytest.approx(1_500 / found.draws.sum())
+    assert 0.1 < found.acceptance_rate < 0.9
+
+
+def test_the_curve_averages_outcomes_up_to_each_round(found: Replay) -> None:
+    curve = found.curve(at=[1, 100, 300])
+
+    assert list(curve.columns) == ["t", "mean", "std_error", "low", "high"]
+    assert curve["mean"].tolist() == pytest.approx([found.outcomes[:, :t].mean() for t in (1, 100, 300)])
+    assert curve["std_error"].iloc[-1] == pytest.approx(found.std_error)
+    assert found.curve()["t"].iloc[-1] == 300
+    assert len(found.curve()) > 100
+
+
+def test_the_summary_is_one_row_and_the_print_says_how_far_to_trust_it(found: Replay) -> None:
+    summary, text = found.summary(), str(found)
+
+    assert summary.shape[0] == 1
+    assert summary["value"].iloc[0] == found.value
+    for words in ("Greedy()", "400 units", "5 paths of 300 rounds", "were accepted", "Effective sample size", "95 %"):
+        assert words in text
+    assert found.different_units == np.mean([len(set(path)) for path in found.rows.tolist()])
+    assert repr(found).startswith("<Replay of Greedy(): 5 paths of 300 rounds")
+
+
+def test_one_path_has_a_value_without_an_interval() -> None:
+    single = replay(dtr.UniformRandom(), two_stage_cohort(100), horizon=50, paths=1)
+
+    assert np.isnan(single.std_error)
+    assert "95 %" not in str(single)
+
+
+def test_the_plot_has_a_band_around_the_mean(found: Replay) -> None:
+    ax = found.plot(paths=True)
+
+    line = ax.get_lines()[-1]
+    assert np.asarray(line.get_ydata())[-1] == pytest.approx(found.value)
+    assert len(ax.get_lines()) == 6
+    assert len(ax.collections) == 1
+
+
+def test_results_cannot_be_changed(found: Replay) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        found.rows[0, 0] = 1
