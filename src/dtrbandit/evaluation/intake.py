@@ -158,7 +158,7 @@ class Walk:
         self.intake.note(
             known & ~enters & (self.given[:, m:] != NO_ARM).any(axis=1),
             f"units without {stage.enter_if!r} leave before stage {stage.name!r}, and must have no arm there or later "
-            f"in {_some(map(repr, self.intake.roles.arms[m:]))}",
+            f"in {_some(map(repr, self.intake.roles.arms[m:]))}; blank it, or change enter_if",
         )
         return enters
 
