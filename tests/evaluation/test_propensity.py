@@ -427,7 +427,7 @@ def test_a_part_that_is_not_there_is_refused(stard: Cohort) -> None:
 
 
 def test_the_pages_lines_run_and_its_model_is_the_papers(stard: Cohort, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs/data_propensities.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/propensities.md").read_text()
     names: dict[str, Any] = {"cohort": stard}
 
     exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)), "page", "exec"), names)

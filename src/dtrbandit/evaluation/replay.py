@@ -204,7 +204,7 @@ def _warn_if_small(setup: Setup) -> None:
     if setup.horizon > size:
         warnings.warn(
             f"the horizon, {setup.horizon:,}, exceeds the effective sample size of the cohort, {size:,.0f}: the same "
-            "units come again and again, a policy can learn them by heart, and its value is too high (docs/data.md); "
+            "units come again and again, a policy can learn them by heart, and its value is too high (docs/replay.md); "
             "a fixed regime is not affected",
             SmallCohort,
             stacklevel=3,

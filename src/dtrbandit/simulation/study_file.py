@@ -14,6 +14,7 @@ from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments import (
+    STARD,
     ArrivalProcess,
     Environment,
     Exponential,
@@ -32,7 +33,7 @@ from dtrbandit.simulation.toml_text import TomlText, unknown
 
 Kinds = Mapping[str, type[Any]]
 
-ENVIRONMENTS: Kinds = {kind.__name__: kind for kind in (Synthetic, Linear, OneStage)}
+ENVIRONMENTS: Kinds = {kind.__name__: kind for kind in (Synthetic, Linear, OneStage, STARD)}
 DURATIONS: Kinds = {kind.__name__: kind for kind in (Fixed, Exponential, Gamma, LogNormal)}
 
 
