@@ -63,6 +63,10 @@ class StageMargin(NamedTuple):
         return abs(self.alpha - 1) <= 2 * self.alpha_error
 
     def __str__(self) -> str:
+        if self.units == 0:
+            return f"{self.stage}: no unit comes there, so nothing is known"
+        if math.isnan(self.power):
+            return f"{self.stage}: α and γ are unknown, from so few units"
         if self.gamma == 0:
             return f"{self.stage}: no unit is ever near a boundary (α = ∞)"
         alpha, gamma = f"{self.alpha:.3g} ± {self.alpha_error:.2g}", f"{self.gamma:.3g} ± {self.gamma_error:.2g}"
