@@ -19,7 +19,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
 from dtrbandit.design.values import shown
 from dtrbandit.engine import Session
-from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along
+from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.record.events import Opened
 from dtrbandit.record.histories import Histories, Unit
@@ -134,8 +134,7 @@ def evidence_of(source: Environment | Evidence, rng: np.random.Generator | None,
         return source
     if isinstance(source, Session):
         raise DesignError("a session's own data carry caveats; say from_session(session) to use them")
-    if not hasattr(source, "draw"):
-        raise DesignError(f"an environment or evidence is needed, found {shown(source)}")
+    require_environment(source, "an estimate that is given no evidence")
     if not isinstance(rng, np.random.Generator):
         raise DesignError(f"to draw from an environment give rng=np.random.default_rng(0) or so, found {shown(rng)}")
     return from_environment(source, rng, units=units)
