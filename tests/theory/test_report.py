@@ -73,6 +73,15 @@ def test_with_a_q_as_large_as_asked_the_bound_is_a_promise() -> None:
     assert "the proof needs q ≥" in str(report)
 
 
+def test_a_q_that_the_theorem_allows_and_its_proof_does_not_is_no_promise() -> None:
+    report = theory.report(Quiet(), q=200, delta=0.3, horizon=100, paths=2, units=4000)
+    assert report.constants is not None
+
+    assert theory.smallest_q(report.constants) <= 200 < theory.smallest_q_as_proved(report.constants)
+    assert list(fails(report)) == ["C̃₁ ∨ C̃₂"]
+    assert not report.promised
+
+
 def test_with_delays_the_bound_is_no_promise_since_the_theorem_has_an_order_only() -> None:
     arrivals = ArrivalProcess(response=Exponential(5.0))
 
