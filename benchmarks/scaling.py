@@ -14,6 +14,7 @@ import numpy as np
 
 import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes, Synthetic
+from dtrbandit.parallel import map_unordered
 
 POLICIES = {"DTRB": dtr.DTRBandit(q=5, delta=0.5), "greedy": dtr.Greedy()}
 
@@ -78,6 +79,20 @@ STUDIES: dict[str, tuple[Any, int, int]] = {  # environment, horizon, paths
 }
 
 
+def result(rounds: int) -> list[np.ndarray]:
+    """Return as much as a path of two policies sends back, 60 bytes a round, at once."""
+    return [np.zeros(shape) for shape in ((2, rounds, 2), (2, rounds), (rounds,))] + [np.zeros((2, rounds, 2), np.int8)]
+
+
+def collecting(rounds: int, *, paths: int = 60) -> float:
+    """Return how many milliseconds of this process's time it takes to send a path and to collect its result."""
+    list(map_unordered(result, [rounds] * 10))
+    began = time.process_time()
+    for _ in map_unordered(result, [rounds] * paths):
+        pass
+    return 1e3 * (time.process_time() - began) / paths
+
+
 def rate(environment: Any, horizon: int, paths: int, *, runs: int) -> float:
     """Return paths per second in the best of some runs, after one that starts the workers."""
     seconds = []
@@ -95,7 +110,9 @@ def main() -> None:
     for place, workers in PLACES:
         with place(workers):
             rates = [f"{name} {rate(*study, runs=runs):.1f}" for name, study in STUDIES.items()]
+            costs = [f"{rounds:,} rounds {collecting(rounds):.1f}" for rounds in (10, 10_000, 100_000)]
         print(f"{place.__name__}, {workers}: paths/s: {'; '.join(rates)}", flush=True)
+        print(f"    ms of this process to send and collect a path: {'; '.join(costs)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -163,6 +163,12 @@ def test_a_batch_is_a_whole_number(batch: Any) -> None:
         adaptor.UnitEnv(Synthetic(), batch=batch)
 
 
+@pytest.mark.parametrize("make", [adaptor.UnitEnv, adaptor.UnitVectorEnv])
+def test_what_is_no_environment_is_refused(make: Any) -> None:
+    with pytest.raises(DesignError, match=r"an episode needs an environment such as .* found 3"):
+        make(3)
+
+
 def test_units_that_are_not_numbers_are_refused() -> None:
     units = Synthetic().draw(5, np.random.default_rng(0))
     bad = Tabulated(units)

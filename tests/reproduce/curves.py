@@ -17,17 +17,17 @@ Curve = Callable[[Array, int], Array]  # from rounds and the number of a path to
 HORIZON, PATHS = 2_000, 40
 
 
-def study_of(curves: Mapping[str, Curve]) -> dtr.Study:
+def study_of(curves: Mapping[str, Curve], horizon: int = HORIZON) -> dtr.Study:
     """Return the study in which each policy has the regret that its curve says."""
-    t = np.arange(HORIZON + 1.0)
-    regret, nothing = {}, np.zeros((PATHS, HORIZON))
+    t = np.arange(horizon + 1.0)
+    regret, nothing = {}, np.zeros((PATHS, horizon))
     for name, curve in curves.items():
         totals = np.array([curve(t, path) for path in range(PATHS)])
         regret[name] = np.stack([np.diff(totals, axis=1), nothing], axis=2)
     manifest = Manifest(
-        "0", 0, "by hand", "", None, {name: {} for name in curves}, Synthetic().design.to_dict(), 0, HORIZON
+        "0", 0, "by hand", "", None, {name: {} for name in curves}, Synthetic().design.to_dict(), 0, horizon
     )
-    arms = {name: np.zeros((PATHS, HORIZON, 2), dtype=np.int8) for name in curves}
+    arms = {name: np.zeros((PATHS, horizon, 2), dtype=np.int8) for name in curves}
     return dtr.Study(manifest, tuple(range(PATHS)), arms, dict.fromkeys(curves, nothing), regret, nothing)
 
 

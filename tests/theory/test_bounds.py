@@ -6,6 +6,7 @@ b_max = 5, σ = ½, Δ = (½, ¼), φ = (1/10, 1/5). No function of the package 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import ceil, exp, floor, inf, log, sqrt
 
@@ -165,6 +166,30 @@ def test_concentration_by_hand() -> None:
     assert theory.design_fails_as_proved(CASE, 1920) == pytest.approx(singular + 360 / 1920**2)
     # 12·exp(−(0.04/96)·(1/64)·1920) = 12·exp(−0.0125)
     assert theory.hat_fails(CASE, 1920) == pytest.approx(12 * exp(-0.0125) + singular + 280 / 1920**2)
+
+
+@pytest.mark.parametrize(
+    ("ask", "found"),
+    [
+        (lambda: theory.f(0.5, 0), "f: T must be a whole number of at least 1, found 0"),
+        (lambda: theory.peeling_depth(0.0, 2), "alpha must be a finite number above 0"),
+        (lambda: theory.tilde_fails(2, 10), "stage must be a whole number from 0 to 1, found 2"),
+        (lambda: theory.tilde_fails(-1, 10), "stage must be a whole number from 0 to 1, found -1"),
+        (lambda: theory.tilde_fails_as_proved(0, 0), "t must be a whole number of at least 1"),
+        (lambda: theory.ols_tail(0.5, phi=1.0, n=0, d=2, x_inf=1.0, sigma=1.0), "n must be a whole number"),
+        (lambda: theory.ols_tail(0.5, phi=0.0, n=9, d=2, x_inf=1.0, sigma=1.0), "phi must be a finite number above 0"),
+        (lambda: theory.ols_tail(0.5, phi=1.0, n=9, d=2, x_inf=1.0, sigma=1.0, error=2.0), "error must be .* 0 to 1"),
+        (lambda: theory.alpha_is_one(density=1.0, x_max=1.0, d=1, slope=0.0), "slope must be a finite number above 0"),
+        (lambda: theory.alpha_is_one_as_proved(density=1.0, x_max=1.0, d=0, slope=1.0), "d must be a whole number"),
+        (lambda: theory.forced_pull_bounds(9, ((0,),), q=0, stage=0, arm=0), "q must be a whole number of at least 1"),
+        (lambda: theory.forced_pull_lemma(0, q=1), "t must be a whole number of at least 1"),
+        (lambda: theory.report(3, q=1, delta=0.2), "needs an environment such as .* found 3"),  # type: ignore[arg-type]
+        (lambda: theory.event_rates(3, q=1, delta=0.2, at=[9]), "needs an environment"),  # type: ignore[arg-type]
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(ask: Callable[[], object], found: str) -> None:
+    with pytest.raises(dtr.DesignError, match=found):
+        ask()
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,18 @@ def test_a_stage_with_one_arm_asks_only_that_its_features_span() -> None:
     assert found.phi[0] == pytest.approx((3 - np.sqrt(5)) / 2)  # of ((1, 1), (1, 2))
 
 
+def test_arms_of_a_stage_that_nobody_reaches_are_not_excused() -> None:
+    """Nothing is known of them: "worse everywhere" would be true of no unit at all."""
+    design = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
+    visit = Visit((), np.ones((3, 2)), np.zeros((3, 2)), np.zeros(3, dtype=bool))
+
+    found = theory.estimate_diversity(Evidence(design, 3, (visit,), "nobody"), delta=0.5)
+
+    assert [region.suboptimal for region in found.regions[0]] == [False, False]
+    assert found.holds == (False,)
+    assert "best by the margin nowhere" in str(found)
+
+
 def test_features_that_do_not_span_have_phi_zero() -> None:
     design = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
     psi = np.ones((100, 2))  # x is always 1

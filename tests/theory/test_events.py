@@ -124,6 +124,17 @@ def test_bounds_apply_from_the_rounds_on_that_they_ask_for() -> None:
     assert event_bound(trial, ("G", 0), 100)[0] == 8 / 100**2
 
 
+def test_with_delays_only_the_bound_on_feedback_applies() -> None:
+    """The paper has P(𝒢ᶜ) and P(ℳᶜ) under delay up to constants only."""
+    q, t = 200, 256 * 200**2
+    instance = Instance.of(Quiet(), np.random.default_rng(0), delta=0.3)
+    at_once = Trial(Quiet(), dtr.DTRBandit(q=q, delta=0.3), (t,), None, instance)
+    late = at_once._replace(arrivals=ArrivalProcess(response=Exponential(5.0)))
+
+    assert [event_bound(at_once, (event, 0), t)[1] for event in "GML"] == [True] * 3
+    assert [event_bound(late, (event, 0), t)[1] for event in "GMLO"] == [False, False, False, True]
+
+
 def test_good_events_become_likelier() -> None:
     """From 30 to 3000 rounds ℒ fails less often: with 12 paths at least a third less."""
     rates = theory.event_rates(Synthetic(), q=10, delta=(0.3, 0.8), at=[30, 3000], paths=12, seed=2)

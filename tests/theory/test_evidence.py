@@ -141,7 +141,11 @@ def test_what_cannot_be_judged_is_refused(session: dtr.Session) -> None:
         theory.from_environment(Tabulated(units), np.random.default_rng(0), units=5)
     with pytest.raises(dtr.DesignError, match=r"say from_session\(session\)"):
         theory.estimate_margin(session)  # type: ignore[arg-type]
-    with pytest.raises(dtr.DesignError, match="an environment or evidence is needed, found 3"):
+    with pytest.raises(dtr.DesignError, match=r"given no evidence needs an environment such as .*, found 3"):
         theory.estimate_diversity(3)  # type: ignore[arg-type]
+    with pytest.raises(dtr.ProtocolError, match=r"Q̂ is not determined yet .* missing: 1 at stage first: intercept, x1"):
+        theory.from_session(dtr.Session(units.design, dtr.DTRBandit(q=1, delta=0.5)))
+    with pytest.raises(dtr.ProtocolError, match=r"missing: 2 at stage first: intercept, x1 \(at least 2 more units\)"):
+        theory.from_session(play(5))  # all were given 1 at the first stage
     with pytest.raises(dtr.ProtocolError, match="estimates nothing"):
         theory.from_session(dtr.Session(units.design, dtr.UniformRandom()))

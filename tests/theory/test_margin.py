@@ -165,6 +165,13 @@ def test_few_gaps_give_no_exponent() -> None:
     assert margin.stages[0].gamma == pytest.approx(0.1)  # i / 10 units with gap i at most
 
 
+def test_what_is_not_known_is_not_called_infinite_or_nan() -> None:
+    few, nobody = (str(theory.estimate_margin(gaps_of(np.arange(1.0, 1.0 + n))).stages[0]) for n in (10, 0))
+
+    assert few == "only: α and γ are unknown, from so few units"
+    assert nobody == "only: no unit comes there, so nothing is known"
+
+
 def test_the_picture_shows_each_stage_with_its_power_law() -> None:
     import matplotlib.pyplot as plt
 

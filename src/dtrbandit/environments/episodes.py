@@ -16,6 +16,7 @@ from dtrbandit.environments.potential_outcomes import (
     along,
     leavers,
     observed,
+    require_environment,
 )
 from dtrbandit.errors import ObservationError, ProtocolError
 
@@ -40,6 +41,7 @@ class Episodes:
     """
 
     def __init__(self, environment: Environment, count: int, *, batch: int) -> None:
+        require_environment(environment, "an episode")
         self._environment, self._design, self._batch = environment, environment.design, batch
         self._units = self._coming = _blank(self._design, count)
         self._stage, self._feasible = _stages_and_feasible(self._design)

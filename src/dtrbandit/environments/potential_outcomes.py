@@ -48,6 +48,16 @@ class Environment(Protocol):
         """Draw n units."""
 
 
+def require_environment(environment: object, who: str) -> None:
+    """Refuse what is no environment, in the name of ``who`` needs one."""
+    draws = callable(getattr(environment, "draw", None)) and not isinstance(environment, type)
+    if not draws or not isinstance(getattr(environment, "design", None), Design):
+        raise DesignError(
+            f"{who} needs an environment such as Synthetic(), with a design and draw(n, rng), "
+            f"found {shown(environment)}"
+        )
+
+
 @runtime_checkable
 class LinearEnvironment(Environment, Protocol):
     """A source of units whose Q-functions are exactly linear in the features (label "assumption: bounded")."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
-from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes
+from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, require_environment
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.lsvi_ucb import knowing_rounds
 from dtrbandit.policies.policy import Policy
@@ -68,7 +68,7 @@ def prepare(
     design: Design | None,
 ) -> Setup:
     """Check what a study is asked to be, and return it."""
-    _check_environment(environment)
+    require_environment(environment, "a study")
     if arrivals is not None and not callable(getattr(arrivals, "events", None)):
         raise DesignError(f"arrivals= needs a method events(n, stages, rng), found {shown(arrivals)}")
     rounds = whole(horizon, "horizon", low=1)
@@ -84,15 +84,6 @@ def prepare(
 def sample(environment: Environment, n: int) -> PotentialOutcomes:
     """Draw a few units, always the same, to look at an environment."""
     return environment.draw(n, np.random.default_rng(0))
-
-
-def _check_environment(environment: object) -> None:
-    draws = callable(getattr(environment, "draw", None)) and not isinstance(environment, type)
-    if not draws or not isinstance(getattr(environment, "design", None), Design):
-        raise DesignError(
-            f"a study needs an environment such as Synthetic(), with a design and draw(n, rng), "
-            f"found {shown(environment)}"
-        )
 
 
 def _named(policies: object) -> dict[str, Policy[Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dtrbandit.design.parameters import whole
+from dtrbandit.design.parameters import positive, whole
 from dtrbandit.theory.constants import Constants
 
 
@@ -69,11 +69,13 @@ def c_2(constants: Constants) -> float:
 
 def peeling_depth(alpha: float, d: int) -> int:
     """Return M = ⌊√((α + 4) log((α + 4) d))⌋: how many layers near the boundary are counted in full."""
+    alpha, d = positive(alpha, "peeling_depth: alpha"), whole(d, "peeling_depth: d", low=1)
     return math.floor(math.sqrt((alpha + 4) * math.log((alpha + 4) * d)))
 
 
 def f(alpha: float, T: int) -> float:
     """Return f(α): how regret near the boundary grows, T^{(1−α)/2}, log T or not at all."""
+    T = whole(T, "f: T", low=1)
     if alpha == 1:
         return math.log(T)
     return 2 * T ** ((1 - alpha) / 2) / (1 - alpha) if alpha < 1 else 2 / (alpha - 1)

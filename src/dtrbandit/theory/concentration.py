@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from dtrbandit.design.parameters import positive, real, whole
 from dtrbandit.theory.bounds import c_2
 from dtrbandit.theory.constants import Constants
 
@@ -22,6 +23,10 @@ def ols_tail(chi: float, *, phi: float, n: int, d: int, x_inf: float, sigma: flo
     >>> round(ols_tail(0.5, phi=20.0, n=100, d=2, x_inf=1.0, sigma=0.5), 4)
     3.1152
     """
+    for name, value in (("chi", chi), ("phi", phi), ("x_inf", x_inf), ("sigma", sigma)):
+        positive(value, f"ols_tail: {name}")
+    n, d = whole(n, "ols_tail: n", low=1), whole(d, "ols_tail: d", low=1)
+    error = real(error, "ols_tail: error", high=1.0)
     return 2 * d * math.exp(-(chi**2) * phi**2 / (8 * n * d * x_inf**2 * sigma**2)) + error
 
 
@@ -30,12 +35,12 @@ def tilde_fails(stage: int, t: int) -> float:
 
     It holds for q of at least C̃₁ ∨ C̃₂ and t ≥ 64q².
     """
-    return (8, 6)[stage] / t**2
+    return _inverse_square((8, 6), stage, t)
 
 
 def tilde_fails_as_proved(stage: int, t: int) -> float:
     """Return 12/t² and 6/t²: the first with both arms and their design matrices counted."""
-    return (12, 6)[stage] / t**2
+    return _inverse_square((12, 6), stage, t)
 
 
 def design_fails(constants: Constants, t: int) -> float:
@@ -56,6 +61,10 @@ def hat_fails(constants: Constants, t: int) -> float:
     """
     c = constants
     return 4 * c.d * math.exp(-c_2(c) * (c.delta[1] / 2) ** 2 * t) + design_fails(c, t)
+
+
+def _inverse_square(tops: tuple[int, int], stage: int, t: int) -> float:
+    return tops[whole(stage, "tilde_fails: stage", low=0, high=1)] / whole(t, "tilde_fails: t", low=1) ** 2
 
 
 def _singular(c: Constants, t: int) -> float:

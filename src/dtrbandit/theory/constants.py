@@ -62,7 +62,10 @@ class Constants:
 
     @property
     def p(self) -> Pair:
-        """The p and p′ of lemma "probability bound" that φ guarantees: φ_m ≤ E[‖ψ‖² 1{U}] / d ≤ x_max² P(U) / d."""
+        """The p and p′ of lemma "probability bound" that φ guarantees where both stages have d features.
+
+        φ_m ≤ E[‖ψ‖² 1{U}] / d_m ≤ x_max² P(U) / d_m, so a stage of fewer features has less.
+        """
         first, second = (self.d * phi / self.x_max**2 for phi in self.phi)
         return first, second
 

@@ -96,8 +96,8 @@ def estimate_diversity(
 ) -> Diversity:
     """Estimate φ_m and p_m from an environment, or from evidence such as ``from_session(session)``.
 
-    Without ``delta``, Δ_m is chosen stage by stage so that Δ_m·φ_m is largest: C̃₁ and C̃₂ divide by its square, so
-    about the smallest q will do.
+    Without ``delta``, Δ_m is chosen stage by stage so that Δ_m·φ_m is largest: C̃₁ divides by the square of Δ₂φ₂, C̃₂ by
+    that of Δ₁φ₁. It divides by φ₂² too, so that with a smaller Δ₂ a somewhat smaller q may do.
 
     Examples
     --------
@@ -181,7 +181,8 @@ def _nodes(evidence: Evidence, m: int, delta: tuple[float, ...]) -> list[Node]:
 
 
 def _suboptimal(nodes: list[Node], arm: int, delta: float) -> bool:
-    return all(bool((node.lead[node.visit.reached, arm] < -delta).all()) for node in nodes)
+    leads = np.concatenate([node.lead[node.visit.reached, arm] for node in nodes])
+    return bool(len(leads) and (leads < -delta).all())  # where nobody comes nothing is known
 
 
 def _moments(nodes: list[Node], arm: int, delta: float, n: int) -> tuple[float, float, float, float]:

@@ -36,7 +36,8 @@ class EventRate(NamedTuple):
     """How often an event failed on simulated paths, with a 95 % interval, beside the bound on its probability to.
 
     ``bound`` is as printed; for ℒ, where the paper prints none, as ``hat_fails`` has it. None: no bound is known, or
-    the delays are not sub-exponential. ``applies``: q and t are as large as the bound asks.
+    the delays are not sub-exponential. ``applies``: q and t are as large as the bound asks; with delays there is such a
+    bound for 𝒪 alone, since for the others the paper has an order only.
     """
 
     event: str
@@ -79,7 +80,7 @@ class EventRates:
             between = f"{row.low:.1%} to {row.high:.1%}"
             lines.append(f"{name:<12}{row.t:>9,}{row.failed:>12.1%}{between:>18}{bound:>12}")
         if not all(row.applies for row in self.rows):
-            lines.append("* q or t is below what the bound asks: a comparison, not a promise")
+            lines.append("* q or t is below what the bound asks, or outcomes are delayed: a comparison, not a promise")
         return "\n".join(lines)
 
 
@@ -144,7 +145,7 @@ def _rate(trial: Trial, event: tuple[str, int | None], t: int, failed: NDArray[n
 
 
 def event_bound(trial: Trial, event: tuple[str, int | None], t: int) -> tuple[float | None, bool]:
-    """Return the bound on the probability that an event fails, and whether q and t are as large as it asks."""
+    """Return the bound on the probability that an event fails, and whether it is one for these q, t and delays."""
     (name, m), constants, q = event, trial.instance.constants, trial.policy.q
     if name == "O":
         assert trial.arrivals is not None
@@ -153,7 +154,7 @@ def event_bound(trial: Trial, event: tuple[str, int | None], t: int) -> tuple[fl
         return feedback_fails(delay_of(trial.arrivals, len(trial.instance.coefficients)), t), True
     if constants is None:
         return None, False
-    enough = q >= smallest_q(constants)
+    enough = q >= smallest_q(constants) and trial.arrivals is None
     if name == "G":
         return tilde_fails(m or 0, t), enough and t >= 64 * q**2
     plans = len(trial.instance.evidence.design.arm_plans)

@@ -19,8 +19,8 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
 from dtrbandit.design.values import shown
 from dtrbandit.engine import Session
-from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along
-from dtrbandit.errors import DesignError
+from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment
+from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.record.events import Opened
 from dtrbandit.record.histories import Histories, Unit
 
@@ -103,7 +103,7 @@ def from_environment(environment: Environment, rng: np.random.Generator, *, unit
 
 
 def from_session(session: Session) -> Evidence:
-    """Return what a session's own units and its Q̂ show, with caveats.
+    """Return what a session's own units and its Q̂ show, with caveats; a ProtocolError where Q̂ is not determined yet.
 
     Examples
     --------
@@ -116,12 +116,13 @@ def from_session(session: Session) -> Evidence:
     >>> from_session(session)
     <Evidence of 8 units from a session of 8 units>
     """
+    _require_hat(session)
     design, records = session.design, _records(session)
     hat = [np.full((k, d), np.nan) for k, d in zip(design.arm_counts, design.dimensions, strict=True)]
     for value in session.coefficients():
         m = design.stage_number(value.stage)
         term = design.arrivals[m].features.names.index(value.term)
-        hat[m][design.stages[m].arms.index(value.arm), term] = np.nan if value.hat is None else value.hat
+        hat[m][design.stages[m].arms.index(value.arm), term] = value.hat
     paths = design.tree.paths[: len(design.tree.child)]
     visits = tuple(_visit(design, records, path, hat[len(path)]) for path in paths)
     return Evidence(design, len(records), visits, f"a session of {len(records):,} units", OWN_UNITS)
@@ -133,11 +134,17 @@ def evidence_of(source: Environment | Evidence, rng: np.random.Generator | None,
         return source
     if isinstance(source, Session):
         raise DesignError("a session's own data carry caveats; say from_session(session) to use them")
-    if not hasattr(source, "draw"):
-        raise DesignError(f"an environment or evidence is needed, found {shown(source)}")
+    require_environment(source, "an estimate that is given no evidence")
     if not isinstance(rng, np.random.Generator):
         raise DesignError(f"to draw from an environment give rng=np.random.default_rng(0) or so, found {shown(rng)}")
     return from_environment(source, rng, units=units)
+
+
+def _require_hat(session: Session) -> None:
+    """Refuse a session in which an arm has no Q̂ yet: it would look like one that is worse everywhere."""
+    missing = [str(gap) for gap in session.summary().gaps if gap.estimate == "hat"]
+    if missing:
+        raise ProtocolError(f"from_session: Q̂ is not determined yet by {session!r}; missing: {'; '.join(missing)}")
 
 
 def _records(session: Session) -> list[Unit]:

@@ -57,6 +57,7 @@ def forced_pull_bounds(t: int, plans: tuple[Plan, ...], *, q: int, stage: int, a
 
     Blocks 0, …, 2ⁿ − 1 are over by round 2ⁿ·P·q, and the last of them begins after round (2ⁿ − 1)·P·q.
     """
+    t, q = whole(t, "forced_pull_bounds: t", low=0), whole(q, "forced_pull_bounds: q", low=1)
     blocks, having = t / (len(plans) * q), sum(plan[stage] == arm for plan in plans)
     return Between(
         having * q * max(math.log2(blocks), 0.0) if t else 0.0, float(having * q * math.ceil(math.log2(1 + blocks)))
@@ -65,6 +66,7 @@ def forced_pull_bounds(t: int, plans: tuple[Plan, ...], *, q: int, stage: int, a
 
 def forced_pull_lemma(t: int, *, q: int) -> Between:
     """Return q·log t and 3q·log t: for two by two arms and t ≥ 64q² (lemma "forced pull numbers")."""
+    t, q = whole(t, "forced_pull_lemma: t", low=1), whole(q, "forced_pull_lemma: q", low=1)
     return Between(q * math.log(t), 3 * q * math.log(t))
 
 

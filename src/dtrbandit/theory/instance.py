@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from dtrbandit.design.spec import Design
-from dtrbandit.environments.potential_outcomes import Environment, along
+from dtrbandit.environments.potential_outcomes import Environment, along, require_environment
 from dtrbandit.theory.constants import Constants
 from dtrbandit.theory.diversity import Diversity, estimate_diversity
 from dtrbandit.theory.evidence import UNITS, Array, Evidence, from_units
@@ -65,6 +65,7 @@ class Instance:
         >>> instance.linear, instance.bounded, round(instance.x_max, 2)
         (True, True, 1.41)
         """
+        require_environment(environment, "an instance of the theory")
         drawn = environment.draw(units, rng)
         evidence = from_units(drawn, source=f"{environment!r}")
         fits = [_fit(evidence, m) for m in range(len(evidence.design.stages))]

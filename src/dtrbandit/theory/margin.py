@@ -63,6 +63,10 @@ class StageMargin(NamedTuple):
         return abs(self.alpha - 1) <= 2 * self.alpha_error
 
     def __str__(self) -> str:
+        if self.units == 0:
+            return f"{self.stage}: no unit comes there, so nothing is known"
+        if math.isnan(self.power):
+            return f"{self.stage}: α and γ are unknown, from so few units"
         if self.gamma == 0:
             return f"{self.stage}: no unit is ever near a boundary (α = ∞)"
         alpha, gamma = f"{self.alpha:.3g} ± {self.alpha_error:.2g}", f"{self.gamma:.3g} ± {self.gamma_error:.2g}"
@@ -174,7 +178,8 @@ def alpha_is_one(*, density: float, x_max: float, d: int, slope: float) -> float
     in ℝ², so the lemma does not cover designs with an intercept, section 5.2 among them (``synthetic_gap`` has its own
     constants); and for x_max < 1 the power must be d − 1 (``alpha_is_one_as_proved``).
     """
-    return 12 * density * x_max**d / slope
+    _require_positive(density=density, x_max=x_max, slope=slope)
+    return 12 * density * x_max ** whole(d, "alpha_is_one: d", low=1) / slope
 
 
 def alpha_is_one_as_proved(*, density: float, x_max: float, d: int, slope: float) -> float:
@@ -183,8 +188,15 @@ def alpha_is_one_as_proved(*, density: float, x_max: float, d: int, slope: float
     A slab of thickness κ / ‖β₁ − β₂‖ cuts from the ball at most its (d − 1)-dimensional section. Since V_{d−1}(x) ≤
     6x^{d−1}, it is at most 12μ_max·x_max^{d−1} / ‖β₁ − β₂‖.
     """
+    _require_positive(density=density, x_max=x_max, slope=slope)
+    d = whole(d, "alpha_is_one: d", low=1)
     section: float = math.pi ** ((d - 1) / 2) / math.gamma((d + 1) / 2) * x_max ** (d - 1)
     return 2 * density * section / slope
+
+
+def _require_positive(**values: float) -> None:
+    for name, value in values.items():
+        positive(value, f"alpha_is_one: {name}")
 
 
 def _gaps(visit: Visit, between: Between) -> list[Gaps]:

@@ -80,8 +80,9 @@ class Report:
 
     @property
     def promised(self) -> bool:
-        """Whether every assumption holds, so that the bound is one."""
-        return self.instance.constants is not None and all(finding.verdict != "fails" for finding in self.findings)
+        """Whether every assumption holds, so that the bound is one; with delays only its order is promised."""
+        held = all(finding.verdict != "fails" and finding.subject != "delay" for finding in self.findings)
+        return held and self.instance.constants is not None
 
     def __str__(self) -> str:
         heading = f"{self.policy!r} on {self.instance.evidence.source}, {self.horizon:,} rounds"
@@ -99,10 +100,10 @@ class Report:
         if self.instance.constants is None:
             word += f", with Δ = {_listed(self.constants.delta)}"
         lines.append(f"{word}: {self.bound:.3g} as printed, {self.bound_as_proved:.3g} as proved.")
+        if self.ratio is not None:
+            lines.append(f"As printed it is {self.ratio:.2g} times the simulated regret.")
         if self.delay_cost is not None:
             lines.append(f"Delay adds {self.delay_cost:.3g} to it, by the sketch of its proof.")
-        if self.ratio is not None:
-            lines.append(f"Practice is better by a factor of {self.ratio:.2g}.")
         worst = worst_regret(self.constants, self.horizon)
         if self.bound > worst:
             since = informative_from(self.constants, self.policy.q)

@@ -20,6 +20,7 @@ from dtrbandit.reproduce.extensions.extension import (
     final_regret,
     late_regret,
 )
+from dtrbandit.reproduce.extensions.growth import slower_than_root
 from dtrbandit.reproduce.extensions.pictures import draw_regret, note, panels, title
 
 if TYPE_CHECKING:
@@ -41,7 +42,13 @@ FIRST_BLOCK = POLICY.q * len(Synthetic().design.arm_plans)
 
 def claims(studies: Studies) -> tuple[Claim, ...]:
     """Measure what the theorem says; all settings met the same units, so differences are paired."""
-    return _logarithmic(studies), _same_slope(studies), _grows_with_delay(studies), _at_most_proportional(studies)
+    return (
+        _logarithmic(studies),
+        slower_than_root(studies, SETTINGS),
+        _same_slope(studies),
+        _grows_with_delay(studies),
+        _at_most_proportional(studies),
+    )
 
 
 def penalty(studies: Studies, name: str) -> Interval:

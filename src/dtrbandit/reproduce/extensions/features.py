@@ -27,6 +27,7 @@ from dtrbandit.reproduce.extensions.extension import (
     final_regret,
     late_regret,
 )
+from dtrbandit.reproduce.extensions.growth import slower_than_root
 from dtrbandit.reproduce.extensions.pictures import draw_regret, panels, title
 from dtrbandit.simulation.study import Study
 
@@ -59,11 +60,12 @@ def claims(studies: Studies) -> tuple[Claim, ...]:
     """Measure what features cost that should not be there, and those that should; the same units met all."""
     return (
         _still_logarithmic(studies[TOO_MANY]),
+        slower_than_root(studies, {name: SETTINGS[name] for name in (RIGHT, TOO_MANY)}),
         _constant_factor(studies),
         _linear("x₁", studies[NO_FIRST]),
         _linear("x₂", studies[NO_SECOND]),
         _loses_what_it_must(studies[NO_FIRST]),
-        _loses_at_least(studies[NO_SECOND]),
+        _loses_one_plan(studies[NO_SECOND]),
     )
 
 
@@ -114,14 +116,15 @@ def _loses_what_it_must(study: Study) -> Claim:
     )
 
 
-def _loses_at_least(study: Study) -> Claim:
+def _loses_one_plan(study: Study) -> Claim:
     ratio = late_loss(study) / LOSS_WITHOUT_SECOND
-    # plans are close: on some paths the second best, which costs 1.4 times as much, is never found out
+    # plans are close: on some paths the second best, which costs 1.4 times as much, is never found out; 240 paths with
+    # seed 1000 had 1.06 on average. Greedy has 1.24, random arms 1.60
     return Claim(
-        "Without x₂ the policy does no better than one plan for all: the first stage has nothing to learn from",
+        "Without x₂ the policy does as one plan for all would, or little worse: the first stage cannot learn",
         f"{late_loss(study):.4f} a round in the second half, {ratio:.2f} times {LOSS_WITHOUT_SECOND:.4f}",
-        "at least 0.97 times",
-        ratio >= 0.97,
+        "0.97 to 1.20 times",
+        0.97 <= ratio <= 1.20,
     )
 
 

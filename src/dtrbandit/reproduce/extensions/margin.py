@@ -15,16 +15,15 @@ so that early estimates are better than their number of rounds says.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from dtrbandit.environments.one_stage import OneStage
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Array, Claim
+from dtrbandit.reproduce.claims import Claim
 from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.extensions.growth import Growth, growth_of_free, standard_error
 from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals, panels, title
-from dtrbandit.reproduce.extensions.rounds import forced_rounds, free_regret
+from dtrbandit.reproduce.extensions.rounds import free_regret
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 
@@ -38,30 +37,6 @@ SETTINGS = {
 # of exponents. Theory and three standard errors of 60 paths either way for α ≤ 1, some 0.06 and 0.08; for α = 2 below
 # 0, which is what bounded means: over seeds 0 to 6 it was −0.37 on average, from −0.55 to −0.09
 BANDS = ((0.0, 0.5), (-0.25, 0.25), (-1.0, 0.0))
-
-
-class Growth(NamedTuple):
-    """The exponent of free regret by decades, and what each path adds to it (its influence), (paths,)."""
-
-    exponent: float
-    influence: Array
-
-
-def growth_of_free(study: Study, setting: Setting) -> Growth:
-    """Return log₁₀ of how much more the last decade costs than the one before, by free round."""
-    first, second = _decades(study, setting)
-    if not (first.any() and second.any()):
-        return Growth(float("-inf"), np.zeros(len(first)))
-    exponent = 1 + np.log10(second.mean() / first.mean())
-    return Growth(float(exponent), (second / second.mean() - first / first.mean()) / np.log(10))
-
-
-def _decades(study: Study, setting: Setting) -> tuple[Array, Array]:
-    """Return the mean regret of a free round in the last but one decade and in the last, (paths,) each."""
-    regret, free, end = free_regret(study, setting), ~forced_rounds(study.horizon, setting), study.horizon
-    spans = slice(end // 100, end // 10), slice(end // 10, end)
-    first, second = (regret[:, span].sum(axis=1) / max(free[span].sum(), 1) for span in spans)
-    return first, second
 
 
 def claims(studies: Studies) -> tuple[Claim, ...]:
@@ -78,20 +53,20 @@ def claims(studies: Studies) -> tuple[Claim, ...]:
 
 
 def _rate(sentence: str, growth: tuple[str, Growth], band: tuple[float, float]) -> Claim:
-    name, (exponent, influence) = growth
+    name, found = growth
     theory = (1 - MARGINS[name]) / 2
     return Claim(
         f"{sentence} (free rounds)",
-        f"exponent by decade {exponent:.2f} ± {_error(influence):.2f} with {name}",
+        f"{found} with {name}",
         f"between {band[0]:.2f} and {band[1]:.2f} (theory: {theory:.2f})",
-        band[0] < exponent < band[1],
+        band[0] < found.exponent < band[1],
     )
 
 
 def _ordered(growth: dict[str, Growth]) -> Claim:
     steps = [before.exponent - after.exponent for before, after in pairwise(growth.values())]
     smallest, *_, largest = growth.values()
-    whole, error = smallest.exponent - largest.exponent, _error(smallest.influence - largest.influence)
+    whole, error = smallest.exponent - largest.exponent, standard_error(smallest.influence - largest.influence)
     return Claim(
         "The larger the margin's exponent the slower regret grows (the same uniform numbers drew all units: paired)",
         f"the exponent falls by {' and '.join(f'{step:.2f}' for step in steps)}, together {whole:.2f} ± {error:.2f}",
@@ -111,11 +86,6 @@ def _forced_remain(study: Study, setting: Setting) -> Claim:
         "at most 10%",
         share <= 0.1,
     )
-
-
-def _error(influence: Array) -> float:
-    """Return the standard error of a mean of influences."""
-    return float(influence.std(ddof=1) / np.sqrt(len(influence)))
 
 
 def draw(studies: Studies) -> Picture:

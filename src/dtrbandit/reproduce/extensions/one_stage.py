@@ -15,6 +15,7 @@ from dtrbandit.environments.one_stage import OneStage
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import STRAIGHT, Claim, straight_in_log
 from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.extensions.growth import slower_than_root
 from dtrbandit.reproduce.extensions.pictures import draw_regret, note, panels, title
 from dtrbandit.simulation.study import Study
 
@@ -40,6 +41,7 @@ def claims(studies: Studies) -> tuple[Claim, ...]:
         _same("with two, that of twice the q", studies[ONE_STAGE_TWICE], studies[EMBEDDED_TWO_ARMS]),
         _second_stage_is_free(studies),
         _logarithmic(studies),
+        slower_than_root(studies, {EMBEDDED: SETTINGS[EMBEDDED]}),
     )
 
 

@@ -11,6 +11,7 @@ from dtrbandit.environments.linear import Linear
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import STRAIGHT, Array, Claim, log_rounds, second_half, straightness
 from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.extensions.growth import slower_than_root
 from dtrbandit.reproduce.extensions.pictures import draw_totals, note, panels, title
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
@@ -33,7 +34,7 @@ def stage_regret(study: Study, rounds: NDArray[np.int64]) -> Array:
 def claims(studies: Studies) -> tuple[Claim, ...]:
     """Measure the shape of regret; the paper says that its analysis extends, and gives no rate for three stages."""
     study = studies[THREE_STAGES]
-    return _logarithmic(study), _little_is_added(study)
+    return _logarithmic(study), _little_is_added(study), slower_than_root(studies, {THREE_STAGES: SETTING})
 
 
 def _logarithmic(study: Study) -> Claim:
