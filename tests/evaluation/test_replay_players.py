@@ -14,7 +14,7 @@ import dtrbandit as dtr
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.proposals import drawn_rows, weigh
 from dtrbandit.evaluation.replay import POLICY, ROWS, SmallCohort, replay
-from dtrbandit.evaluation.replay_players import CompiledPlayer, PythonPlayer, material_of, player_of
+from dtrbandit.evaluation.replay_players import CompiledPlayer, PythonPlayer, material_of, player_of, units_of
 from dtrbandit.evaluation.retold import Retold
 from evaluation.replay_worlds import policies, random_cohort, random_design
 from plain.replay import Algorithm, Point, replay_dtr
@@ -145,6 +145,21 @@ def test_replay_is_algorithm_2_with_the_plain_refit(name: str, seed: int) -> Non
 
     assert found.value == pytest.approx(value, rel=1e-12)
     assert [rows[row] for row in found.rows[0]] == list(hist)
+
+
+def test_rare_switching_over_three_stages_is_played_through_python_because_it_must() -> None:
+    """Here a unit's first row, counted on its way, changes what it is given at its third stage."""
+    cohort, policy, rng = world(2, "LSVI-UCB, rare")
+    order = rng.integers(len(cohort), size=800)
+    chosen = player_of(policy, material_of(policy, cohort), cohort.design, horizon=60, seed=2)
+    exact = PythonPlayer(policy, Retold(cohort), horizon=60, seed=2)
+    too_simple = CompiledPlayer(policy, cohort.design, units_of(cohort), horizon=60, seed=2)
+
+    for player in (chosen, exact, too_simple):
+        player.offer(order)
+
+    assert chosen.accepted.tolist() == exact.accepted.tolist()
+    assert too_simple.accepted.tolist() != exact.accepted.tolist()
 
 
 @small
