@@ -16,6 +16,7 @@ test: $(STAMPS)/test
 bench: $(STAMPS)/base
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/studies.py
+	$(BIN)/python benchmarks/replay.py
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

@@ -34,10 +34,13 @@ class Curve(NamedTuple):
     singles: Array | None = None
 
 
-def plot_curves(curves: Sequence[Curve], ax: Axes | None = None, *, y: str, log: bool = False) -> Axes:
+def plot_curves(
+    curves: Sequence[Curve], ax: Axes | None = None, *, y: str, log: bool = False, zero: bool = True
+) -> Axes:
     """Draw curves with bands, each labelled at its end; single paths are faint lines behind them.
 
-    With ``log`` the rounds are counted by log t, so that regret which grows like log T is a straight line.
+    With ``log`` the rounds are counted by log t, so that regret which grows like log T is a straight line. With
+    ``zero`` the axis shows what is zero, as sums of regret need.
     """
     ax = _axes() if ax is None else ax
     for curve in curves:
@@ -47,7 +50,8 @@ def plot_curves(curves: Sequence[Curve], ax: Axes | None = None, *, y: str, log:
     ax.set_xlabel("round t (log scale)" if log else "round t")
     ax.set_ylabel(y)
     ax.set_xlim(max(1, curves[0].t[0]) if log else 0, curves[0].t[-1])
-    ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]) if any(curve.mean.min() < 0 for curve in curves) else 0.0)
+    if zero:
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]) if any(curve.mean.min() < 0 for curve in curves) else 0.0)
     _style(ax)
     _label_ends(ax, curves)
     return ax

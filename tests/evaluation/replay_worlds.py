@@ -9,7 +9,9 @@ import numpy as np
 import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes
 from dtrbandit.evaluation.cohort import Cohort
+from dtrbandit.evaluation.replay import POLICY, ROWS
 from estimators.oracle import random_plans
+from plain.replay import Point
 
 LABELS = "abc"
 
@@ -87,3 +89,35 @@ def policies(design: dtr.Design) -> dict[str, Any]:
         "rule": dtr.FixedRegime(rule=rule),
         "uniform": dtr.UniformRandom(),
     }
+
+
+def world(seed: int, name: str, n: int = 50) -> tuple[Cohort, Any, np.random.Generator]:
+    """Draw a design and a cohort, and return them with a policy and the generator."""
+    rng = np.random.default_rng(seed)
+    design = random_design(rng)
+    policy = policies(design)[name]
+    return random_cohort(design, n, rng), dtr.LSVIUCB(beta=3.0) if name == "LSVI-UCB, theory" else policy, rng
+
+
+def points(cohort: Cohort) -> list[Point | None]:
+    """Return a cohort's rows as the paper writes them."""
+    found: list[Point | None] = []
+    for row, arms in enumerate(cohort.arms.tolist()):
+        if np.isnan(cohort.outcome[row]):
+            found.append(None)
+            continue
+        own = [arm for arm in arms if arm >= 0]
+        seen = min(len(own) + 1, len(arms))
+        contexts = tuple(
+            {name: float(values[row]) for name, values in context.items() if np.isfinite(values[row])}
+            for context in cohort.contexts[:seen]
+        )
+        labels = tuple(stage.arms[arm] for stage, arm in zip(cohort.design.stages, own, strict=False))
+        found.append(Point(contexts, labels, float(cohort.outcome[row])))
+    return found
+
+
+def streams(seed: int, path: int) -> tuple[np.random.Generator, int]:
+    """Return the generator of a path's rows, and the seed of its policy."""
+    rows, policy = (np.random.SeedSequence(seed, spawn_key=(path, stream)) for stream in (ROWS, POLICY))
+    return np.random.default_rng(rows), int(policy.generate_state(1, np.uint64)[0])

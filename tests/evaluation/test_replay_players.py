@@ -11,27 +11,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.proposals import drawn_rows, weigh
-from dtrbandit.evaluation.replay import POLICY, ROWS, SmallCohort, replay
-from dtrbandit.evaluation.replay_players import CompiledPlayer, PythonPlayer, material_of, player_of
+from dtrbandit.evaluation.replay import SmallCohort, replay
+from dtrbandit.evaluation.replay_players import CompiledPlayer, PythonPlayer, material_of, player_of, units_of
 from dtrbandit.evaluation.retold import Retold
-from evaluation.replay_worlds import policies, random_cohort, random_design
-from plain.replay import Algorithm, Point, replay_dtr
-from policies.twins import plain_twin
+from evaluation.replay_worlds import points, policies, random_cohort, streams, world
+from plain.replay import Algorithm
 from simulation.worlds import Own
 
 seeds = st.integers(0, 2**32 - 1)
 names = st.sampled_from(list(policies(dtr.Design([dtr.Stage("s", ("a", "b"), "1")]))))
 few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohort")
-
-
-def world(seed: int, name: str, n: int = 50) -> tuple[Cohort, Any, np.random.Generator]:
-    rng = np.random.default_rng(seed)
-    design = random_design(rng)
-    policy = policies(design)[name]
-    return random_cohort(design, n, rng), dtr.LSVIUCB(beta=3.0) if name == "LSVI-UCB, theory" else policy, rng
 
 
 def small_arrays(state: Any) -> list[bytes]:
@@ -43,29 +34,6 @@ def small_arrays(state: Any) -> list[bytes]:
 
 def dump(state: Any) -> list[bytes]:
     return [array.tobytes() for array in state.arrays]
-
-
-def points(cohort: Cohort) -> list[Point | None]:
-    """Return a cohort's rows as the paper writes them."""
-    found: list[Point | None] = []
-    for row, arms in enumerate(cohort.arms.tolist()):
-        if np.isnan(cohort.outcome[row]):
-            found.append(None)
-            continue
-        own = [arm for arm in arms if arm >= 0]
-        seen = min(len(own) + 1, len(arms))
-        contexts = tuple(
-            {name: float(values[row]) for name, values in context.items() if np.isfinite(values[row])}
-            for context in cohort.contexts[:seen]
-        )
-        labels = tuple(stage.arms[arm] for stage, arm in zip(cohort.design.stages, own, strict=False))
-        found.append(Point(contexts, labels, float(cohort.outcome[row])))
-    return found
-
-
-def streams(seed: int, path: int) -> tuple[np.random.Generator, int]:
-    rows, policy = (np.random.SeedSequence(seed, spawn_key=(path, stream)) for stream in (ROWS, POLICY))
-    return np.random.default_rng(rows), int(policy.generate_state(1, np.uint64)[0])
 
 
 @given(names, seeds)
@@ -122,29 +90,19 @@ def test_a_session_told_the_accepted_units_would_have_given_their_arms(name: str
         session.complete(f"u{t}", point.outcome)
 
 
-@pytest.mark.parametrize(
-    ("name", "seed"),
-    [
-        ("DTRB", 12),
-        ("DTRB", 24),
-        ("0.3-Greedy", 12),
-        ("Greedy", 24),
-        ("LSVI-UCB", 12),
-        ("LSVI-UCB, optimistic", 24),
-    ],
-)
-@small
-def test_replay_is_algorithm_2_with_the_plain_refit(name: str, seed: int) -> None:
-    cohort, policy, _ = world(seed, name, n=40)
-    found = replay(policy, cohort, horizon=20, paths=1, seed=seed)
-    rng, policy_seed = streams(seed, 0)
-    order = chain.from_iterable(block.tolist() for block in drawn_rows(weigh(cohort, None), rng))
-    rows = points(cohort)
+def test_rare_switching_over_three_stages_is_played_through_python_because_it_must() -> None:
+    """Here a unit's first row, counted on its way, changes what it is given at its third stage."""
+    cohort, policy, rng = world(2, "LSVI-UCB, rare")
+    order = rng.integers(len(cohort), size=800)
+    chosen = player_of(policy, material_of(policy, cohort), cohort.design, horizon=60, seed=2)
+    exact = PythonPlayer(policy, Retold(cohort), horizon=60, seed=2)
+    too_simple = CompiledPlayer(policy, cohort.design, units_of(cohort), horizon=60, seed=2)
 
-    value, hist = replay_dtr(20, Algorithm(cohort.design, plain_twin(policy), policy_seed), (rows[i] for i in order))
+    for player in (chosen, exact, too_simple):
+        player.offer(order)
 
-    assert found.value == pytest.approx(value, rel=1e-12)
-    assert [rows[row] for row in found.rows[0]] == list(hist)
+    assert chosen.accepted.tolist() == exact.accepted.tolist()
+    assert too_simple.accepted.tolist() != exact.accepted.tolist()
 
 
 @small

@@ -163,9 +163,9 @@ def _offer(player: Player, offers: Iterable[NDArray[np.int64]], setup: Setup) ->
         if not setup.once and waited >= len(setup.weighting.weights) > waited - len(order):
             _require_agreement(player, setup)  # once a round: until it is over, answers stay the same
     raise DesignError(
-        f"the rows ran out after {player.rounds} of {setup.horizon} rounds: of {setup.weighting.usable.sum()} usable "
-        f"units {draws} were offered once each, and {setup.policy!r} agreed with no more; take a horizon well below "
-        f"{player.rounds}, since paths differ, or replace=True"
+        f"the rows ran out after {player.rounds} of {setup.horizon} rounds: {draws} were offered once each, and "
+        f"{setup.policy!r} agreed with no more; take a horizon well below {player.rounds}, since paths differ, or "
+        "replace=True"
     )
 
 

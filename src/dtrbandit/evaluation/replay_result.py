@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.intervals import Interval, interval
 from dtrbandit.plots import Curve, plot_curves
-from dtrbandit.rounds import Times, cumulative, times
+from dtrbandit.rounds import POINTS, Times, cumulative, times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,13 +116,16 @@ class Replay:
         return pd.DataFrame([{"policy": self.policy, **{name: getattr(self, name) for name in columns}, **paths}])
 
     def plot(self, ax: Axes | None = None, *, paths: bool = False) -> Axes:
-        """Draw the average outcome up to each round with its 95 % band; ``paths`` adds each path."""
-        rounds = times(self.horizon, None)
+        """Draw the average outcome up to each round with its 95 % band; ``paths`` adds each path.
+
+        It begins at a fiftieth of the horizon: averages of a few outcomes would fill the picture.
+        """
+        rounds = np.unique(np.linspace(max(1, self.horizon // 50), self.horizon, POINTS).astype(np.int64))
         singles = self._averages(rounds)
         mean, _, low, high = interval(singles)
         curve = Curve(self.policy, 0, rounds, mean, low, high, singles if paths else None)
         many = f"{len(self.rows):,} path{'s, mean and 95 % band' if len(self.rows) > 1 else ''}"
-        return plot_curves([curve], ax, y=f"average outcome ({many})")
+        return plot_curves([curve], ax, y=f"average outcome ({many})", zero=False)
 
     def __repr__(self) -> str:
         return f"<Replay of {self.policy}: {len(self.rows):,} paths of {self.horizon:,} rounds, value {self.value:.4g}>"
