@@ -9,7 +9,7 @@ from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, Greedy
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 
 QS, DELTAS = (1, 2), (10, 20, 50)
-LOGGING, OFFLINE, LSVI_UCB, OBSERVED = "Logging", "Offline", "LSVI-UCB", "LSVI-UCB, observed"
+LOGGING, OFFLINE, LSVI_UCB, OBSERVED = "Logging", "Offline", "LSVI-UCB", "LSVI-UCB observed"
 BOUND = ((2.0, 52.0, 20.0, 2.0),) * 2  # 1, scores / 26, slopes / 10, preference: each at most 1 or so; and √d = 2
 
 
