@@ -44,14 +44,14 @@ def draw(results: Results) -> Picture:
 
 def _marks(results: Results, rows: list[Row]) -> list[Marks]:
     paper = [None if row.paper is None else Estimate(row.paper) for row in rows]
-    marks = [Marks("the paper, 10 paths", BLACK, "D", -APART, paper)]
+    marks = [Marks("the paper", BLACK, "D", -APART, paper)]
     if results.paths > FEW:
         marks.append(Marks(f"replay, {FEW} paths", LIGHT_BLUE, "o", 0.0, [row.few for row in rows]))
     marks.append(
-        Marks(f"replay, {results.paths} paths, 95 % interval", BLUE, "o", APART / 2, [row.every for row in rows])
+        Marks(f"replay, {results.paths} paths, 95 % interval", BLUE, "o", 0.75 * APART, [row.every for row in rows])
     )
     if results.truth is not None:
-        marks.append(Marks("true, on new patients", ORANGE, "^", APART * 1.5, [row.true for row in rows]))
+        marks.append(Marks("true, on new patients", ORANGE, "^", 1.5 * APART, [row.true for row in rows]))
     return marks
 
 
