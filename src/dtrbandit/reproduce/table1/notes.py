@@ -19,8 +19,8 @@ NEAR = 0.05  # how far from the published values Logging and Offline may lie for
 BETWEEN_SEEDS = 0.7  # standard deviation of Offline, seeds 0 to 119
 
 READING = (
-    "What the claims are allowed was fixed before the first run. A comparison that cannot be told, because its 95 % "
-    "interval holds 0, is neither confirmed nor refuted here."
+    "What the claims are allowed was fixed before any run. A comparison that cannot be told, because its 95 % interval "
+    "holds 0, is neither confirmed nor refuted here; a ✓ beside it says no more than that."
 )
 
 
