@@ -99,9 +99,9 @@ def test_all_reproductions_are_one_document_and_have_a_folder_each(run: Run, tmp
 
     document = json.loads(out)
     extensions = {"delay", "arms", "stages", "margin", "one_stage", "features"}
-    assert {row["study"] for row in document["table"]} == {"figure1", "figure2", *extensions}
-    assert len(document["claims"]) == 12 + 29
-    assert {path.name for path in (tmp_path / "mine").iterdir()} == {"figure1", "figure2", "extensions"}
+    assert {row["study"] for row in document["table"]} == {"figure1", "figure2", "table1", *extensions}
+    assert len(document["claims"]) == 12 + 29 + 4
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == {"figure1", "figure2", "extensions", "table1"}
     assert {path.name for path in (tmp_path / "mine" / "extensions").iterdir()} == extensions
     assert (tmp_path / "mine" / "extensions" / "delay" / "delay.png").exists()
     assert code == (0 if all(claim["holds"] for claim in document["claims"]) else 1)

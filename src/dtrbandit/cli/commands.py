@@ -27,13 +27,14 @@ class What(StrEnum):
     figure1 = "figure1"
     figure2 = "figure2"
     extensions = "extensions"
+    table1 = "table1"
     all = "all"
 
 
 Out = Annotated[
     Path | None, typer.Option(help="Folder for the results; by default results/<name>.", show_default=False)
 ]
-USUAL = "By default each experiment's own, for the figures the paper's 40 paths of 10,000 rounds."
+USUAL = "By default each experiment's own; for the figures, as in the paper, 40 paths of 10,000 rounds."
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for all cores. Results do not depend on it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and progress to stderr.")]
 
@@ -45,6 +46,7 @@ def reproduce(
     paths: Annotated[int | None, typer.Option(help=f"Independent repetitions. {USUAL}", show_default=False)] = None,
     horizon: Annotated[int | None, typer.Option(help=f"Rounds of a path. {USUAL}", show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    data: Annotated[Path | None, typer.Option(help="For table1: STAR*D in the field's wide shape.")] = None,
     jobs: Jobs = -1,
     json: Json = False,
 ) -> None:
@@ -57,15 +59,15 @@ def reproduce(
     """
     with reactions():
         from dtrbandit.cli.show import show
-        from dtrbandit.reproduce import EXPERIMENTS
+        from dtrbandit.reproduce import experiments
         from dtrbandit.reproduce import reproduce as run
 
-        names = list(EXPERIMENTS) if what is What.all else [what.value]
-        folders = {name: (out or RESULTS) / name if what is What.all or out is None else out for name in names}
+        chosen = experiments(what.value, data=data)
+        folders = {name: (out or RESULTS) / name if what is What.all or out is None else out for name in chosen}
         results = [
             run(each, folders[name] / own, paths=paths, horizon=horizon, seed=seed, n_jobs=jobs, progress=True)
-            for name in names
-            for own, each in EXPERIMENTS[name].items()
+            for name, parts in chosen.items()
+            for own, each in parts.items()
         ]
         show(what.value, results, as_json=json)
         if not all(result.holds for result in results):

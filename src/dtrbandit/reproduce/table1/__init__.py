@@ -1,0 +1,86 @@
+"""Table 1: online algorithms on STAR*D by replay (label "table: stard"), on simulated patients or on a file's."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Unpack
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dtrbandit.datasets import OFFLINE as OFFLINE_RULE
+from dtrbandit.datasets.stard import COHORT_SEED
+from dtrbandit.environments.stard import STARD
+from dtrbandit.evaluation import Cohort, Replay, SmallCohort, replay
+from dtrbandit.parallel import map_unordered
+from dtrbandit.reproduce.reproduction import DOTS_PER_INCH, Reproduction, Size
+from dtrbandit.reproduce.table1.entries import OFFLINE, ONLINE
+from dtrbandit.reproduce.table1.patients import Patients
+from dtrbandit.reproduce.table1.picture import draw
+from dtrbandit.reproduce.table1.report import Report
+from dtrbandit.reproduce.table1.results import Results
+from dtrbandit.simulation.run import simulate
+
+PLAYED = {**ONLINE, OFFLINE: OFFLINE_RULE}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table1:
+    """The paper's Table 1, on the patients of a file, or without one on simulated patients of a seed."""
+
+    name: str = "table1"
+    paths: int = 80  # the first ten are the paper's number
+    horizon: int = 5_000
+    data: Path | None = None
+    cohort_seed: int = COHORT_SEED
+
+    def on(self, data: Path) -> Table1:
+        """Return the table on the patients of a file."""
+        return replace(self, data=data)
+
+    def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
+        """Replay every algorithm; where patients are simulated, see also what they truly earn on new ones."""
+        patients = Patients.simulated(self.cohort_seed) if self.data is None else Patients.read(self.data)
+        folder.mkdir(parents=True, exist_ok=True)
+        replays = _replays(patients.cohort, size)
+        results = Results(patients, replays, _truth(size) if self.data is None else None)
+        return Reproduction(self.name, Report(results), results.claims, _written(results, folder, self.name))
+
+
+def _replays(cohort: Cohort, size: Size) -> Mapping[str, Replay]:
+    play = partial(_play, cohort=cohort, size=size)
+    return dict(map_unordered(play, list(PLAYED), n_jobs=1, progress="replays" if size["progress"] else None))
+
+
+def _play(name: str, *, cohort: Cohort, size: Size) -> tuple[str, Replay]:
+    """Replay one algorithm; that the cohort is small is what the table is about."""
+    quiet: Size = {**size, "progress": False}
+    with warnings.catch_warnings(action="ignore", category=SmallCohort):
+        return name, replay(PLAYED[name], cohort, **quiet)
+
+
+def _truth(size: Size) -> Mapping[str, NDArray[np.float64]]:
+    """Return what each algorithm truly earns a round on each path: the best regime's value less its regret."""
+    study, best = simulate(STARD(), PLAYED, **size), STARD().optimal_value
+    horizon = size["horizon"]
+    return {name: best - study.total_regret(name, [horizon])[:, 0] / horizon for name in PLAYED}
+
+
+def _written(results: Results, folder: Path, name: str) -> tuple[Path, ...]:
+    """Write the picture, the table, and the patients if they are simulated: a file's stay where they are."""
+    picture, table = folder / f"{name}.png", folder / f"{name}.csv"
+    draw(results).savefig(picture, dpi=DOTS_PER_INCH)
+    pd.DataFrame(Report(results).records()).to_csv(table, index=False, float_format="%.6g")
+    if results.patients.seed is None:
+        return picture, table
+    cohort = folder / "cohort.csv"
+    results.patients.table.to_csv(cohort, index=False)
+    return picture, table, cohort
+
+
+TABLE = Table1()

@@ -1,0 +1,84 @@
+"""The patients of Table 1, simulated or from a file: their weights, and the two benchmarks that learn nothing."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from dtrbandit.datasets import OFFLINE, read_stard_wide, stard_cohort_table
+from dtrbandit.environments.stard import STARD
+from dtrbandit.errors import NotEstimable
+from dtrbandit.evaluation import Cohort, ExtremeWeights, PropensityModel, logging_value, regime_value
+from dtrbandit.evaluation.weighting import WeightedMean
+
+PENALTY = 1.0  # scikit-learn's default, C = 1
+FIRST_CHOICE = "1 + qids_start1 + qids_slope1 + preference1"
+BOTH = "qids_start1*C(first) + qids_slope1*C(first) + preference1*C(first)"  # x₁, a₁ and their products
+
+
+class Benchmarks(NamedTuple):
+    """What the logging policy and the Offline rule are worth."""
+
+    logging: WeightedMean
+    offline: WeightedMean
+
+
+def propensity_model(*, penalty: float) -> PropensityModel:
+    """Return the paper's three logistic models: first choice, staying until stage 2, second choice."""
+    return PropensityModel(
+        choice={"first": FIRST_CHOICE, "second": f"{BOTH} + qids_end1 + qids_start2 + qids_slope2 + preference2"},
+        staying={"second": f"{BOTH} + qids_slope2"},
+        penalty=penalty,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Patients:
+    """An analysis table of STAR*D's shape; ``seed`` is that of a simulated one, None of a file."""
+
+    table: pd.DataFrame
+    seed: int | None
+
+    @classmethod
+    def simulated(cls, seed: int) -> Patients:
+        """Return simulated patients."""
+        return cls(stard_cohort_table(seed=seed), seed)
+
+    @classmethod
+    def read(cls, file: Path) -> Patients:
+        """Read patients from a file with a row each."""
+        return cls(read_stard_wide(file), None)
+
+    @cached_property
+    def cohort(self) -> Cohort:
+        """The cohort with the propensities that replay uses."""
+        return self.weighted(PENALTY)
+
+    @cached_property
+    def benchmarks(self) -> Benchmarks:
+        """Logging and Offline, by the propensities that replay uses."""
+        return benchmarks(self.cohort)
+
+    @cached_property
+    def unpenalised(self) -> Benchmarks | None:
+        """Logging and Offline by maximum likelihood; None where there is no maximum."""
+        try:
+            with warnings.catch_warnings(action="ignore", category=ExtremeWeights):
+                return benchmarks(self.weighted(0.0))
+        except NotEstimable:
+            return None
+
+    def weighted(self, penalty: float) -> Cohort:
+        """Return the cohort with propensities of some penalty."""
+        cohort = Cohort.from_frame(self.table, STARD().design, arms=["A1", "A2"], outcome="Y")
+        return cohort.with_propensities(propensity_model(penalty=penalty))
+
+
+def benchmarks(cohort: Cohort) -> Benchmarks:
+    """Return Σ(Y/p₀)/Σ(1/p₀) of those who stayed, and Σ(Y/p)/Σ(1/p) of those treated as the Offline rule says."""
+    return Benchmarks(logging_value(cohort), regime_value(cohort, OFFLINE))
