@@ -119,6 +119,22 @@ def test_units_are_called_by_their_rows_unless_they_have_ids() -> None:
     assert read(FRAME.assign(id=[7.0, 8.0, 9.0, 10.0, 11.0])).units == ("7", "8", "9", "10", "11")
 
 
+def test_ids_of_many_digits_are_kept_to_the_last() -> None:
+    ids = [2**53 + k for k in range(5)]
+
+    assert read(FRAME.assign(id=ids)).units == tuple(map(str, ids))
+
+
+@pytest.mark.parametrize("blank", [None, math.nan])
+def test_what_blanks_mean_is_said_once_for_all_of_them(blank: object) -> None:
+    design = dtr.Design([dtr.Stage("only", ("drug", "none"), "1")])
+    frame = pd.DataFrame({"A": ["drug", None, "NA", "."], "Y": [1, 2, 3, 4]})
+
+    cohort = Cohort.from_frame(frame, design, arms=["A"], outcome="Y", recode={"A": {blank: "none"}})
+
+    assert cohort.arms[:, 0].tolist() == [0, 1, 1, 1]
+
+
 @pytest.mark.parametrize("cells", [[1, 0, 1], [1.0, 0.0, 1.0], ["1", "0", " 1 "], ["1.0", "0.0", "1"]])
 def test_numbers_that_read_like_labels_need_no_recoding(cells: list[object]) -> None:
     design = dtr.Design([dtr.Stage("only", ("0", "1"), "1")])
@@ -271,7 +287,7 @@ def test_a_damaged_parquet_file_is_refused(tmp_path: Path) -> None:
         (changed(2, A2=1), "units without 'end1 > 5' leave before stage 'second', and must have no arm .*: row 2$"),
         (changed(1, A2=None), "column 'A2' is blank, and several arms are feasible .*'second' .*: row 1$"),
         (changed(1, A1=None), "column 'A1' is blank, and several arms are feasible .*'first' .*: row 1$"),
-        (changed(5, A1=None), "column 'A1' is blank, and several arms are feasible .*'first' .*: row 5$"),
+        (changed(5, A1=None), "'first' .every unit.; fill it in, or leave out who was never given one: row 5$"),
         (changed(4, Y=-8.0), "column 'start2' is blank, .*: row 4\n  column 'A2' is blank, .*: row 4$"),
         (
             changed(1, A1=3),
@@ -322,6 +338,9 @@ def test_of_many_rows_the_first_are_named_and_the_others_counted() -> None:
         ({"arms": "A1"}, "arms must list one column .*found 'A1'"),
         ({"arms": ["A1", "A1"], "recode": None}, r"arms must name a column for each stage, found \['A1', 'A1'\]"),
         ({"outcome": "y"}, r"the frame lacks \['y'\]; it has \['id', 'start1', .*'w'\]"),
+        ({"outcome": "start2"}, "outcome='start2' is also a column of the design, of arms or of weights"),
+        ({"outcome": "A2"}, "outcome='A2' is also a column of the design, of arms or of weights"),
+        ({"outcome": "w", "weights": "w"}, "outcome='w' is also a column of the design, of arms or of weights"),
         ({"outcome": ["Y"]}, r"columns are called by a text, found \[\['Y'\]\]"),
         ({"arms": ["A1", 2], "unit": 0}, r"columns are called by a text, found \[2, 0\]"),
         ({"unit": "unit", "weights": "weight"}, r"the frame lacks \['unit', 'weight'\]"),
