@@ -20,7 +20,7 @@ from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.propensity import PropensityModel
 from dtrbandit.evaluation.weighting import ExtremeWeights
 from evaluation.plain_logistic import Array, fitted
-from evaluation.simulated_cohorts import cohort_of, confounded_smart, stard_like
+from evaluation.simulated_cohorts import cohort_of, confounded_smart, fewer_and_fewer_arms, stard_like
 
 mpl.use("Agg")
 
@@ -131,18 +131,8 @@ def test_where_nobody_dropped_out_staying_is_certain(stard: Cohort) -> None:
 
 
 def test_units_with_different_feasible_arms_have_models_of_their_own() -> None:
-    rng = np.random.default_rng(3)
-    design = dtr.Design(
-        [
-            dtr.Stage("one", arms=("a", "b", "c"), features="1"),
-            dtr.Stage("two", arms=("a", "b", "c"), features="1 + x"),
-        ],
-        plans=[("a", "a"), ("a", "b"), ("a", "c"), ("b", "b"), ("b", "c"), ("c", "c")],
-    )
-    first = np.repeat([0, 1, 2], 200)
-    second = np.array([rng.integers(k, 3) for k in first])
-    x = rng.normal(size=600)
-    cohort = cohort_of(design, [{}, {"x": x}], np.stack([first, second], axis=1), np.zeros(600))
+    cohort = fewer_and_fewer_arms()
+    (first, second), x = cohort.arms.T, cohort.contexts[1]["x"]
 
     fit = PropensityModel(choice={"one": "uniform"}).fit(cohort)
 
@@ -152,6 +142,20 @@ def test_units_with_different_feasible_arms_have_models_of_their_own() -> None:
     p = fitted(np.column_stack([ones, x[middle]]), (second[middle] == 2).astype(np.float64))
     assert fit.choice[middle] == pytest.approx(np.where(second[middle] == 2, p, 1 - p) / 3, abs=1e-9)
     assert fit.choice[first == 2] == pytest.approx(1 / 3)
+
+
+def test_each_of_several_choices_at_a_stage_has_its_picture_and_its_balance() -> None:
+    fit = PropensityModel(choice={"one": "uniform"}).fit(fewer_and_fewer_arms())
+
+    pictures = [fit.plot(part).get_xlabel().replace("\n", " ") for part in fit.parts]
+
+    assert pictures[1:] == [
+        "probability of c: choice of a or b or c at stage 'two'",
+        "probability of c: choice of b or c at stage 'two'",
+    ]
+    constant = fit.balance().query("stage == 'two' and column != 'x'")  # all had the same arm before
+    assert len(constant) == (3 + 1) * 2
+    assert (constant[["before", "after"]] == 0).all(axis=None)
 
 
 def test_a_drop_out_after_the_last_arm_is_a_factor_too() -> None:
