@@ -18,7 +18,7 @@ import open_data
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.propensity import PropensityModel
-from dtrbandit.evaluation.weighting import ExtremeWeights
+from dtrbandit.evaluation.weighting import ExtremeWeights, logging_value
 from evaluation.plain_logistic import Array, fitted
 from evaluation.simulated_cohorts import cohort_of, confounded_smart, fewer_and_fewer_arms, stard_like
 
@@ -171,6 +171,41 @@ def test_a_drop_out_after_the_last_arm_is_a_factor_too() -> None:
     stayed = ~cohort.dropped_out[reached]
     p = fitted(np.column_stack([np.ones(len(x)), *main, *products]).astype(np.float64), stayed.astype(np.float64))
     assert fit.part("outcome", "staying").happened == pytest.approx(np.where(stayed, p, 1 - p), abs=1e-9)
+
+
+def share_by(cells: Array, happened: Array, among: Array) -> Array:
+    """Return for each unit the share of those ``among`` its cell to whom it happened."""
+    shares = np.zeros(len(cells))
+    for cell in np.unique(cells):
+        shares[cells == cell] = happened[among & (cells == cell)].mean()
+    return shares
+
+
+def test_who_is_lost_before_it_is_known_whether_to_enter_or_after_leaving_is_a_factor_too() -> None:
+    rng = np.random.default_rng(5)
+    x, responds, n = rng.integers(2, size=6_000) * 1.0, rng.random(6_000) < 0.4, 6_000
+    seen = rng.random(n) < np.where(x == 1, 0.6, 0.9)  # whether one responds, that is
+    followed = rng.random(n) < np.where(x == 1, 0.5, 0.8)  # of those who respond
+    treated = rng.random(n) < 0.7  # of those who do not
+    design = dtr.Design([dtr.Stage("one", ("a", "b"), "1 + x"), dtr.Stage("two", ("a", "b"), "1", enter_if="r == 0")])
+    outcome = np.where(seen & np.where(responds, followed, treated), x + 3 * responds, np.nan)
+    enters = seen & ~responds & treated
+    arms = np.stack([rng.integers(2, size=n), np.where(enters, rng.integers(2, size=n), -1)], axis=1)
+    cohort = cohort_of(design, [{"x": x}, {"r": np.where(seen, responds * 1.0, np.nan)}], arms, outcome)
+
+    terms = dict.fromkeys(("entry to two", "outcome without two", "two"), "1 + x")
+    fit = PropensityModel(choice={"one": "uniform", "two": "uniform"}, staying=terms).fit(cohort)
+
+    assert [part.fork.stage for part in fit.parts if part.fork.kind == "staying"] == list(terms)
+    until_known = share_by(x, seen, np.ones(n, dtype=bool))
+    after_leaving = share_by(x, followed, seen & responds)
+    until_treated = share_by(x, treated, seen & ~responds)
+    whole = ~np.isnan(outcome)
+    expected = until_known * np.where(responds, after_leaving, until_treated)
+    assert fit.staying[whole] == pytest.approx(expected[whole])
+    truth, found = (x + 3 * responds).mean(), logging_value(cohort.with_propensities(fit.model)).value
+    assert found == pytest.approx(truth, abs=0.08)  # three standard errors
+    assert abs(outcome[whole].mean() - truth) > 0.12
 
 
 def test_known_probabilities_are_taken_as_they_are(stard: Cohort) -> None:

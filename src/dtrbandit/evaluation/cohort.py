@@ -152,14 +152,20 @@ class Cohort:
         A unit may have entered and dropped out before it was given an arm.
         """
         entered = np.ones(self.arms.shape, dtype=np.bool_)
-        for m, arrival in enumerate(self.design.arrivals):
+        for m in range(len(self.design.stages)):
             if m:
                 entered[:, m] = entered[:, m - 1] & (self.arms[:, m - 1] >= 0)
-            columns = self._columns(m)
-            entered[:, m] &= _all_known(columns, len(self))
-            if arrival.condition is not None:
-                entered[:, m] &= arrival.condition.mask(columns)
+            entered[:, m] &= _all_known(self._columns(m), len(self)) & self.admission(m)[1]
         return entered
+
+    def admission(self, m: int) -> tuple[Mask, Mask]:
+        """Return of whom it is known whether ``enter_if`` admits them to stage ``m``, and whom it admits, (n,) each."""
+        condition, everybody = self.design.arrivals[m].condition, np.ones(len(self), dtype=np.bool_)
+        if condition is None:
+            return everybody, everybody
+        columns = self._columns(m)
+        known = _all_known({name: columns[name] for name in condition.columns}, len(self))
+        return known, known & condition.mask(columns)
 
     @cached_property
     def feasible(self) -> tuple[Mask, ...]:

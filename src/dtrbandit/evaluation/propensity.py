@@ -15,7 +15,9 @@ from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort import Cohort, Mask
 from dtrbandit.evaluation.fitted_propensities import FittedPropensities, Part
 from dtrbandit.evaluation.forks import (
+    ENTRY,
     OUTCOME,
+    WITHOUT,
     Fork,
     feature_matrix,
     forks,
@@ -36,9 +38,10 @@ class PropensityModel:
     """The probability of what happened to a unit, as a product over stages (paper, section 5.3).
 
     p = Π_m P(arm given at stage m | history, feasible arms) · P(staying until the next stage, or the outcome | history
-    so far), the last factor 1 − P(staying) for a drop-out and 1 for those who leave early. Each factor is a logistic
-    model, multinomial for more than two arms, with the cohort's case weights. Where one arm is feasible its probability
-    is 1; units with different sets of feasible arms have models of their own.
+    so far), the last factor 1 − P(staying) for a drop-out. Where nobody was lost, as is usual of those who leave early,
+    staying is certain. Each factor is a logistic model, multinomial for more than two arms, with the cohort's case
+    weights. Where one arm is feasible its probability is 1; units with different sets of feasible arms have models of
+    their own.
 
     Parameters
     ----------
@@ -48,8 +51,9 @@ class PropensityModel:
         named has an intercept, all columns known by then, the arms given before and their products with the columns
         observed before them.
     staying
-        By stage that was to be reached, ``"outcome"`` after the last: a formula. Otherwise the same terms, of
-        the columns that are observed for everybody at risk.
+        By stage that was to be reached, ``"outcome"`` after the last: a formula. Before a stage with ``enter_if``
+        also ``"entry to second"``, until it was known who enters, and ``"outcome without second"``, for those who
+        leave. Otherwise the same terms, of the columns that are observed for everybody at risk.
     penalty
         λ of the L2 penalty ½λ‖β‖² on coefficients in the columns' own units, the intercept free: scikit-learn's ``C``
         is 1/λ. 0 is maximum likelihood.
@@ -85,7 +89,9 @@ class PropensityModel:
         """Estimate the propensities of a cohort's units."""
         stages = [stage.name for stage in cohort.design.stages]
         _require_stages("choice", self.choice, stages)
-        _require_stages("staying", self.staying, [*stages, OUTCOME])
+        conditional = [stage.name for stage in cohort.design.stages if stage.enter_if is not None]
+        leaving = [f"{until}{name}" for name in conditional for until in (ENTRY, WITHOUT)]
+        _require_stages("staying", self.staying, [*stages, OUTCOME, *leaving])
         fitted = FittedPropensities(self, cohort, tuple(self._part(cohort, fork) for fork in forks(cohort)))
         _check_weights(fitted)
         return fitted
