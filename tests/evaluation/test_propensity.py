@@ -15,8 +15,9 @@ import pytest
 
 import dtrbandit as dtr
 import open_data
-from dtrbandit.errors import NotEstimable
+from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation import Cohort
+from dtrbandit.evaluation.cohort import Mask
 from dtrbandit.evaluation.propensity import PropensityModel
 from dtrbandit.evaluation.weighting import ExtremeWeights, logging_value
 from evaluation.plain_logistic import Array, fitted
@@ -173,7 +174,7 @@ def test_a_drop_out_after_the_last_arm_is_a_factor_too() -> None:
     assert fit.part("outcome", "staying").happened == pytest.approx(np.where(stayed, p, 1 - p), abs=1e-9)
 
 
-def share_by(cells: Array, happened: Array, among: Array) -> Array:
+def share_by(cells: Array, happened: Mask, among: Mask) -> Array:
     """Return for each unit the share of those ``among`` its cell to whom it happened."""
     shares = np.zeros(len(cells))
     for cell in np.unique(cells):
@@ -183,7 +184,8 @@ def share_by(cells: Array, happened: Array, among: Array) -> Array:
 
 def test_who_is_lost_before_it_is_known_whether_to_enter_or_after_leaving_is_a_factor_too() -> None:
     rng = np.random.default_rng(5)
-    x, responds, n = rng.integers(2, size=6_000) * 1.0, rng.random(6_000) < 0.4, 6_000
+    n = 6_000
+    x, responds = rng.integers(2, size=n).astype(np.float64), rng.random(n) < 0.4
     seen = rng.random(n) < np.where(x == 1, 0.6, 0.9)  # whether one responds, that is
     followed = rng.random(n) < np.where(x == 1, 0.5, 0.8)  # of those who respond
     treated = rng.random(n) < 0.7  # of those who do not
@@ -394,8 +396,34 @@ def test_if_all_dropped_out_nobody_is_left_to_learn_from(stard: Cohort) -> None:
 def test_a_cohort_without_any_outcome_is_refused() -> None:
     cohort = replace(one_stage(np.arange(6.0), np.tile([0, 1], 3)), outcome=np.full(6, np.nan))
 
-    with pytest.raises(NotEstimable, match="staying until the outcome: all 6 units at risk dropped out"):
+    with pytest.raises(NotEstimable, match="none of the 6 units has an outcome"):
         PropensityModel().fit(cohort)
+
+
+def test_what_is_no_cohort_is_refused() -> None:
+    with pytest.raises(DesignError, match=r"propensities are those of a Cohort, .* found \[1\]"):
+        PropensityModel().fit([1])  # type: ignore[arg-type]
+
+
+def test_propensities_of_other_units_are_refused(stard: Cohort) -> None:
+    weighted = stard.with_propensities(PropensityModel(penalty=1.0))
+
+    for other in ({"arms": stard.arms[::-1]}, {"outcome": stard.outcome[1:]}):
+        with pytest.raises(DesignError, match=r"estimated from units with other arms or outcomes .* propensities=None"):
+            replace(weighted, **other)
+    assert replace(weighted, arms=stard.arms.copy()).propensities is weighted.propensities
+    assert replace(weighted, outcome=stard.outcome[1:], propensities=None).propensities is None
+
+
+def test_a_drop_out_with_most_of_the_weight_is_warned_of() -> None:
+    x = np.concatenate([np.repeat([-1.0, 0.0], 100), [6.0]])  # half of the first are lost, few of the next, one far off
+    lost = np.concatenate([np.arange(200) < 50, [True]]) | (np.arange(201) >= 195)
+    cohort = replace(one_stage(x, np.arange(201.0) % 2), outcome=np.where(lost, np.nan, 0.0))
+
+    with pytest.warns(
+        ExtremeWeights, match=r"unit 'u200' carries 100 % of the weight of all 201 units and dropped out"
+    ):
+        PropensityModel(choice={"only": 0.5}, staying={"outcome": "1 + x"}).fit(cohort)
 
 
 def test_one_unit_with_much_of_the_weight_is_warned_of() -> None:

@@ -225,13 +225,6 @@ def test_a_pass_with_equal_weights_offers_every_row() -> None:
     assert sorted(rows) == list(range(20))
 
 
-class Fitted:
-    """Stands where fitted propensities stand: it has the weights 1/p."""
-
-    def __init__(self, n: int) -> None:
-        self.weights = 1.0 + np.arange(n)
-
-
 def test_without_weights_those_of_the_propensities_are_used_times_case_weights() -> None:
     cohort = two_stage_cohort(30)
     case = np.where(np.arange(30) < 10, 2.0, 1.0)
@@ -240,10 +233,11 @@ def test_without_weights_those_of_the_propensities_are_used_times_case_weights()
     heavier = with_other(cohort, weights=case)
     assert (weigh(heavier, None).weights == case).all()
     assert "case weights" in weigh(heavier, None).words
-    object.__setattr__(heavier, "propensities", Fitted(30))
-    assert (weigh(heavier, None).weights == case * Fitted(30).weights).all()
-    assert "1/p" in weigh(heavier, None).words
-    assert (weigh(heavier, np.full(30, 3.0)).weights == 3).all()
+    weighted = heavier.with_propensities(dtr.PropensityModel(penalty=1.0))
+    assert weighted.propensities is not None
+    assert (weigh(weighted, None).weights == case / weighted.propensities.probability).all()
+    assert "1/p" in weigh(weighted, None).words
+    assert (weigh(weighted, np.full(30, 3.0)).weights == 3).all()
 
 
 def test_effective_sample_size_and_largest_weight_leave_out_drop_outs() -> None:

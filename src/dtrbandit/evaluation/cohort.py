@@ -65,6 +65,13 @@ class Cohort:
     weights: Vector
     propensities: FittedPropensities | None = field(default=None, kw_only=True)
 
+    def __post_init__(self) -> None:
+        if self.propensities is not None and not self._has_rows_of(self.propensities.cohort):
+            raise DesignError(
+                "the propensities were estimated from units with other arms or outcomes than these; "
+                "use replace(cohort, propensities=None, …), then with_propensities again"
+            )
+
     @classmethod
     def from_frame(
         cls,
@@ -176,6 +183,9 @@ class Cohort:
             arm = self.arms[:, m].astype(np.int64)
             node = np.where((node >= 0) & (arm >= 0), child[np.maximum(node, 0), np.maximum(arm, 0)], -1)
         return tuple(masks)
+
+    def _has_rows_of(self, other: Cohort) -> bool:
+        return np.array_equal(self.arms, other.arms) and np.array_equal(self.outcome, other.outcome, equal_nan=True)
 
     def _columns(self, m: int) -> dict[str, Vector]:
         return {name: values for context in self.contexts[: m + 1] for name, values in context.items()}

@@ -110,7 +110,7 @@ def _earlier(cohort: Cohort, fork: Fork) -> list[list[Indicator]]:
 def _staying(cohort: Cohort, m: int) -> Iterator[Fork]:
     """Yield who stayed until it was known whether they enter stage ``m``; then until their arm, or their outcome."""
     stages, told = cohort.design.stages, ~cohort.dropped_out
-    arrived = (cohort.arms[:, :m] >= 0).all(axis=1)
+    arrived: Mask = np.all(cohort.arms[:, :m] >= 0, axis=1)
     if m == len(stages):
         yield from _losses(m, OUTCOME, arrived, told)
         return

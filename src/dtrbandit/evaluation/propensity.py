@@ -26,11 +26,12 @@ from dtrbandit.evaluation.forks import (
     unobserved_columns,
 )
 from dtrbandit.evaluation.logistic import Logistic, fit_logistic
-from dtrbandit.evaluation.weighting import ExtremeWeights
+from dtrbandit.evaluation.weighting import ExtremeWeights, largest_weight
 
 Known = float | Mapping[str, float]
 UNIFORM = "uniform"
 LARGE_SHARE, TIMES_EQUAL = 0.1, 10  # of the weight, and of the share it would have if all were equal
+LARGE_DROP_OUT = 0.5  # of all weight: a drop-out only costs draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +88,12 @@ class PropensityModel:
 
     def fit(self, cohort: Cohort) -> FittedPropensities:
         """Estimate the propensities of a cohort's units."""
+        if not isinstance(cohort, Cohort):
+            raise DesignError(
+                f"propensities are those of a Cohort, such as Cohort.from_frame gives; found {shown(cohort)}"
+            )
+        if cohort.dropped_out.all():
+            raise NotEstimable(f"none of the {len(cohort):,} units has an outcome: nobody is left to learn from")
         stages = [stage.name for stage in cohort.design.stages]
         _require_stages("choice", self.choice, stages)
         conditional = [stage.name for stage in cohort.design.stages if stage.enter_if is not None]
@@ -217,15 +224,24 @@ def _check_weights(fitted: FittedPropensities) -> None:
             f"unit {unit!r} (of {infinite.sum()} such) has propensity {fitted.probability[infinite][0]:.3g}, hence an "
             "infinite weight; use penalty=1.0, fewer terms, or clip=(0.01, 0.99)"
         )
-    outcomes = np.flatnonzero(~cohort.dropped_out)
-    if not len(outcomes):
-        raise NotEstimable(f"none of the {len(cohort)} units has an outcome; nobody is left to learn from")
-    if fitted.largest_weight > max(LARGE_SHARE, TIMES_EQUAL / len(outcomes)):
-        heaviest = outcomes[np.argmax((cohort.weights * fitted.weights)[outcomes])]
-        warnings.warn(
-            f"unit {cohort.units[heaviest]!r} carries {100 * fitted.largest_weight:.0f} % of the weight of "
-            f"{len(outcomes)} units, its propensity being {fitted.probability[heaviest]:.2g}; means will hang on it. "
-            "Look at plot() and balance(); use penalty=1.0, fewer terms, or clip=(0.05, 0.95)",
-            ExtremeWeights,
-            stacklevel=3,
+    outcomes = ~cohort.dropped_out
+    if fitted.largest_weight > max(LARGE_SHARE, TIMES_EQUAL / outcomes.sum()):
+        _warn_of(fitted, outcomes, f"{outcomes.sum():,} units", "means will hang on it")
+    elif largest_weight(cohort.weights * fitted.weights) > LARGE_DROP_OUT:
+        everybody = np.ones(len(cohort), dtype=np.bool_)
+        _warn_of(
+            fitted, everybody, f"all {len(cohort):,} units and dropped out", "replay will draw little else, in vain"
         )
+
+
+def _warn_of(fitted: FittedPropensities, among: Mask, whom: str, consequence: str) -> None:
+    """Warn of the heaviest unit ``among`` some."""
+    weights = np.where(among, fitted.cohort.weights * fitted.weights, 0.0)
+    heaviest = int(np.argmax(weights))
+    warnings.warn(
+        f"unit {fitted.cohort.units[heaviest]!r} carries {100 * largest_weight(weights):.0f} % of the weight of {whom}"
+        f", its propensity being {fitted.probability[heaviest]:.2g}; {consequence}. "
+        "Look at plot() and balance(); use penalty=1.0, fewer terms, or clip=(0.05, 0.95)",
+        ExtremeWeights,
+        stacklevel=4,
+    )

@@ -13,6 +13,7 @@ from dtrbandit.design.formula import Vector
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort import Cohort
+from dtrbandit.evaluation.weighting import effective_sample_size, largest_weight
 
 Rows = NDArray[np.int64]
 
@@ -30,13 +31,12 @@ class Weighting:
     @property
     def effective_sample_size(self) -> float:
         """(Σ w)² / Σ w² over the usable rows: so many equal weights would vary as much."""
-        own = self.relative[self.usable]
-        return float(own.sum() ** 2 / (own**2).sum())
+        return effective_sample_size(self.weights[self.usable])
 
     @property
     def largest_weight(self) -> float:
         """The share of the heaviest among the usable rows."""
-        return float(1 / self.relative[self.usable].sum())
+        return largest_weight(self.weights[self.usable])
 
     @property
     def relative(self) -> Vector:
@@ -52,9 +52,8 @@ def weigh(cohort: Cohort, weights: Any) -> Weighting:
     else:
         own, words = _checked(cohort.weights, len(cohort), "the cohort's weights"), _even(cohort)
         case = "" if (own == own[0]).all() else ", times the cohort's case weights"
-        propensities = getattr(cohort, "propensities", None)
-        if propensities is not None:
-            own = own * _checked(propensities.weights, len(cohort), "the propensities' weights")
+        if cohort.propensities is not None:
+            own = own * _checked(cohort.propensities.weights, len(cohort), "the propensities' weights")
             words = "1/p of the cohort's propensities"
         words += case
     usable = ~cohort.dropped_out & (own > 0)
