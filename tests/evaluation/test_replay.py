@@ -12,7 +12,8 @@ import pytest
 
 import dtrbandit as dtr
 import open_data
-from dtrbandit.environments import Linear, Synthetic
+from dtrbandit.datasets import OFFLINE, stard_cohort_table
+from dtrbandit.environments import STARD, Linear, Synthetic
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.proposals import drawn_rows, shuffled_rows, weigh
 from dtrbandit.evaluation.replay import replay
@@ -297,13 +298,17 @@ def test_lsvi_ucb_without_beta_takes_the_theorys_for_the_horizon() -> None:
         ({"cohort": "people.csv"}, "needs a Cohort"),
         ({"weights": [1.0]}, r"one number for each of 60 units, found an array of shape \(1,\)"),
         ({"weights": ["heavy"] * 60}, "must be numbers"),
-        ({"weights": np.full(60, -1.0)}, r"finite and not negative, found -1.0 for row 0"),
+        ({"weights": np.full(60, -1.0)}, r"finite and not negative, found -1.0 for row 1"),
         ({"weights": np.full(60, np.nan)}, "finite and not negative"),
         ({"weights": np.zeros(60)}, "all 0"),
         ({"weights": two_stage_cohort().dropped_out * 1.0}, "nothing to replay"),
         ({"policy": dtr.DTRBandit(q=1, delta=(1.0, 2.0, 3.0))}, "3 numbers for a design of 2 stages"),
         ({"horizon": 100, "replace": False}, "100 rounds cannot come from"),
         ({"horizon": 45, "replace": False}, r"ran out after \d+ of 45 rounds.*replace=True"),
+        (
+            {"horizon": 45, "replace": False, "weights": np.exp(np.arange(60) / 20)},
+            r"ran out .*: \d+ of 60 units were .*\(a unit is offered in proportion to its weight.*clip=",
+        ),
         ({"horizon": 10**18}, "no memory"),
     ],
 )  # fmt: skip
@@ -401,11 +406,43 @@ def test_the_summary_is_one_row_and_the_print_says_how_far_to_trust_it(found: Re
     assert repr(found).startswith("<Replay of Greedy(): 5 paths of 300 rounds")
 
 
+def stard(rows: pd.DataFrame) -> Cohort:
+    cohort = Cohort.from_frame(rows, STARD().design, arms=["A1", "A2"], outcome="Y")
+    return cohort.with_propensities(dtr.PropensityModel())
+
+
+@pytest.mark.parametrize("policy", [dtr.UniformRandom(), dtr.Greedy(), OFFLINE], ids=["random", "Greedy", "Offline"])
+def test_with_many_units_every_policy_is_accepted_as_often_as_expected(policy: Any) -> None:
+    cohort = stard(pd.DataFrame(STARD().logged(20_000, np.random.default_rng(0))))
+
+    found = replay(policy, cohort, horizon=1_000, paths=4)
+
+    assert cohort.propensities is not None
+    assert found.expected_acceptance == pytest.approx(20_000 / cohort.propensities.weights.sum())
+    # the cohort's Σ 1/p over those who agree has a standard error of 3 %, 4,000 accepted rounds one of 1.4 %
+    assert found.acceptance_rate == pytest.approx(found.expected_acceptance, rel=0.1)
+    assert "% are to be expected." in str(found)
+
+
+@small
+def test_a_policy_that_wants_arms_which_hardly_anybody_had_is_told_by_its_acceptance() -> None:
+    rare = dtr.LSVIUCB(beta=3.0, bound=((2, 52, 20, 2), (2, 52, 20, 2)))
+
+    found = replay(rare, stard(stard_cohort_table()), horizon=1_000, paths=2)
+
+    left = (found.arms[:, :, 1] < 0).mean()
+    assert left > 0.55  # where 41 % do in truth: one agreement is enough for those
+    assert "too few units had the arms of this policy" in str(found)
+    assert "1,000 rounds" in str(found)
+
+
 def test_one_path_has_a_value_without_an_interval() -> None:
     single = replay(dtr.UniformRandom(), two_stage_cohort(100), horizon=50, paths=1)
 
     assert np.isnan(single.std_error)
     assert "95 %" not in str(single)
+    assert "1 path of 50 rounds" in str(single)
+    assert single.expected_acceptance is None
 
 
 def test_the_plot_has_a_band_around_the_mean(found: Replay) -> None:
