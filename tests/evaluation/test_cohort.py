@@ -106,6 +106,21 @@ def test_units_enter_by_condition_with_a_whole_context_only() -> None:
     assert cohort.feasible[1].tolist() == [[True, True], [True, True], [False, True], [True, True], [False, True]]
 
 
+def test_features_after_an_arm_that_was_not_given_are_not_known() -> None:
+    stages = [
+        dtr.Stage("one", ("a", "b"), "1 + x"),
+        dtr.Stage("two", ("a", "b"), "1", enter_if="x > 0"),
+        dtr.Stage("three", ("a", "b"), "1 + z + C(two)"),
+    ]
+    frame = pd.DataFrame(
+        {"x": [1, -1], "z": [5, 6], "A1": ["a", "a"], "A2": ["b", None], "A3": ["a", None], "Y": [1, 2]}
+    )
+
+    cohort = Cohort.from_frame(frame, dtr.Design(stages), arms=["A1", "A2", "A3"], outcome="Y")
+
+    np.testing.assert_array_equal(cohort.features[2], [[1, 5, 1], [np.nan] * 3])
+
+
 def test_after_a_stage_without_an_arm_nothing_is_feasible() -> None:
     cohort = cohorts.branching(100, seed=1)
 
@@ -289,6 +304,7 @@ def test_a_damaged_parquet_file_is_refused(tmp_path: Path) -> None:
         (changed(1, A1=None), "column 'A1' is blank, and several arms are feasible .*'first' .*: row 1$"),
         (changed(5, A1=None), "'first' .every unit.; fill it in, or leave out who was never given one: row 5$"),
         (changed(4, Y=-8.0), "column 'start2' is blank, .*: row 4\n  column 'A2' is blank, .*: row 4$"),
+        (changed(4, Y="lost"), "found 'lost': row 4\n  column 'start2' is blank, .*: row 4\n  column 'A2' .*: row 4$"),
         (
             changed(1, A1=3),
             r"column 'A1' must hold arms of stage 'first', \['ssri', 'other'\], or blanks, found 3; "

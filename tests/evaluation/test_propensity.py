@@ -300,6 +300,19 @@ def test_the_balance_table_has_the_standardised_differences_before_and_after() -
     assert table["after"].abs().max() < 0.15
 
 
+def test_the_balance_table_knows_case_weights() -> None:
+    cohort, _ = confounded_smart(400, seed=3)
+    times = 1 + np.arange(400) % 3
+    repeated = np.repeat(np.arange(400), times)
+    contexts = [{name: values[repeated] for name, values in context.items()} for context in cohort.contexts]
+    copies = cohort_of(cohort.design, contexts, cohort.arms[repeated].astype(np.int64), cohort.outcome[repeated])
+    model = PropensityModel(penalty=1.0)
+
+    weighted = model.fit(replace(cohort, weights=times.astype(np.float64))).balance()
+
+    pd.testing.assert_frame_equal(weighted, model.fit(copies).balance(), atol=1e-6)
+
+
 def test_the_overlap_picture_shows_the_fitted_probabilities_by_what_happened(stard: Cohort) -> None:
     fit = PropensityModel().fit(stard)
 
