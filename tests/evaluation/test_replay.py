@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as with_other
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ import open_data
 from dtrbandit.datasets import OFFLINE, stard_cohort_table
 from dtrbandit.environments import STARD, Linear, Synthetic
 from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.proposals import drawn_rows, shuffled_rows, weigh
-from dtrbandit.evaluation.replay import replay
+from dtrbandit.evaluation.proposals import DRAWS, drawn_rows, shuffled_rows, weigh
+from dtrbandit.evaluation.replay import _offer, _prepare, replay
+from dtrbandit.evaluation.replay_players import player_of
 from dtrbandit.evaluation.replay_result import Replay
+from dtrbandit.policies.policy import Choice
 from evaluation.replay_worlds import logged
 
 small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohort")
@@ -336,6 +339,36 @@ def test_a_rule_that_no_unit_follows_is_refused_instead_of_waiting_for_ever(wrap
 
     with pytest.raises(dtr.DesignError, match=r"in round 1 .* would give none of the \d+ usable units"):
         replay(dtr.FixedRegime(rule=always), cohort, horizon=10, paths=1, weights=weights)
+
+
+class Turning:
+    """A policy that gives the first arm until a round, then the second."""
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+
+    def init(self, design: dtr.Design) -> None:
+        del design
+
+    def update(self, state: None, history: Any, event: Any) -> None:
+        del state, history, event
+
+    def decide(self, state: None, history: Any, u: float) -> Choice:
+        del state, u
+        arm = int(history.round > self.last)
+        return Choice(arm, "rule", (1.0 - arm, float(arm)))
+
+
+def test_a_round_without_agreement_is_found_out_however_many_went_well_before() -> None:
+    n, many = 50, DRAWS + 10  # rounds: all of the first draws are accepted
+    design = dtr.Design([dtr.Stage("only", ("a", "b"), "1")])
+    cohort = Cohort(design, tuple(map(str, range(n))), ({},), np.zeros((n, 1), np.int8), np.ones(n), np.ones(n))
+    setup = _prepare(Turning(many), cohort, None, horizon=2 * many, seed=0, once=False)
+    player = player_of(setup.policy, setup.material, design, horizon=2 * many, seed=0)
+
+    offers = islice(drawn_rows(setup.weighting, np.random.default_rng(0)), 6)
+    with pytest.raises(dtr.DesignError, match=rf"in round {many + 1} .* would give none of the 50 usable units"):
+        _offer(player, offers, setup)
 
 
 def test_a_rule_followed_by_next_to_no_weight_is_refused() -> None:
