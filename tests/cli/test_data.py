@@ -93,6 +93,15 @@ def test_replay_without_propensities_draws_all_units_alike(run: Run) -> None:
     assert sorted(file.name for file in Path("here").iterdir()) == ["replay.csv", "replay.png"]
 
 
+def test_replay_once_meets_no_unit_twice(run: Run) -> None:
+    code, out, _ = run("replay", *COLUMNS, "--policy", "UniformRandom()", *SMALL, "--equal", "--once", "--json")
+
+    assert code == 0
+    (row,) = json.loads(out)["table"]
+    assert row["different_units"] == row["horizon"] == 40
+    assert row["expected_acceptance"] is None
+
+
 @pytest.mark.filterwarnings("default")
 def test_a_warning_is_a_line_of_its_own(run: Run) -> None:
     code, _, err = run("replay", *COLUMNS, "--policy", "Greedy", "--horizon", "500", "--paths", "2", "--jobs", "1")
