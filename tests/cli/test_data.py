@@ -12,8 +12,9 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.cli import app
-from dtrbandit.cli.data import policy_from_text, propensities
+from dtrbandit.cli.data import _overlap, policy_from_text, propensities
 from dtrbandit.environments import STARD
+from evaluation.simulated_cohorts import fewer_and_fewer_arms
 
 EXAMPLE = Path(__file__).parents[2] / "examples/design.toml"
 Run = Callable[..., tuple[int, str, str]]
@@ -92,6 +93,15 @@ def test_replay_without_propensities_draws_all_units_alike(run: Run) -> None:
     assert sorted(file.name for file in Path("here").iterdir()) == ["replay.csv", "replay.png"]
 
 
+def test_replay_once_meets_no_unit_twice(run: Run) -> None:
+    code, out, _ = run("replay", *COLUMNS, "--policy", "UniformRandom()", *SMALL, "--equal", "--once", "--json")
+
+    assert code == 0
+    (row,) = json.loads(out)["table"]
+    assert row["different_units"] == row["horizon"] == 40
+    assert row["expected_acceptance"] is None
+
+
 @pytest.mark.filterwarnings("default")
 def test_a_warning_is_a_line_of_its_own(run: Run) -> None:
     code, _, err = run("replay", *COLUMNS, "--policy", "Greedy", "--horizon", "500", "--paths", "2", "--jobs", "1")
@@ -137,3 +147,14 @@ def test_options_of_the_propensity_model() -> None:
     assert model == dtr.PropensityModel(
         choice={"first": 0.5, "second": "1 + x"}, staying={"second": "1 + z"}, penalty=2.0, clip=(0.1, 0.9)
     )
+
+
+def test_the_overlap_of_every_choice_is_drawn() -> None:
+    picture = _overlap(fewer_and_fewer_arms().with_propensities(dtr.PropensityModel(choice={"one": "uniform"})))
+
+    labels = [ax.get_xlabel().replace("\n", " ") for ax in picture.axes]
+    assert [label.split("choice of ")[1] for label in labels] == [
+        "a or b or c at stage 'one'",
+        "a or b or c at stage 'two'",
+        "b or c at stage 'two'",
+    ]

@@ -48,7 +48,7 @@ def test_an_interruption_before_any_path_says_how_to_start_again(capsys: pytest.
     code, said = stopped_by(KeyboardInterrupt(), capsys)
 
     assert code == 130
-    assert said.startswith("interrupted; the same command goes on from what is saved:\n  dtrbandit")
+    assert said.startswith("interrupted; the same command begins again, or goes on from what is saved:\n  dtrbandit")
 
 
 def test_an_error_of_ours_is_not_hidden() -> None:

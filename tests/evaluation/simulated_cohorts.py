@@ -94,3 +94,19 @@ def confounded_smart(n: int, seed: int) -> tuple[Cohort, Array]:
     contexts = [{"x": x}, {"z": np.where(stays_second, z, np.nan)}]
     seen = np.where(stays_second & stays_outcome, outcome, np.nan)
     return cohort_of(SMART, contexts, arms, seen), 2 * x + z_under_b + 1 + 0.5 * 2 + noise[1]
+
+
+def fewer_and_fewer_arms() -> Cohort:
+    """Return units that may only go on to later arms: all three, two, or one are feasible at stage two."""
+    rng = np.random.default_rng(3)
+    design = dtr.Design(
+        [
+            dtr.Stage("one", arms=("a", "b", "c"), features="1"),
+            dtr.Stage("two", arms=("a", "b", "c"), features="1 + x"),
+        ],
+        plans=[("a", "a"), ("a", "b"), ("a", "c"), ("b", "b"), ("b", "c"), ("c", "c")],
+    )
+    first = np.repeat([0, 1, 2], 200)
+    second = np.array([rng.integers(k, 3) for k in first])
+    x = rng.normal(size=600)
+    return cohort_of(design, [{}, {"x": x}], np.stack([first, second], axis=1), np.zeros(600))

@@ -106,6 +106,21 @@ def test_units_enter_by_condition_with_a_whole_context_only() -> None:
     assert cohort.feasible[1].tolist() == [[True, True], [True, True], [False, True], [True, True], [False, True]]
 
 
+def test_features_after_an_arm_that_was_not_given_are_not_known() -> None:
+    stages = [
+        dtr.Stage("one", ("a", "b"), "1 + x"),
+        dtr.Stage("two", ("a", "b"), "1", enter_if="x > 0"),
+        dtr.Stage("three", ("a", "b"), "1 + z + C(two)"),
+    ]
+    frame = pd.DataFrame(
+        {"x": [1, -1], "z": [5, 6], "A1": ["a", "a"], "A2": ["b", None], "A3": ["a", None], "Y": [1, 2]}
+    )
+
+    cohort = Cohort.from_frame(frame, dtr.Design(stages), arms=["A1", "A2", "A3"], outcome="Y")
+
+    np.testing.assert_array_equal(cohort.features[2], [[1, 5, 1], [np.nan] * 3])
+
+
 def test_after_a_stage_without_an_arm_nothing_is_feasible() -> None:
     cohort = cohorts.branching(100, seed=1)
 
@@ -117,6 +132,22 @@ def test_after_a_stage_without_an_arm_nothing_is_feasible() -> None:
 def test_units_are_called_by_their_rows_unless_they_have_ids() -> None:
     assert read(FRAME, unit=None).units == ("1", "2", "3", "4", "5")
     assert read(FRAME.assign(id=[7.0, 8.0, 9.0, 10.0, 11.0])).units == ("7", "8", "9", "10", "11")
+
+
+def test_ids_of_many_digits_are_kept_to_the_last() -> None:
+    ids = [2**53 + k for k in range(5)]
+
+    assert read(FRAME.assign(id=ids)).units == tuple(map(str, ids))
+
+
+@pytest.mark.parametrize("blank", [None, math.nan])
+def test_what_blanks_mean_is_said_once_for_all_of_them(blank: object) -> None:
+    design = dtr.Design([dtr.Stage("only", ("drug", "none"), "1")])
+    frame = pd.DataFrame({"A": ["drug", None, "NA", "."], "Y": [1, 2, 3, 4]})
+
+    cohort = Cohort.from_frame(frame, design, arms=["A"], outcome="Y", recode={"A": {blank: "none"}})
+
+    assert cohort.arms[:, 0].tolist() == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize("cells", [[1, 0, 1], [1.0, 0.0, 1.0], ["1", "0", " 1 "], ["1.0", "0.0", "1"]])
@@ -271,8 +302,9 @@ def test_a_damaged_parquet_file_is_refused(tmp_path: Path) -> None:
         (changed(2, A2=1), "units without 'end1 > 5' leave before stage 'second', and must have no arm .*: row 2$"),
         (changed(1, A2=None), "column 'A2' is blank, and several arms are feasible .*'second' .*: row 1$"),
         (changed(1, A1=None), "column 'A1' is blank, and several arms are feasible .*'first' .*: row 1$"),
-        (changed(5, A1=None), "column 'A1' is blank, and several arms are feasible .*'first' .*: row 5$"),
+        (changed(5, A1=None), "'first' .every unit.; fill it in, or leave out who was never given one: row 5$"),
         (changed(4, Y=-8.0), "column 'start2' is blank, .*: row 4\n  column 'A2' is blank, .*: row 4$"),
+        (changed(4, Y="lost"), "found 'lost': row 4\n  column 'start2' is blank, .*: row 4\n  column 'A2' .*: row 4$"),
         (
             changed(1, A1=3),
             r"column 'A1' must hold arms of stage 'first', \['ssri', 'other'\], or blanks, found 3; "
@@ -322,6 +354,9 @@ def test_of_many_rows_the_first_are_named_and_the_others_counted() -> None:
         ({"arms": "A1"}, "arms must list one column .*found 'A1'"),
         ({"arms": ["A1", "A1"], "recode": None}, r"arms must name a column for each stage, found \['A1', 'A1'\]"),
         ({"outcome": "y"}, r"the frame lacks \['y'\]; it has \['id', 'start1', .*'w'\]"),
+        ({"outcome": "start2"}, "outcome='start2' is also a column of the design, of arms or of weights"),
+        ({"outcome": "A2"}, "outcome='A2' is also a column of the design, of arms or of weights"),
+        ({"outcome": "w", "weights": "w"}, "outcome='w' is also a column of the design, of arms or of weights"),
         ({"outcome": ["Y"]}, r"columns are called by a text, found \[\['Y'\]\]"),
         ({"arms": ["A1", 2], "unit": 0}, r"columns are called by a text, found \[2, 0\]"),
         ({"unit": "unit", "weights": "weight"}, r"the frame lacks \['unit', 'weight'\]"),

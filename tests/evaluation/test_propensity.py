@@ -15,12 +15,13 @@ import pytest
 
 import dtrbandit as dtr
 import open_data
-from dtrbandit.errors import NotEstimable
+from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation import Cohort
+from dtrbandit.evaluation.cohort import Mask
 from dtrbandit.evaluation.propensity import PropensityModel
-from dtrbandit.evaluation.weighting import ExtremeWeights
+from dtrbandit.evaluation.weighting import ExtremeWeights, logging_value
 from evaluation.plain_logistic import Array, fitted
-from evaluation.simulated_cohorts import cohort_of, confounded_smart, stard_like
+from evaluation.simulated_cohorts import cohort_of, confounded_smart, fewer_and_fewer_arms, stard_like
 
 mpl.use("Agg")
 
@@ -131,18 +132,8 @@ def test_where_nobody_dropped_out_staying_is_certain(stard: Cohort) -> None:
 
 
 def test_units_with_different_feasible_arms_have_models_of_their_own() -> None:
-    rng = np.random.default_rng(3)
-    design = dtr.Design(
-        [
-            dtr.Stage("one", arms=("a", "b", "c"), features="1"),
-            dtr.Stage("two", arms=("a", "b", "c"), features="1 + x"),
-        ],
-        plans=[("a", "a"), ("a", "b"), ("a", "c"), ("b", "b"), ("b", "c"), ("c", "c")],
-    )
-    first = np.repeat([0, 1, 2], 200)
-    second = np.array([rng.integers(k, 3) for k in first])
-    x = rng.normal(size=600)
-    cohort = cohort_of(design, [{}, {"x": x}], np.stack([first, second], axis=1), np.zeros(600))
+    cohort = fewer_and_fewer_arms()
+    (first, second), x = cohort.arms.T, cohort.contexts[1]["x"]
 
     fit = PropensityModel(choice={"one": "uniform"}).fit(cohort)
 
@@ -152,6 +143,20 @@ def test_units_with_different_feasible_arms_have_models_of_their_own() -> None:
     p = fitted(np.column_stack([ones, x[middle]]), (second[middle] == 2).astype(np.float64))
     assert fit.choice[middle] == pytest.approx(np.where(second[middle] == 2, p, 1 - p) / 3, abs=1e-9)
     assert fit.choice[first == 2] == pytest.approx(1 / 3)
+
+
+def test_each_of_several_choices_at_a_stage_has_its_picture_and_its_balance() -> None:
+    fit = PropensityModel(choice={"one": "uniform"}).fit(fewer_and_fewer_arms())
+
+    pictures = [fit.plot(part).get_xlabel().replace("\n", " ") for part in fit.parts]
+
+    assert pictures[1:] == [
+        "probability of c: choice of a or b or c at stage 'two'",
+        "probability of c: choice of b or c at stage 'two'",
+    ]
+    constant = fit.balance().query("stage == 'two' and column != 'x'")  # all had the same arm before
+    assert len(constant) == (3 + 1) * 2
+    assert (constant[["before", "after"]] == 0).all(axis=None)
 
 
 def test_a_drop_out_after_the_last_arm_is_a_factor_too() -> None:
@@ -167,6 +172,42 @@ def test_a_drop_out_after_the_last_arm_is_a_factor_too() -> None:
     stayed = ~cohort.dropped_out[reached]
     p = fitted(np.column_stack([np.ones(len(x)), *main, *products]).astype(np.float64), stayed.astype(np.float64))
     assert fit.part("outcome", "staying").happened == pytest.approx(np.where(stayed, p, 1 - p), abs=1e-9)
+
+
+def share_by(cells: Array, happened: Mask, among: Mask) -> Array:
+    """Return for each unit the share of those ``among`` its cell to whom it happened."""
+    shares = np.zeros(len(cells))
+    for cell in np.unique(cells):
+        shares[cells == cell] = happened[among & (cells == cell)].mean()
+    return shares
+
+
+def test_who_is_lost_before_it_is_known_whether_to_enter_or_after_leaving_is_a_factor_too() -> None:
+    rng = np.random.default_rng(5)
+    n = 6_000
+    x, responds = rng.integers(2, size=n).astype(np.float64), rng.random(n) < 0.4
+    seen = rng.random(n) < np.where(x == 1, 0.6, 0.9)  # whether one responds, that is
+    followed = rng.random(n) < np.where(x == 1, 0.5, 0.8)  # of those who respond
+    treated = rng.random(n) < 0.7  # of those who do not
+    design = dtr.Design([dtr.Stage("one", ("a", "b"), "1 + x"), dtr.Stage("two", ("a", "b"), "1", enter_if="r == 0")])
+    outcome = np.where(seen & np.where(responds, followed, treated), x + 3 * responds, np.nan)
+    enters = seen & ~responds & treated
+    arms = np.stack([rng.integers(2, size=n), np.where(enters, rng.integers(2, size=n), -1)], axis=1)
+    cohort = cohort_of(design, [{"x": x}, {"r": np.where(seen, responds * 1.0, np.nan)}], arms, outcome)
+
+    terms = dict.fromkeys(("entry to two", "outcome without two", "two"), "1 + x")
+    fit = PropensityModel(choice={"one": "uniform", "two": "uniform"}, staying=terms).fit(cohort)
+
+    assert [part.fork.stage for part in fit.parts if part.fork.kind == "staying"] == list(terms)
+    until_known = share_by(x, seen, np.ones(n, dtype=bool))
+    after_leaving = share_by(x, followed, seen & responds)
+    until_treated = share_by(x, treated, seen & ~responds)
+    whole = ~np.isnan(outcome)
+    expected = until_known * np.where(responds, after_leaving, until_treated)
+    assert fit.staying[whole] == pytest.approx(expected[whole])
+    truth, found = (x + 3 * responds).mean(), logging_value(cohort.with_propensities(fit.model)).value
+    assert found == pytest.approx(truth, abs=0.08)  # three standard errors
+    assert abs(outcome[whole].mean() - truth) > 0.12
 
 
 def test_known_probabilities_are_taken_as_they_are(stard: Cohort) -> None:
@@ -257,6 +298,19 @@ def test_the_balance_table_has_the_standardised_differences_before_and_after() -
     assert len(table[(table["part"] == "choice") & (table["stage"] == "second")]) == 3 * 3  # arms, and x, z, C(first)
     assert table["before"].abs().max() > 0.5
     assert table["after"].abs().max() < 0.15
+
+
+def test_the_balance_table_knows_case_weights() -> None:
+    cohort, _ = confounded_smart(400, seed=3)
+    times = 1 + np.arange(400) % 3
+    repeated = np.repeat(np.arange(400), times)
+    contexts = [{name: values[repeated] for name, values in context.items()} for context in cohort.contexts]
+    copies = cohort_of(cohort.design, contexts, cohort.arms[repeated].astype(np.int64), cohort.outcome[repeated])
+    model = PropensityModel(penalty=1.0)
+
+    weighted = model.fit(replace(cohort, weights=times.astype(np.float64))).balance()
+
+    pd.testing.assert_frame_equal(weighted, model.fit(copies).balance(), atol=1e-6)
 
 
 def test_the_overlap_picture_shows_the_fitted_probabilities_by_what_happened(stard: Cohort) -> None:
@@ -355,8 +409,34 @@ def test_if_all_dropped_out_nobody_is_left_to_learn_from(stard: Cohort) -> None:
 def test_a_cohort_without_any_outcome_is_refused() -> None:
     cohort = replace(one_stage(np.arange(6.0), np.tile([0, 1], 3)), outcome=np.full(6, np.nan))
 
-    with pytest.raises(NotEstimable, match="staying until the outcome: all 6 units at risk dropped out"):
+    with pytest.raises(NotEstimable, match="none of the 6 units has an outcome"):
         PropensityModel().fit(cohort)
+
+
+def test_what_is_no_cohort_is_refused() -> None:
+    with pytest.raises(DesignError, match=r"propensities are those of a Cohort, .* found \[1\]"):
+        PropensityModel().fit([1])  # type: ignore[arg-type]
+
+
+def test_propensities_of_other_units_are_refused(stard: Cohort) -> None:
+    weighted = stard.with_propensities(PropensityModel(penalty=1.0))
+
+    for other in ({"arms": stard.arms[::-1]}, {"outcome": stard.outcome[1:]}):
+        with pytest.raises(DesignError, match=r"estimated from units with other arms or outcomes .* propensities=None"):
+            replace(weighted, **other)
+    assert replace(weighted, arms=stard.arms.copy()).propensities is weighted.propensities
+    assert replace(weighted, outcome=stard.outcome[1:], propensities=None).propensities is None
+
+
+def test_a_drop_out_with_most_of_the_weight_is_warned_of() -> None:
+    x = np.concatenate([np.repeat([-1.0, 0.0], 100), [6.0]])  # half of the first are lost, few of the next, one far off
+    lost = np.concatenate([np.arange(200) < 50, [True]]) | (np.arange(201) >= 195)
+    cohort = replace(one_stage(x, np.arange(201.0) % 2), outcome=np.where(lost, np.nan, 0.0))
+
+    with pytest.warns(
+        ExtremeWeights, match=r"unit 'u200' carries 100 % of the weight of all 201 units and dropped out"
+    ):
+        PropensityModel(choice={"only": 0.5}, staying={"outcome": "1 + x"}).fit(cohort)
 
 
 def test_one_unit_with_much_of_the_weight_is_warned_of() -> None:

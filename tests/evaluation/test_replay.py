@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as with_other
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,14 @@ import pytest
 
 import dtrbandit as dtr
 import open_data
-from dtrbandit.environments import Linear, Synthetic
+from dtrbandit.datasets import OFFLINE, stard_cohort_table
+from dtrbandit.environments import STARD, Linear, Synthetic
 from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.proposals import drawn_rows, shuffled_rows, weigh
-from dtrbandit.evaluation.replay import replay
+from dtrbandit.evaluation.proposals import DRAWS, drawn_rows, shuffled_rows, weigh
+from dtrbandit.evaluation.replay import _offer, _prepare, replay
+from dtrbandit.evaluation.replay_players import player_of
 from dtrbandit.evaluation.replay_result import Replay
+from dtrbandit.policies.policy import Choice
 from evaluation.replay_worlds import logged
 
 small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohort")
@@ -225,13 +229,6 @@ def test_a_pass_with_equal_weights_offers_every_row() -> None:
     assert sorted(rows) == list(range(20))
 
 
-class Fitted:
-    """Stands where fitted propensities stand: it has the weights 1/p."""
-
-    def __init__(self, n: int) -> None:
-        self.weights = 1.0 + np.arange(n)
-
-
 def test_without_weights_those_of_the_propensities_are_used_times_case_weights() -> None:
     cohort = two_stage_cohort(30)
     case = np.where(np.arange(30) < 10, 2.0, 1.0)
@@ -240,10 +237,11 @@ def test_without_weights_those_of_the_propensities_are_used_times_case_weights()
     heavier = with_other(cohort, weights=case)
     assert (weigh(heavier, None).weights == case).all()
     assert "case weights" in weigh(heavier, None).words
-    object.__setattr__(heavier, "propensities", Fitted(30))
-    assert (weigh(heavier, None).weights == case * Fitted(30).weights).all()
-    assert "1/p" in weigh(heavier, None).words
-    assert (weigh(heavier, np.full(30, 3.0)).weights == 3).all()
+    weighted = heavier.with_propensities(dtr.PropensityModel(penalty=1.0))
+    assert weighted.propensities is not None
+    assert (weigh(weighted, None).weights == case / weighted.propensities.probability).all()
+    assert "1/p" in weigh(weighted, None).words
+    assert (weigh(weighted, np.full(30, 3.0)).weights == 3).all()
 
 
 def test_effective_sample_size_and_largest_weight_leave_out_drop_outs() -> None:
@@ -303,13 +301,17 @@ def test_lsvi_ucb_without_beta_takes_the_theorys_for_the_horizon() -> None:
         ({"cohort": "people.csv"}, "needs a Cohort"),
         ({"weights": [1.0]}, r"one number for each of 60 units, found an array of shape \(1,\)"),
         ({"weights": ["heavy"] * 60}, "must be numbers"),
-        ({"weights": np.full(60, -1.0)}, r"finite and not negative, found -1.0 for row 0"),
+        ({"weights": np.full(60, -1.0)}, r"finite and not negative, found -1.0 for row 1"),
         ({"weights": np.full(60, np.nan)}, "finite and not negative"),
         ({"weights": np.zeros(60)}, "all 0"),
         ({"weights": two_stage_cohort().dropped_out * 1.0}, "nothing to replay"),
         ({"policy": dtr.DTRBandit(q=1, delta=(1.0, 2.0, 3.0))}, "3 numbers for a design of 2 stages"),
         ({"horizon": 100, "replace": False}, "100 rounds cannot come from"),
         ({"horizon": 45, "replace": False}, r"ran out after \d+ of 45 rounds.*replace=True"),
+        (
+            {"horizon": 45, "replace": False, "weights": np.exp(np.arange(60) / 20)},
+            r"ran out .*: \d+ of 60 units were .*\(a unit is offered in proportion to its weight.*clip=",
+        ),
         ({"horizon": 10**18}, "no memory"),
     ],
 )  # fmt: skip
@@ -337,6 +339,36 @@ def test_a_rule_that_no_unit_follows_is_refused_instead_of_waiting_for_ever(wrap
 
     with pytest.raises(dtr.DesignError, match=r"in round 1 .* would give none of the \d+ usable units"):
         replay(dtr.FixedRegime(rule=always), cohort, horizon=10, paths=1, weights=weights)
+
+
+class Turning:
+    """A policy that gives the first arm until a round, then the second."""
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+
+    def init(self, design: dtr.Design) -> None:
+        del design
+
+    def update(self, state: None, history: Any, event: Any) -> None:
+        del state, history, event
+
+    def decide(self, state: None, history: Any, u: float) -> Choice:
+        del state, u
+        arm = int(history.round > self.last)
+        return Choice(arm, "rule", (1.0 - arm, float(arm)))
+
+
+def test_a_round_without_agreement_is_found_out_however_many_went_well_before() -> None:
+    n, many = 50, DRAWS + 10  # rounds: all of the first draws are accepted
+    design = dtr.Design([dtr.Stage("only", ("a", "b"), "1")])
+    cohort = Cohort(design, tuple(map(str, range(n))), ({},), np.zeros((n, 1), np.int8), np.ones(n), np.ones(n))
+    setup = _prepare(Turning(many), cohort, None, horizon=2 * many, seed=0, once=False)
+    player = player_of(setup.policy, setup.material, design, horizon=2 * many, seed=0)
+
+    offers = islice(drawn_rows(setup.weighting, np.random.default_rng(0)), 6)
+    with pytest.raises(dtr.DesignError, match=rf"in round {many + 1} .* would give none of the 50 usable units"):
+        _offer(player, offers, setup)
 
 
 def test_a_rule_followed_by_next_to_no_weight_is_refused() -> None:
@@ -407,11 +439,43 @@ def test_the_summary_is_one_row_and_the_print_says_how_far_to_trust_it(found: Re
     assert repr(found).startswith("<Replay of Greedy(): 5 paths of 300 rounds")
 
 
+def stard(rows: pd.DataFrame) -> Cohort:
+    cohort = Cohort.from_frame(rows, STARD().design, arms=["A1", "A2"], outcome="Y")
+    return cohort.with_propensities(dtr.PropensityModel())
+
+
+@pytest.mark.parametrize("policy", [dtr.UniformRandom(), dtr.Greedy(), OFFLINE], ids=["random", "Greedy", "Offline"])
+def test_with_many_units_every_policy_is_accepted_as_often_as_expected(policy: Any) -> None:
+    cohort = stard(pd.DataFrame(STARD().logged(20_000, np.random.default_rng(0))))
+
+    found = replay(policy, cohort, horizon=1_000, paths=4)
+
+    assert cohort.propensities is not None
+    assert found.expected_acceptance == pytest.approx(20_000 / cohort.propensities.weights.sum())
+    # the cohort's Σ 1/p over those who agree has a standard error of 3 %, 4,000 accepted rounds one of 1.4 %
+    assert found.acceptance_rate == pytest.approx(found.expected_acceptance, rel=0.1)
+    assert "% are to be expected." in str(found)
+
+
+@small
+def test_a_policy_that_wants_arms_which_hardly_anybody_had_is_told_by_its_acceptance() -> None:
+    rare = dtr.LSVIUCB(beta=3.0, bound=((2, 52, 20, 2), (2, 52, 20, 2)))
+
+    found = replay(rare, stard(stard_cohort_table(seed=0)), horizon=1_000, paths=2)
+
+    left = (found.arms[:, :, 1] < 0).mean()
+    assert left > 0.55  # where 41 % do in truth: one agreement is enough for those
+    assert "too few units had the arms of this policy" in str(found)
+    assert "1,000 rounds" in str(found)
+
+
 def test_one_path_has_a_value_without_an_interval() -> None:
     single = replay(dtr.UniformRandom(), two_stage_cohort(100), horizon=50, paths=1)
 
     assert np.isnan(single.std_error)
     assert "95 %" not in str(single)
+    assert "1 path of 50 rounds" in str(single)
+    assert single.expected_acceptance is None
 
 
 def test_the_plot_has_a_band_around_the_mean(found: Replay) -> None:

@@ -108,6 +108,19 @@ def test_case_weights_count_as_so_many_units(cohort: Cohort) -> None:
     assert value == pytest.approx(rows.mean())
 
 
+def test_logging_and_regimes_are_weighted_by_case_weights_too(cohort: Cohort) -> None:
+    twice = replace(cohort, weights=np.where(np.arange(len(cohort)) % 2, 2.0, 1.0))
+    assert twice.propensities is not None
+    seen, agree = ~twice.dropped_out, ~twice.dropped_out & np.array(plainly_agree(cohort))
+
+    for found, chosen, p in (
+        (logging_value(twice), seen, twice.propensities.staying),
+        (regime_value(twice, dtr.FixedRegime(rule=RULE)), agree, twice.propensities.probability),
+    ):
+        own = twice.weights[chosen] / p[chosen]
+        assert found.value == pytest.approx((own * twice.outcome[chosen]).sum() / own.sum())
+
+
 def test_a_mean_over_nobody_is_refused(cohort: Cohort) -> None:
     with pytest.raises(NotEstimable, match="none of the 1260 units is among those to be averaged and has an outcome"):
         weighted_mean(cohort, cohort.weights, cohort.dropped_out)

@@ -178,7 +178,7 @@ def _overlap(cohort: Cohort) -> Picture:
     parts = cohort.propensities.parts
     picture = _picture(len(parts))
     for part, ax in zip(parts, picture.subplots(1, len(parts), squeeze=False)[0], strict=True):
-        cohort.propensities.plot(part.fork.stage, ax, kind=part.fork.kind)
+        cohort.propensities.plot(part, ax)
     return picture
 
 

@@ -37,9 +37,11 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _saved(stopped: BaseException) -> str:
-    """Say what a study that stopped has left, and how to go on."""
-    paths = f"; {len(stopped.study.paths):,} finished paths are saved" if hasattr(stopped, "study") else ""
-    return f"{paths}; the same command goes on from what is saved:\n  {shlex.join(['dtrbandit', *sys.argv[1:]])}"
+    """Say what a command that stopped has left, and how to go on; only studies save anything on the way."""
+    again = "the same command begins again, or goes on from what is saved"
+    if hasattr(stopped, "study"):
+        again = f"{len(stopped.study.paths):,} finished paths are saved; the same command goes on from what is saved"
+    return f"; {again}:\n  {shlex.join(['dtrbandit', *sys.argv[1:]])}"
 
 
 def _stop(message: str, code: int) -> NoReturn:

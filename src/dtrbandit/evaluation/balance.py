@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from dtrbandit.evaluation.fitted_propensities import Part
 
+ROUNDING = 1e-12  # of the largest value of a column: differences of means below are none
+
 
 def balance_table(cohort: Cohort, parts: tuple[Part, ...]) -> pd.DataFrame:
     """Return standardised differences before and after weighting by 1 / P(what happened) of the part alone.
@@ -54,10 +56,11 @@ def _spread(features: Matrix, weights: Vector, chosen: Mask) -> Vector:
 
 
 def _difference(features: Matrix, weights: Vector, chosen: Mask, spread: Vector) -> Vector:
-    """Return differences of means in units of ``spread``; 0 where there is no difference, nor any spread."""
+    """Return differences of means in units of ``spread``; 0 where there is no difference but that of rounding."""
     difference = _mean(features, weights, chosen) - _mean(features, weights, ~chosen)
+    real = np.abs(difference) > ROUNDING * np.abs(features).max(axis=0)
     with np.errstate(divide="ignore"):
-        return np.divide(difference, spread, out=np.zeros_like(difference), where=difference != 0)
+        return np.divide(difference, spread, out=np.zeros_like(difference), where=real)
 
 
 def _mean(values: Matrix, weights: Vector, who: Mask) -> Vector:

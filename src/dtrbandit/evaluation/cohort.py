@@ -65,6 +65,13 @@ class Cohort:
     weights: Vector
     propensities: FittedPropensities | None = field(default=None, kw_only=True)
 
+    def __post_init__(self) -> None:
+        if self.propensities is not None and not self._has_rows_of(self.propensities.cohort):
+            raise DesignError(
+                "the propensities were estimated from units with other arms or outcomes than these; "
+                "use replace(cohort, propensities=None, …), then with_propensities again"
+            )
+
     @classmethod
     def from_frame(
         cls,
@@ -152,14 +159,20 @@ class Cohort:
         A unit may have entered and dropped out before it was given an arm.
         """
         entered = np.ones(self.arms.shape, dtype=np.bool_)
-        for m, arrival in enumerate(self.design.arrivals):
+        for m in range(len(self.design.stages)):
             if m:
                 entered[:, m] = entered[:, m - 1] & (self.arms[:, m - 1] >= 0)
-            columns = self._columns(m)
-            entered[:, m] &= _all_known(columns, len(self))
-            if arrival.condition is not None:
-                entered[:, m] &= arrival.condition.mask(columns)
+            entered[:, m] &= _all_known(self._columns(m), len(self)) & self.admission(m)[1]
         return entered
+
+    def admission(self, m: int) -> tuple[Mask, Mask]:
+        """Return of whom it is known whether ``enter_if`` admits them to stage ``m``, and whom it admits, (n,) each."""
+        condition, everybody = self.design.arrivals[m].condition, np.ones(len(self), dtype=np.bool_)
+        if condition is None:
+            return everybody, everybody
+        columns = self._columns(m)
+        known = _all_known({name: columns[name] for name in condition.columns}, len(self))
+        return known, known & condition.mask(columns)
 
     @cached_property
     def feasible(self) -> tuple[Mask, ...]:
@@ -170,6 +183,9 @@ class Cohort:
             arm = self.arms[:, m].astype(np.int64)
             node = np.where((node >= 0) & (arm >= 0), child[np.maximum(node, 0), np.maximum(arm, 0)], -1)
         return tuple(masks)
+
+    def _has_rows_of(self, other: Cohort) -> bool:
+        return np.array_equal(self.arms, other.arms) and np.array_equal(self.outcome, other.outcome, equal_nan=True)
 
     def _columns(self, m: int) -> dict[str, Vector]:
         return {name: values for context in self.contexts[: m + 1] for name, values in context.items()}

@@ -105,12 +105,15 @@ class FittedPropensities:
         """
         return balance_table(self.cohort, self.parts)
 
-    def plot(self, stage: str, ax: Axes | None = None, *, kind: Kind = "choice", option: str | None = None) -> Axes:
+    def plot(
+        self, stage: str | Part, ax: Axes | None = None, *, kind: Kind = "choice", option: str | None = None
+    ) -> Axes:
         """Draw how probable ``option`` was, by default the last, for each way that units went at a stage.
 
-        Where the curves overlap, units can be compared.
+        Where the curves overlap, units can be compared. Where units of a stage differ in their feasible arms, give
+        one of ``parts`` in place of its name.
         """
-        part = self.part(stage, kind)
+        part = stage if isinstance(stage, Part) else self.part(stage, kind)
         return plot_overlap(part, self.cohort.weights[part.fork.rows], ax, option=option)
 
     def coefficients(self) -> pd.DataFrame:

@@ -13,6 +13,8 @@ from dtrbandit.design.formula import Column, Formula, Indicator, Matrix, Term, V
 from dtrbandit.evaluation.cohort import Cohort, Mask
 
 OUTCOME = "outcome"  # where a unit stays to after the last stage
+ENTRY = "entry to "  # and a stage: until it was known whether enter_if lets a unit in
+WITHOUT = "outcome without "  # and a stage: those who left before it
 DROPPED, STAYED = "dropped out", "stayed"
 
 
@@ -23,7 +25,8 @@ class Fork:
     Attributes
     ----------
     stage
-        The stage's name; ``"outcome"`` where m = M.
+        The stage's name, ``"outcome"`` where m = M; before a stage with a condition also ``"entry to second"``, until
+        it was known who enters, and ``"outcome without second"``, for those who do not.
     options
         What could happen.
     rows
@@ -42,6 +45,8 @@ class Fork:
     def __str__(self) -> str:
         if self.kind == "choice":
             return f"choice of {' or '.join(self.options)} at stage {self.stage!r}"
+        if self.stage.startswith((ENTRY, WITHOUT)):
+            return f"staying until {self.stage}"
         return "staying until the outcome" if self.stage == OUTCOME else f"staying until stage {self.stage!r}"
 
     def counts(self, weights: Vector) -> NDArray[np.int64]:
@@ -52,8 +57,8 @@ class Fork:
 def forks(cohort: Cohort) -> Iterator[Fork]:
     """Yield the forks in order of time.
 
-    A stage has one choice for each set of arms that was feasible for somebody, and none where one arm was. Until a
-    stage where nobody dropped out, staying was certain; so it is for those who left early, with their outcome.
+    A stage has one choice for each set of arms that was feasible for somebody, and none where one arm was. Where
+    nobody dropped out, staying was certain.
     """
     for m in range(len(cohort.design.stages)):
         yield from _staying(cohort, m)
@@ -103,30 +108,30 @@ def _earlier(cohort: Cohort, fork: Fork) -> list[list[Indicator]]:
 
 
 def _staying(cohort: Cohort, m: int) -> Iterator[Fork]:
-    design, arrived = cohort.design, np.ones(len(cohort), dtype=np.bool_)
-    if m > 0:
-        arrived = cohort.arms[:, m - 1] >= 0
-    last = m == len(design.stages)
-    stayed = ~cohort.dropped_out if last else cohort.arms[:, m] >= 0
-    at_risk = arrived & (stayed | cohort.dropped_out)  # the others left early
+    """Yield who stayed until it was known whether they enter stage ``m``; then until their arm, or their outcome."""
+    stages, told = cohort.design.stages, ~cohort.dropped_out
+    arrived: Mask = np.all(cohort.arms[:, :m] >= 0, axis=1)
+    if m == len(stages):
+        yield from _losses(m, OUTCOME, arrived, told)
+        return
+    name, given, (known, admitted) = stages[m].name, cohort.arms[:, m] >= 0, cohort.admission(m)
+    yield from _losses(m, f"{ENTRY}{name}", arrived, told | given | known)
+    yield from _losses(m, f"{WITHOUT}{name}", arrived & known & ~admitted, told)
+    yield from _losses(m, name, arrived & admitted & (given | ~told), given)
+
+
+def _losses(m: int, until: str, at_risk: Mask, stayed: Mask) -> Iterator[Fork]:
+    """Yield a fork where some of those at risk did not stay."""
     if (at_risk & ~stayed).any():
         rows = np.flatnonzero(at_risk)
-        stage = OUTCOME if last else design.stages[m].name
-        yield Fork("staying", m, stage, (DROPPED, STAYED), rows, stayed[rows].astype(np.int64))
+        yield Fork("staying", m, until, (DROPPED, STAYED), rows, stayed[rows].astype(np.int64))
 
 
 def _choices(cohort: Cohort, m: int) -> Iterator[Fork]:
-    tree, stage = cohort.design.tree, cohort.design.stages[m]
-    entered = np.flatnonzero(cohort.arms[:, m] >= 0)
-    node = np.zeros(len(entered), dtype=np.int64)
-    for k in range(m):
-        node = tree.child[node, cohort.arms[entered, k]]
-    sets: dict[tuple[bool, ...], list[int]] = {}
-    for each in np.unique(node).tolist():
-        sets.setdefault(tree.feasible[each], []).append(each)
-    for feasible, nodes in sets.items():
+    stage, given = cohort.design.stages[m], cohort.arms[:, m] >= 0
+    sets = np.unique(cohort.feasible[m][given], axis=0)[::-1]  # those with the first arms first
+    for feasible in sets[sets.sum(axis=1) > 1]:
         arms = np.flatnonzero(feasible)
-        if len(arms) > 1:
-            rows = entered[np.isin(node, nodes)]
-            happened = np.searchsorted(arms, cohort.arms[rows, m])
-            yield Fork("choice", m, stage.name, tuple(stage.arms[a] for a in arms), rows, happened)
+        rows = np.flatnonzero(given & (cohort.feasible[m] == feasible).all(axis=1))
+        happened = np.searchsorted(arms, cohort.arms[rows, m])
+        yield Fork("choice", m, stage.name, tuple(stage.arms[a] for a in arms), rows, happened)

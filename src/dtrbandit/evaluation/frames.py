@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,15 +113,21 @@ def text(cell: object) -> str:
     """Return a cell as text; a whole number without a point, since a column with blanks has 1.0 for 1."""
     if isinstance(cell, str):
         return cell.strip()
+    if isinstance(cell, Integral) and not isinstance(cell, bool):
+        return str(int(cell))  # as it is: a float would round those of more than 15 digits
     number = as_float(cell)
     return str(int(number)) if number.is_integer() else str(cell)
 
 
 def arm_numbers(column: pd.Series, stage: Stage, recode: Recode) -> NDArray[np.int64]:
-    """Return the number of each cell's arm, ``NO_ARM`` where it is blank, ``UNKNOWN_ARM`` where it means none."""
+    """Return the number of each cell's arm, ``NO_ARM`` where it is blank, ``UNKNOWN_ARM`` where it means none.
+
+    In ``recode`` None, or NaN, stands for every blank.
+    """
     meaning = {label.strip(): arm for arm, label in enumerate(stage.arms)}
     for cell, label in recode.items():
-        meaning["" if cell is None else text(cell)] = NO_ARM if label is None else stage.arms.index(label)
+        blank = cell is None or cell != cell  # NaN
+        meaning["" if blank else text(cell)] = NO_ARM if label is None else stage.arms.index(label)
     return np.array([_meant(each, meaning) for each in texts(column)], dtype=np.int64)
 
 
@@ -128,5 +135,5 @@ def _meant(cell: str, meaning: Mapping[str, int]) -> int:
     if cell in meaning:
         return meaning[cell]
     if cell in BLANK:
-        return NO_ARM
+        return meaning.get("", NO_ARM)
     return meaning.get(text(_number(cell)), UNKNOWN_ARM)  # 1.0 as text is 1, too

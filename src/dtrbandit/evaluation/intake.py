@@ -172,16 +172,12 @@ class Walk:
 
     def _receive(self, m: int, reached: Mask) -> None:
         """Give the units that reached stage ``m`` their arms."""
-        child, name, stage = self.design.tree.child, self.intake.roles.arms[m], self.design.stages[m]
+        child, stage = self.design.tree.child, self.design.stages[m]
         feasible = child[self.node][:, : len(stage.arms)] >= 0
         arm = np.where(
             (self.given[:, m] == NO_ARM) & (feasible.sum(axis=1) == 1), feasible.argmax(axis=1), self.given[:, m]
         )
-        self.intake.note(
-            reached & (arm == NO_ARM),
-            f"column {name!r} is blank, and several arms are feasible for units known to have reached stage "
-            f"{stage.name!r} (by an outcome, or an arm later); fill it in, or, for drop-outs, blank what came later",
-        )
+        self._require_arm(m, reached & (arm == NO_ARM))
         infeasible = reached & (arm >= 0)
         infeasible &= ~feasible[np.arange(len(arm)), np.maximum(arm, 0)]
         for node in np.unique(self.node[infeasible]):
@@ -189,6 +185,16 @@ class Walk:
         self.present = reached & (arm >= 0) & ~infeasible
         self.arms[self.present, m] = arm[self.present]
         self.node[self.present] = child[self.node[self.present], arm[self.present]]
+
+    def _require_arm(self, m: int, rows: Mask) -> None:
+        why, remedy = "by an outcome, or an arm later", "(of drop-outs) blank what came later"
+        if m == 0:
+            why, remedy = "every unit", "leave out who was never given one"
+        self.intake.note(
+            rows,
+            f"column {self.intake.roles.arms[m]!r} is blank, and several arms are feasible for units known to have "
+            f"reached stage {self.design.stages[m].name!r} ({why}); fill it in, or {remedy}",
+        )
 
     def _refuse(self, m: int, rows: Mask, node: int) -> None:
         path, stage = self.design.tree.paths[node], self.design.stages[m]
@@ -213,7 +219,10 @@ def require_columns(frame: pd.DataFrame, design: Design, roles: Roles) -> None:
     wrong = _strange_recodes(design, roles)
     if len(set(roles.arms)) < len(roles.arms):
         wrong.append(f"arms must name a column for each stage, found {list(roles.arms)}")
-    needed = dict.fromkeys([*(name for columns in design.columns for name in columns), *named])
+    contexts = [name for columns in design.columns for name in columns]
+    if roles.outcome in (*contexts, *roles.arms, roles.weights):
+        wrong.append(f"outcome={roles.outcome!r} is also a column of the design, of arms or of weights; it comes last")
+    needed = dict.fromkeys([*contexts, *named])
     columns = list(frame.columns)
     if missing := [name for name in needed if name not in columns]:
         wrong.append(f"the frame lacks {missing}; it has {shown(columns)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from dtrbandit.evaluation.fitted_propensities import Part
 
 BINS = 20
+LABEL_WIDTH = 55  # characters
 
 
 def plot_overlap(part: Part, weights: Vector, ax: Axes | None = None, *, option: str | None = None) -> Axes:
@@ -29,7 +31,7 @@ def plot_overlap(part: Part, weights: Vector, ax: Axes | None = None, *, option:
     if option not in (None, *fork.options):
         raise DesignError(f"{fork}: there is no option {shown(option)} to draw")
     number = len(fork.options) - 1 if option is None else fork.options.index(option)
-    ax = plain_axes(ax, f"probability of {fork.options[number]}: {fork}", "share of units")
+    ax = plain_axes(ax, _label(f"probability of {fork.options[number]}: {fork}"), "share of units")
     for k, name in enumerate(fork.options):
         own = fork.happened == k
         if not own.any():
@@ -49,7 +51,7 @@ def plot_leads(stage: str, arms: tuple[str, ...], q: Matrix, ax: Axes | None = N
     ``q`` is (n, K), −∞ where an arm is infeasible; units with fewer than two feasible arms are left out.
     """
     choosing = q[np.isfinite(q).sum(axis=1) > 1]
-    ax = plain_axes(ax, f"lead of the recommended arm at stage {stage}, in units of the outcome", "units")
+    ax = plain_axes(ax, _label(f"lead of the recommended arm at stage {stage}, in units of the outcome"), "units")
     if len(choosing):
         ordered = np.sort(choosing, axis=1)
         lead, best = ordered[:, -1] - ordered[:, -2], choosing.argmax(axis=1)
@@ -64,6 +66,11 @@ def plot_leads(stage: str, arms: tuple[str, ...], q: Matrix, ax: Axes | None = N
         )
         ax.legend(frameon=False, fontsize=9, title="recommended")
     return shown_as_they_are(ax)
+
+
+def _label(words: str) -> str:
+    """Break a label into lines that are no wider than a panel."""
+    return fill(words, LABEL_WIDTH)
 
 
 def shown_as_they_are(ax: Axes) -> Axes:

@@ -15,7 +15,9 @@ from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort import Cohort, Mask
 from dtrbandit.evaluation.fitted_propensities import FittedPropensities, Part
 from dtrbandit.evaluation.forks import (
+    ENTRY,
     OUTCOME,
+    WITHOUT,
     Fork,
     feature_matrix,
     forks,
@@ -24,11 +26,12 @@ from dtrbandit.evaluation.forks import (
     unobserved_columns,
 )
 from dtrbandit.evaluation.logistic import Logistic, fit_logistic
-from dtrbandit.evaluation.weighting import ExtremeWeights
+from dtrbandit.evaluation.weighting import ExtremeWeights, largest_weight
 
 Known = float | Mapping[str, float]
 UNIFORM = "uniform"
 LARGE_SHARE, TIMES_EQUAL = 0.1, 10  # of the weight, and of the share it would have if all were equal
+LARGE_DROP_OUT = 0.5  # of all weight: a drop-out only costs draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +39,10 @@ class PropensityModel:
     """The probability of what happened to a unit, as a product over stages (paper, section 5.3).
 
     p = Π_m P(arm given at stage m | history, feasible arms) · P(staying until the next stage, or the outcome | history
-    so far), the last factor 1 − P(staying) for a drop-out and 1 for those who leave early. Each factor is a logistic
-    model, multinomial for more than two arms, with the cohort's case weights. Where one arm is feasible its probability
-    is 1; units with different sets of feasible arms have models of their own.
+    so far), the last factor 1 − P(staying) for a drop-out. Where nobody was lost, as is usual of those who leave early,
+    staying is certain. Each factor is a logistic model, multinomial for more than two arms, with the cohort's case
+    weights. Where one arm is feasible its probability is 1; units with different sets of feasible arms have models of
+    their own.
 
     Parameters
     ----------
@@ -48,8 +52,9 @@ class PropensityModel:
         named has an intercept, all columns known by then, the arms given before and their products with the columns
         observed before them.
     staying
-        By stage that was to be reached, ``"outcome"`` after the last: a formula. Otherwise the same terms, of
-        the columns that are observed for everybody at risk.
+        By stage that was to be reached, ``"outcome"`` after the last: a formula. Before a stage with ``enter_if``
+        also ``"entry to second"``, until it was known who enters, and ``"outcome without second"``, for those who
+        leave. Otherwise the same terms, of the columns that are observed for everybody at risk.
     penalty
         λ of the L2 penalty ½λ‖β‖² on coefficients in the columns' own units, the intercept free: scikit-learn's ``C``
         is 1/λ. 0 is maximum likelihood.
@@ -83,9 +88,17 @@ class PropensityModel:
 
     def fit(self, cohort: Cohort) -> FittedPropensities:
         """Estimate the propensities of a cohort's units."""
+        if not isinstance(cohort, Cohort):
+            raise DesignError(
+                f"propensities are those of a Cohort, such as Cohort.from_frame gives; found {shown(cohort)}"
+            )
+        if cohort.dropped_out.all():
+            raise NotEstimable(f"none of the {len(cohort):,} units has an outcome: nobody is left to learn from")
         stages = [stage.name for stage in cohort.design.stages]
         _require_stages("choice", self.choice, stages)
-        _require_stages("staying", self.staying, [*stages, OUTCOME])
+        conditional = [stage.name for stage in cohort.design.stages if stage.enter_if is not None]
+        leaving = [f"{until}{name}" for name in conditional for until in (ENTRY, WITHOUT)]
+        _require_stages("staying", self.staying, [*stages, OUTCOME, *leaving])
         fitted = FittedPropensities(self, cohort, tuple(self._part(cohort, fork) for fork in forks(cohort)))
         _check_weights(fitted)
         return fitted
@@ -211,15 +224,24 @@ def _check_weights(fitted: FittedPropensities) -> None:
             f"unit {unit!r} (of {infinite.sum()} such) has propensity {fitted.probability[infinite][0]:.3g}, hence an "
             "infinite weight; use penalty=1.0, fewer terms, or clip=(0.01, 0.99)"
         )
-    outcomes = np.flatnonzero(~cohort.dropped_out)
-    if not len(outcomes):
-        raise NotEstimable(f"none of the {len(cohort)} units has an outcome; nobody is left to learn from")
-    if fitted.largest_weight > max(LARGE_SHARE, TIMES_EQUAL / len(outcomes)):
-        heaviest = outcomes[np.argmax((cohort.weights * fitted.weights)[outcomes])]
-        warnings.warn(
-            f"unit {cohort.units[heaviest]!r} carries {100 * fitted.largest_weight:.0f} % of the weight of "
-            f"{len(outcomes)} units, its propensity being {fitted.probability[heaviest]:.2g}; means will hang on it. "
-            "Look at plot() and balance(); use penalty=1.0, fewer terms, or clip=(0.05, 0.95)",
-            ExtremeWeights,
-            stacklevel=3,
+    outcomes = ~cohort.dropped_out
+    if fitted.largest_weight > max(LARGE_SHARE, TIMES_EQUAL / outcomes.sum()):
+        _warn_of(fitted, outcomes, f"{outcomes.sum():,} units", "means will hang on it")
+    elif largest_weight(cohort.weights * fitted.weights) > LARGE_DROP_OUT:
+        everybody = np.ones(len(cohort), dtype=np.bool_)
+        _warn_of(
+            fitted, everybody, f"all {len(cohort):,} units and dropped out", "replay will draw little else, in vain"
         )
+
+
+def _warn_of(fitted: FittedPropensities, among: Mask, whom: str, consequence: str) -> None:
+    """Warn of the heaviest unit ``among`` some."""
+    weights = np.where(among, fitted.cohort.weights * fitted.weights, 0.0)
+    heaviest = int(np.argmax(weights))
+    warnings.warn(
+        f"unit {fitted.cohort.units[heaviest]!r} carries {100 * largest_weight(weights):.0f} % of the weight of {whom}"
+        f", its propensity being {fitted.probability[heaviest]:.2g}; {consequence}. "
+        "Look at plot() and balance(); use penalty=1.0, fewer terms, or clip=(0.05, 0.95)",
+        ExtremeWeights,
+        stacklevel=4,
+    )

@@ -13,6 +13,7 @@ from dtrbandit.design.formula import Vector
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort import Cohort
+from dtrbandit.evaluation.weighting import effective_sample_size, largest_weight
 
 Rows = NDArray[np.int64]
 
@@ -26,17 +27,17 @@ class Weighting:
     weights: Vector
     words: str
     usable: NDArray[np.bool_]  # neither dropped out nor without weight
+    expected_acceptance: float | None = None  # of any policy, if the propensities are right and the units many
 
     @property
     def effective_sample_size(self) -> float:
         """(Σ w)² / Σ w² over the usable rows: so many equal weights would vary as much."""
-        own = self.relative[self.usable]
-        return float(own.sum() ** 2 / (own**2).sum())
+        return effective_sample_size(self.weights[self.usable])
 
     @property
     def largest_weight(self) -> float:
         """The share of the heaviest among the usable rows."""
-        return float(1 / self.relative[self.usable].sum())
+        return largest_weight(self.weights[self.usable])
 
     @property
     def relative(self) -> Vector:
@@ -47,20 +48,21 @@ class Weighting:
 
 def weigh(cohort: Cohort, weights: Any) -> Weighting:
     """Return the weights to draw by: those given, or 1/p where the cohort has propensities, times its case weights."""
+    expected = None
     if weights is not None:
         own, words = _checked(weights, len(cohort), "weights"), "the weights given"
     else:
         own, words = _checked(cohort.weights, len(cohort), "the cohort's weights"), _even(cohort)
         case = "" if (own == own[0]).all() else ", times the cohort's case weights"
-        propensities = getattr(cohort, "propensities", None)
-        if propensities is not None:
-            own = own * _checked(propensities.weights, len(cohort), "the propensities' weights")
+        if cohort.propensities is not None:
+            case_weights, own = own, own * _checked(cohort.propensities.weights, len(cohort), "1/p")
+            expected = float(case_weights.sum() / own.sum())
             words = "1/p of the cohort's propensities"
         words += case
     usable = ~cohort.dropped_out & (own > 0)
     if not usable.any():
         raise DesignError("every unit of this cohort has dropped out or has weight 0: there is nothing to replay")
-    return Weighting(own, words, usable)
+    return Weighting(own, words, usable, expected)
 
 
 def _even(cohort: Cohort) -> str:
@@ -80,7 +82,7 @@ def _checked(weights: Any, n: int, what: str) -> Vector:
     if numbers.shape != (n,):
         raise DesignError(f"{what} must be one number for each of {n} units, found an array of shape {numbers.shape}")
     if wrong := np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0))).tolist():
-        raise DesignError(f"{what} must be finite and not negative, found {numbers[wrong[0]]} for row {wrong[0]}")
+        raise DesignError(f"{what} must be finite and not negative, found {numbers[wrong[0]]} for row {wrong[0] + 1}")
     if not numbers.any():
         raise DesignError(f"{what} are all 0: some must be positive")
     return numbers

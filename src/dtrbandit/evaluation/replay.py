@@ -162,9 +162,19 @@ def _offer(player: Player, offers: Iterable[NDArray[np.int64]], setup: Setup) ->
         waited = waited + len(order) if player.rounds == before else 0
         if not setup.once and waited >= len(setup.weighting.weights) > waited - len(order):
             _require_agreement(player, setup)  # once a round: until it is over, answers stay the same
-    raise DesignError(
-        f"the rows ran out after {player.rounds} of {setup.horizon} rounds: {draws} were offered once each, and "
-        f"{setup.policy!r} agreed with no more; take a horizon well below {player.rounds}, since paths differ, or "
+    raise DesignError(_ran_out(player.rounds, draws, setup))
+
+
+def _ran_out(rounds: int, draws: int, setup: Setup) -> str:
+    n, thinned = len(setup.weighting.weights), ""
+    if draws < n:  # by their weights: see shuffled_rows
+        thinned = (
+            f" (a unit is offered in proportion to its weight, and the heaviest has "
+            f"{100 * setup.weighting.largest_weight:.2g} %: more even weights, by clip= or penalty=, offer more)"
+        )
+    return (
+        f"rows ran out after {rounds} of {setup.horizon} rounds: {draws} of {n} units were offered once each{thinned}"
+        f", and {setup.policy!r} agreed with no more; take a horizon well below {rounds}, since paths differ, or "
         "replace=True"
     )
 
@@ -196,6 +206,7 @@ def _result(setup: Setup, cohort: Cohort, rows: NDArray[np.int32], draws: NDArra
         weights_used=weighting.words,
         effective_sample_size=weighting.effective_sample_size,
         largest_weight=weighting.largest_weight,
+        expected_acceptance=weighting.expected_acceptance,
     )
 
 

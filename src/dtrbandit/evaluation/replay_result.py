@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+FEW = 0.8  # of the acceptance rate that is to be expected
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
@@ -41,6 +43,8 @@ class Replay:
         (Σ w)² / Σ w² over the usable units.
     largest_weight
         The share of the heaviest among them.
+    expected_acceptance
+        The acceptance rate of any policy, were the propensities right and the units many; None without propensities.
 
     Examples
     --------
@@ -61,6 +65,7 @@ class Replay:
     weights_used: str
     effective_sample_size: float
     largest_weight: float
+    expected_acceptance: float | None = None
 
     def __post_init__(self) -> None:
         for array in (self.rows, self.arms, self.outcomes, self.draws):
@@ -111,7 +116,8 @@ class Replay:
         """Return the result in one row, to be stacked with those of other policies."""
         import pandas as pd
 
-        columns = ("value", "std_error", "acceptance_rate", "effective_sample_size", "largest_weight")
+        rates = ("acceptance_rate", "expected_acceptance")
+        columns = ("value", "std_error", *rates, "effective_sample_size", "largest_weight")
         paths = {"paths": len(self.rows), "horizon": self.horizon, "different_units": self.different_units}
         return pd.DataFrame([{"policy": self.policy, **{name: getattr(self, name) for name in columns}, **paths}])
 
@@ -124,20 +130,21 @@ class Replay:
         singles = self._averages(rounds)
         mean, _, low, high = interval(singles)
         curve = Curve(self.policy, 0, rounds, mean, low, high, singles if paths else None)
-        many = f"{len(self.rows):,} path{'s, mean and 95 % band' if len(self.rows) > 1 else ''}"
+        many = f"{_paths(len(self.rows))}{', mean and 95 % band' if len(self.rows) > 1 else ''}"
         return plot_curves([curve], ax, y=f"average outcome ({many})", zero=False)
 
     def __repr__(self) -> str:
-        return f"<Replay of {self.policy}: {len(self.rows):,} paths of {self.horizon:,} rounds, value {self.value:.4g}>"
+        return f"<Replay of {self.policy}: {_paths(len(self.rows))} of {self.horizon:,} rounds, value {self.value:.4g}>"
 
     def __str__(self) -> str:
         met = self.different_units
         each = self.horizon / met
         return "\n".join(
             [
-                f"{self.policy} on {self.units:,} units: {len(self.rows):,} paths of {self.horizon:,} rounds.",
+                f"{self.policy} on {self.units:,} units: {_paths(len(self.rows))} of {self.horizon:,} rounds.",
                 f"Average outcome {self.value:.4g}{_in_words(interval(self.averages))}.",
-                f"Rows were drawn by {self.weights_used}; {100 * self.acceptance_rate:.3g} % were accepted.",
+                f"Rows were drawn by {self.weights_used}; {100 * self.acceptance_rate:.3g} % were accepted"
+                f"{self._against_expected()}.",
                 f"Effective sample size {self.effective_sample_size:,.0f} of {self.usable:,} usable units; "
                 f"the heaviest has {100 * self.largest_weight:.2g} % of the weight.",
                 f"A path met {met:,.0f} different units, each {each:,.1f} times on average"
@@ -145,8 +152,20 @@ class Replay:
             ]
         )
 
+    def _against_expected(self) -> str:
+        if self.expected_acceptance is None:
+            return ""
+        words = f", {100 * self.expected_acceptance:.3g} % are to be expected"
+        if self.acceptance_rate > FEW * self.expected_acceptance:
+            return words
+        return f"{words}: too few units had the arms of this policy, and those who had do not stand for all"
+
     def _averages(self, rounds: NDArray[np.int64]) -> Array:
         return cumulative(self.outcomes, rounds) / rounds
+
+
+def _paths(count: int) -> str:
+    return f"{count:,} path{'s' if count > 1 else ''}"
 
 
 def _in_words(of: Interval) -> str:

@@ -43,7 +43,8 @@ def effective_sample_size(weights: Vector) -> float:
     >>> effective_sample_size(np.array([2.0, 2.0, 2.0])), effective_sample_size(np.array([1.0, 0.0]))
     (3.0, 1.0)
     """
-    return float(weights.sum() ** 2 / (weights**2).sum())
+    own = weights / weights.max()  # whose squares are floats, too
+    return float(own.sum() ** 2 / (own**2).sum())
 
 
 def largest_weight(weights: Vector) -> float:
@@ -54,7 +55,7 @@ def largest_weight(weights: Vector) -> float:
     >>> largest_weight(np.array([1.0, 1.0, 2.0]))
     0.5
     """
-    return float(weights.max() / weights.sum())
+    return float(1 / (weights / weights.max()).sum())
 
 
 def weighted_mean(cohort: Cohort, weights: Vector, chosen: Mask) -> WeightedMean:
