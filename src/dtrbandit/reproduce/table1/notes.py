@@ -33,6 +33,7 @@ def notes(results: Results) -> Iterator[str]:
     yield _weights(patients)
     yield _offline(results)
     yield _lsvi_ucb(results)
+    yield _acceptance(results)
     yield _flattery(results)
     if results.truth is not None:
         yield _truth(results)
@@ -122,6 +123,19 @@ def _without_features(cohort: Cohort) -> str:
     )
 
 
+def _acceptance(results: Results) -> str:
+    played = [results.replays[name] for name in ONLINE]
+    rates, left = [each.acceptance_rate for each in played], [float((each.arms[:, :, 1] < 0).mean()) for each in played]
+    expected = played[0].expected_acceptance
+    assert expected is not None
+    return (
+        f"Of the rows drawn {min(rates):.1%} to {max(rates):.1%} were accepted, where {expected:.1%} are to be "
+        f"expected; {min(left):.0%} to {max(left):.0%} of the patients met left early, in remission. Where hardly "
+        "anybody had the arms that an algorithm wants, those are too many, since they need to agree only once "
+        "(docs/replay.md)."
+    )
+
+
 def _flattery(results: Results) -> str:
     met = results.replays[named(1, 50)].different_units
     return (
@@ -137,7 +151,7 @@ def _truth(results: Results) -> str:
     return (
         "True is what an algorithm earns in as many rounds with new patients of the same model, by the exact "
         f"Q-functions; the best regime has {STARD().optimal_value:.3f}. Optimism is replay less true: learning by "
-        "heart, the luck of this cohort, and a bias of the weights, since the paper's model of staying leaves out "
-        "end1, on which dropping out depends here. The claims below that are about DTRBandit, measured by true "
-        f"averages: it is {best.measured}. Against Offline: {often.measured}. {grid.measured}."
+        "heart, too many early leavers, the luck of this cohort, and a bias of the weights, since the paper's model of "
+        "staying leaves out end1, on which dropping out depends here. The claims below that are about DTRBandit, "
+        f"measured by true averages: it is {best.measured}. Against Offline: {often.measured}. {grid.measured}."
     )
