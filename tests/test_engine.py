@@ -243,7 +243,8 @@ def test_the_public_names_are_these() -> None:
             "DTRBandit", "DTRError", "Decision", "Design", "DesignError", "EpsilonGreedy", "FixedRegime", "Greedy",
             "LSVIUCB", "LogError", "NUMERICS", "ObservationError", "ProtocolError", "Session", "Stage",
             "Study", "StudyError", "StudyInterrupted", "UniformRandom", "__version__", "load_study", "read_log",
-            "simulate", "suggested_beta", "verify", "write_log",
+            "simulate", "suggested_beta", "verify", "write_log", "Cohort", "NotEstimable", "PropensityModel",
+            "QLearning", "Replay", "replay",
         ]
     )  # fmt: skip
 

@@ -379,6 +379,13 @@ def test_a_rule_followed_by_next_to_no_weight_is_refused() -> None:
         replay(dtr.FixedRegime(rule={"first": "b", "second": "b"}), cohort, horizon=10, paths=1, weights=weights)
 
 
+def test_that_drop_outs_carry_the_weight_is_said_where_no_row_comes() -> None:
+    cohort = two_stage_cohort()
+
+    with pytest.raises(dtr.DesignError, match=r"drop-outs, which are drawn too, carry 100 % of the weight"):
+        replay(dtr.UniformRandom(), cohort, horizon=10, paths=1, weights=np.where(cohort.dropped_out, 1e12, 1.0))
+
+
 @pytest.mark.parametrize(
     ("row", "arms", "outcome"),
     [(2, (1, 0), 1.0), (2, (-1, 1), 1.0), (2, (0, 5), 1.0), (2, (-1, -1), 1.0), (2, (0, 0), np.inf)],

@@ -266,8 +266,10 @@ def _require_agreement(player: Player, setup: Setup) -> None:
     share = float(weights[agreeing].sum() / weights.sum())
     if share < LEAST_SHARE:
         found = f"{agreeing.sum()} with {share:.1g} of the weight" if agreeing.any() else "none"
+        lost = 100 * float(weights[~setup.weighting.usable].sum() / weights.sum())
         raise DesignError(
             f"in round {player.rounds + 1} {setup.policy!r} would give {found} of the {setup.weighting.usable.sum()} "
             "usable units the arms they had, so the round cannot be played: the cohort has too few units that were "
-            "treated as the policy says; take a larger cohort, or leave plans that were rarely given out of the design"
+            "treated as the policy says; take a larger cohort, or leave plans that were rarely given out of the design "
+            f"(drop-outs, which are drawn too, carry {lost:.3g} % of the weight)"
         )
