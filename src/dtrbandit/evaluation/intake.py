@@ -105,7 +105,7 @@ class Intake:
             self.note(
                 unknown,
                 f"column {name!r} must hold arms of stage {stage.name!r}, {list(stage.arms)}, or blanks, found "
-                f"{_some(found)}; recode them, as in recode={{{name!r}: {{{''.join(found[:1])}: {stage.arms[0]!r}}}}}",
+                f"{_some(found)}; say which arm each means, {_recoding(name, found)}",
             )
         return given
 
@@ -242,6 +242,14 @@ def _strange_recodes(design: Design, roles: Roles) -> list[str]:
 
 def _cell(cell: object) -> str:
     return shown(cell.item() if isinstance(cell, np.generic) else cell)
+
+
+def _recoding(column: str, found: Sequence[str]) -> str:
+    """Return how to recode cells, in Python and on the command line; which arm they mean is not ours to guess."""
+    cells = list(dict.fromkeys(found))[:MOST_NAMED]
+    python = ", ".join(f"{cell}: ..." for cell in cells)
+    command = ", ".join(f"{cell.strip(chr(39))}=..." for cell in cells)
+    return f"recode={{{column!r}: {{{python}}}}} or --recode '{column}: {command}'"
 
 
 def _some(values: Iterable[str]) -> str:
