@@ -137,7 +137,7 @@ def _prepare(policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int,
     if once and rounds > weighting.usable.sum():
         raise DesignError(
             f"{rounds} rounds cannot come from {weighting.usable.sum()} usable units that are met once each; "
-            "take a shorter horizon, or replace=True"
+            "take a shorter horizon, or let them be met again (replace=True, or no --once)"
         )
     return Setup(ready, cohort.design, material_of(ready, cohort), weighting, rounds, key, once)
 
