@@ -106,7 +106,7 @@ def test_a_warning_is_a_line_of_its_own(run: Run) -> None:
     [
         ((*COLUMNS[:3], "Z", "--policy", "Greedy"), ["'Z'", "Y"]),
         (("--arms", "A1", "--outcome", "Y", "--policy", "Greedy"), ["one column for each", "A1"]),
-        ((*COLUMNS, "--policy", "Gready"), ["Gready", "Greedy"]),
+        ((*COLUMNS, "--policy", "Gready"), ["Gready", "did you mean 'Greedy'?"]),
         ((*COLUMNS, "--policy", "DTRBandit(q=1, delta)"), ["DTRBandit(q=1, delta)", "write it as"]),
         ((*COLUMNS, "--policy", "DTRBandit(q=0, delta=1)"), ["q must be"]),
         ((*COLUMNS, "--policy", "Greedy", "--recode", "A1 1=ssri"), ["A1 1=ssri", "'A1: 1=ssri, -1=other'"]),
