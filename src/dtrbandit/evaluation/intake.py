@@ -180,7 +180,8 @@ class Walk:
         self.intake.note(
             reached & (arm == NO_ARM),
             f"column {name!r} is blank, and several arms are feasible for units known to have reached stage "
-            f"{stage.name!r} (by an outcome, or an arm later); fill it in, or, for drop-outs, blank what came later",
+            f"{stage.name!r} (by an outcome, or an arm later); fill it in, or, for drop-outs, blank what came later"
+            f"{', or, for early leavers, say so by enter_if' if m else ''}",
         )
         infeasible = reached & (arm >= 0)
         infeasible &= ~feasible[np.arange(len(arm)), np.maximum(arm, 0)]
@@ -235,8 +236,8 @@ def _strange_recodes(design: Design, roles: Roles) -> list[str]:
         elif not isinstance(recode, Mapping):
             wrong.append(f"recode[{name!r}] must map cells to arms, found {shown(recode)}")
         elif strange := [label for label in recode.values() if label is not None and label not in stages[name].arms]:
-            allowed = list(stages[name].arms)
-            wrong.append(f"recode[{name!r}] must lead to {allowed}, or to None for no arm; found {shown(strange)}")
+            allowed = f"{list(stages[name].arms)}, or to None for no arm (with --recode, nothing behind '=')"
+            wrong.append(f"recode[{name!r}] must lead to {allowed}; found {shown(strange)}")
     return wrong
 
 

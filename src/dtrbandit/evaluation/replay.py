@@ -165,7 +165,7 @@ def _offer(player: Player, offers: Iterable[NDArray[np.int64]], setup: Setup) ->
     raise DesignError(
         f"the rows ran out after {player.rounds} of {setup.horizon} rounds: {draws} were offered once each, and "
         f"{setup.policy!r} agreed with no more; take a horizon well below {player.rounds}, since paths differ, or "
-        "replace=True"
+        "let units be met again (replace=True, or no --once)"
     )
 
 
