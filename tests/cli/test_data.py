@@ -123,6 +123,17 @@ def test_bad_input_is_said_and_leaves_nothing(run: Run, options: tuple[str, ...]
     assert not Path("results").exists()
 
 
+def test_a_cell_can_be_recoded_to_no_arm(run: Run) -> None:
+    table = pd.read_csv("trial.csv")
+    table.fillna({"A2": "nobody"}).to_csv("trial.csv", index=False)
+
+    code, out, _ = run("fit", *COLUMNS, "--recode", "A2: nobody=")
+
+    table.to_csv("trial.csv", index=False)
+    assert code == 0
+    assert str(cohort()) in out
+
+
 def test_a_policy_is_written_as_python_prints_it() -> None:
     policy = dtr.DTRBandit(q=2, delta=0.5)
 

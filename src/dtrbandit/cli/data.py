@@ -143,10 +143,10 @@ def _number(entry: str) -> str | float:
         return entry
 
 
-def _recoded(entry: str) -> tuple[str, Mapping[Any, str]]:
-    """Read ``A1: 1=ssri, -1=other``."""
+def _recoded(entry: str) -> tuple[str, Mapping[Any, str | None]]:
+    """Read ``A1: 1=ssri, -1=other, 0=``; nothing behind the equals sign is no arm."""
     column, colon, cells = entry.rpartition(":")
-    meanings = dict(_named(cell) for cell in _listed(cells))
+    meanings = {cell: arm or None for cell, arm in map(_named, _listed(cells))}
     if not colon or not meanings:
         raise DesignError(f"--recode {entry!r}: write a column and what its cells mean, such as 'A1: 1=ssri, -1=other'")
     return column.strip(), meanings
