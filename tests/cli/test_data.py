@@ -116,7 +116,7 @@ def test_a_warning_is_a_line_of_its_own(run: Run) -> None:
     [
         ((*COLUMNS[:3], "Z", "--policy", "Greedy"), ["'Z'", "Y"]),
         (("--arms", "A1", "--outcome", "Y", "--policy", "Greedy"), ["one column for each", "A1"]),
-        ((*COLUMNS, "--policy", "Gready"), ["Gready", "Greedy"]),
+        ((*COLUMNS, "--policy", "Gready"), ["Gready", "did you mean 'Greedy'?"]),
         ((*COLUMNS, "--policy", "DTRBandit(q=1, delta)"), ["DTRBandit(q=1, delta)", "write it as"]),
         ((*COLUMNS, "--policy", "DTRBandit(q=0, delta=1)"), ["q must be"]),
         ((*COLUMNS, "--policy", "Greedy", "--recode", "A1 1=ssri"), ["A1 1=ssri", "'A1: 1=ssri, -1=other'"]),
@@ -131,6 +131,17 @@ def test_bad_input_is_said_and_leaves_nothing(run: Run, options: tuple[str, ...]
     assert (code, out) == (2, "")
     assert all(word in err for word in said)
     assert not Path("results").exists()
+
+
+def test_a_cell_can_be_recoded_to_no_arm(run: Run) -> None:
+    table = pd.read_csv("trial.csv")
+    table.fillna({"A2": "nobody"}).to_csv("trial.csv", index=False)
+
+    code, out, _ = run("fit", *COLUMNS, "--recode", "A2: nobody=")
+
+    table.to_csv("trial.csv", index=False)
+    assert code == 0
+    assert str(cohort()) in out
 
 
 def test_a_policy_is_written_as_python_prints_it() -> None:

@@ -308,7 +308,7 @@ def test_a_damaged_parquet_file_is_refused(tmp_path: Path) -> None:
         (
             changed(1, A1=3),
             r"column 'A1' must hold arms of stage 'first', \['ssri', 'other'\], or blanks, found 3; "
-            r"recode them, as in recode=\{'A1': \{3: 'ssri'\}\}: row 1$",
+            r"say which arm each means, recode=\{'A1': \{3: \.\.\.\}\} or --recode 'A1: 3=\.\.\.': row 1$",
         ),
         (changed(4, id="u1"), "column 'id' must name each unit once, found 'u1' again; .*: rows 1, 4$"),
         (changed(4, id=None), "column 'id' must name each unit in 1 to 200 printable characters: row 4$"),

@@ -12,16 +12,17 @@ import pytest
 import dtrbandit as dtr
 
 PAGE = Path(__file__).parents[2] / "docs/data.md"
+CONTEXT = ["qids_start1", "qids_slope1", "preference1", "qids_start2", "qids_slope2", "preference2"]
 
 
 def trial(n: int) -> pd.DataFrame:
     """Return units in the columns of the page."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(n, 4)), columns=["start1", "slope1", "start2", "slope2"])
+    frame = pd.DataFrame(rng.normal(size=(n, len(CONTEXT))), columns=CONTEXT)
     end1 = rng.integers(0, 20, size=n)
     first, second = rng.choice([-1, 1], size=(2, n))
     stays = end1 > 5
-    frame["id"], frame["end1"], frame["A1"] = range(n), end1, first
+    frame["id"], frame["qids_end1"], frame["A1"] = range(n), end1, first
     frame["A2"] = np.where(stays, np.where(first == 1, second, -1), np.nan)
     return frame.assign(Y=rng.normal(size=n) - end1)
 

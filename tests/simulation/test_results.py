@@ -83,7 +83,7 @@ def test_the_summary_prints_a_table_and_gives_a_frame(study: dtr.Study) -> None:
 
     text = str(summary)
     assert "Regret after 1,000 rounds, 8 paths" in text
-    assert "Less uniform, on the same units" in text
+    assert "Difference from uniform, on the same units" in text
     assert all(f"{row.mean:,.1f}" in text for row in summary.policies)
     assert max(map(len, text.splitlines())) <= 100
     assert summary.to_frame().loc["DTRB", "difference_mean"] == summary.differences[0].mean
@@ -146,7 +146,7 @@ def test_names_are_shown_as_they_are_whatever_they_would_mean_to_a_markup() -> N
     shown = str(study.summary())
 
     assert all(name in shown for name in names)
-    assert "Less DTRB [q=5], on the same units" in shown
+    assert "Difference from DTRB [q=5], on the same units" in shown
 
 
 def test_realised_regret_of_an_unknown_policy_is_refused(study: dtr.Study) -> None:

@@ -101,7 +101,7 @@ Arms = Annotated[list[str], typer.Option(help="The columns of the arms, one per 
 Outcome = Annotated[str, typer.Option(help="The column of the outcome, higher is better; blank for drop-outs.")]
 Unit = Annotated[str | None, typer.Option(help="The column of ids; rows are numbered without one.")]
 Weights = Annotated[str | None, typer.Option(help="The column that says how many units each stands for.")]
-RecodeOf = Annotated[list[str], typer.Option(help="What the cells of an arm's column mean: 'A1: 1=ssri, -1=other'.")]
+RecodeOf = Annotated[list[str], typer.Option(help="What cells of arms mean: 'A1: 1=ssri, -1=other, 0='; 0= is no arm.")]
 
 
 @app.command()

@@ -13,10 +13,11 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
 from dtrbandit.plots import Curve, plot_curves
-from dtrbandit.policies.builtin import policy_from_dict
+from dtrbandit.policies.builtin import BUILTIN, policy_from_dict
 from dtrbandit.policies.policy import Policy
 from dtrbandit.reproduce import Reproduction
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH
+from dtrbandit.simulation.toml_text import unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,6 +116,8 @@ def policy_from_text(text: str) -> Policy[Any]:
         parameters = tomllib.loads(f"given = {{{found[2] or ''}}}")["given"]
     except ValueError as error:  # TOML's own is one
         raise DesignError(f"--policy {text!r}: {error}; write it as DTRBandit(q=1, delta=50.0)") from error
+    if found[1] not in BUILTIN:
+        raise unknown("policy", found[1], BUILTIN)
     return policy_from_dict({**parameters, "name": found[1]})
 
 
@@ -140,10 +143,10 @@ def _number(entry: str) -> str | float:
         return entry
 
 
-def _recoded(entry: str) -> tuple[str, Mapping[Any, str]]:
-    """Read ``A1: 1=ssri, -1=other``."""
+def _recoded(entry: str) -> tuple[str, Mapping[Any, str | None]]:
+    """Read ``A1: 1=ssri, -1=other, 0=``; nothing behind the equals sign is no arm."""
     column, colon, cells = entry.rpartition(":")
-    meanings = dict(_named(cell) for cell in _listed(cells))
+    meanings = {cell: arm or None for cell, arm in map(_named, _listed(cells))}
     if not colon or not meanings:
         raise DesignError(f"--recode {entry!r}: write a column and what its cells mean, such as 'A1: 1=ssri, -1=other'")
     return column.strip(), meanings
@@ -169,7 +172,7 @@ def _curves(played: Mapping[str, Replay]) -> Picture:
     for number, (name, result) in enumerate(played.items()):
         curve = result.curve()
         curves.append(Curve(name, number, *(curve[column].to_numpy() for column in ("t", "mean", "low", "high"))))
-    plot_curves(curves, picture.subplots(), y="average outcome (mean over paths and 95 % band)")
+    plot_curves(curves, picture.subplots(), y="average outcome (mean over paths and 95 % band)", zero=False)
     return picture
 
 

@@ -105,7 +105,7 @@ class Intake:
             self.note(
                 unknown,
                 f"column {name!r} must hold arms of stage {stage.name!r}, {list(stage.arms)}, or blanks, found "
-                f"{_some(found)}; recode them, as in recode={{{name!r}: {{{''.join(found[:1])}: {stage.arms[0]!r}}}}}",
+                f"{_some(found)}; say which arm each means, {_recoding(name, found)}",
             )
         return given
 
@@ -187,7 +187,10 @@ class Walk:
         self.node[self.present] = child[self.node[self.present], arm[self.present]]
 
     def _require_arm(self, m: int, rows: Mask) -> None:
-        why, remedy = "by an outcome, or an arm later", "(of drop-outs) blank what came later"
+        why, remedy = (
+            "by an outcome, or an arm later",
+            "(of drop-outs) blank what came later, or (of early leavers) say so by enter_if",
+        )
         if m == 0:
             why, remedy = "every unit", "leave out who was never given one"
         self.intake.note(
@@ -244,13 +247,21 @@ def _strange_recodes(design: Design, roles: Roles) -> list[str]:
         elif not isinstance(recode, Mapping):
             wrong.append(f"recode[{name!r}] must map cells to arms, found {shown(recode)}")
         elif strange := [label for label in recode.values() if label is not None and label not in stages[name].arms]:
-            allowed = list(stages[name].arms)
-            wrong.append(f"recode[{name!r}] must lead to {allowed}, or to None for no arm; found {shown(strange)}")
+            allowed = f"{list(stages[name].arms)}, or to None for no arm (with --recode, nothing behind '=')"
+            wrong.append(f"recode[{name!r}] must lead to {allowed}; found {shown(strange)}")
     return wrong
 
 
 def _cell(cell: object) -> str:
     return shown(cell.item() if isinstance(cell, np.generic) else cell)
+
+
+def _recoding(column: str, found: Sequence[str]) -> str:
+    """Return how to recode cells, in Python and on the command line; which arm they mean is not ours to guess."""
+    cells = list(dict.fromkeys(found))[:MOST_NAMED]
+    python = ", ".join(f"{cell}: ..." for cell in cells)
+    command = ", ".join(f"{cell.strip(chr(39))}=..." for cell in cells)
+    return f"recode={{{column!r}: {{{python}}}}} or --recode '{column}: {command}'"
 
 
 def _some(values: Iterable[str]) -> str:

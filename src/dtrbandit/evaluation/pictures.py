@@ -50,8 +50,11 @@ def plot_leads(stage: str, arms: tuple[str, ...], q: Matrix, ax: Axes | None = N
 
     ``q`` is (n, K), −∞ where an arm is infeasible; units with fewer than two feasible arms are left out.
     """
+    from matplotlib.ticker import MaxNLocator
+
     choosing = q[np.isfinite(q).sum(axis=1) > 1]
-    ax = plain_axes(ax, _label(f"lead of the recommended arm at stage {stage}, in units of the outcome"), "units")
+    ax = plain_axes(ax, _label(f"by how much the recommended arm leads at stage {stage}"), "units")
+    ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True))  # nobody is half a unit
     if len(choosing):
         ordered = np.sort(choosing, axis=1)
         lead, best = ordered[:, -1] - ordered[:, -2], choosing.argmax(axis=1)

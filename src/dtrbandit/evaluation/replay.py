@@ -137,7 +137,7 @@ def _prepare(policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int,
     if once and rounds > weighting.usable.sum():
         raise DesignError(
             f"{rounds} rounds cannot come from {weighting.usable.sum()} usable units that are met once each; "
-            "take a shorter horizon, or replace=True"
+            "take a shorter horizon, or let them be met again (replace=True, or no --once)"
         )
     return Setup(ready, cohort.design, material_of(ready, cohort), weighting, rounds, key, once)
 
@@ -175,7 +175,7 @@ def _ran_out(rounds: int, draws: int, setup: Setup) -> str:
     return (
         f"rows ran out after {rounds} of {setup.horizon} rounds: {draws} of {n} units were offered once each{thinned}"
         f", and {setup.policy!r} agreed with no more; take a horizon well below {rounds}, since paths differ, or "
-        "replace=True"
+        "let units be met again (replace=True, or no --once)"
     )
 
 

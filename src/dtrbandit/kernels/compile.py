@@ -77,6 +77,9 @@ def kernel(function: Any = None, /, *, entry: bool = False) -> Any:
         numba.config.CACHE_DIR = elsewhere
 
 
+MESSAGE = "dtrbandit: compiling its kernels for this task, half a minute or so, once for this release …"
+
+
 class Announcer(Listener):
     """Says once, on standard error, that kernels are being compiled."""
 
@@ -88,7 +91,7 @@ class Announcer(Listener):
         dispatcher = (event.data or {}).get("dispatcher")
         if not self.said and getattr(dispatcher, "__module__", "").startswith("dtrbandit"):
             self.said = True
-            print("dtrbandit: compiling its kernels, once for this release …", file=sys.stderr, flush=True)
+            print(MESSAGE, file=sys.stderr, flush=True)
 
     def on_end(self, event: Event) -> None:
         """Stay silent."""

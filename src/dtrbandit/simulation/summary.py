@@ -96,7 +96,8 @@ class StudySummary:
         console = Console(file=io.StringIO(), width=width, markup=False, emoji=False)  # names are shown as they are
         console.print(table)
         if self.differences:
-            pairs = Table(title=f"Less {self.differences[0].reference}, on the same units", title_justify="left")
+            heading = f"Difference from {self.differences[0].reference}, on the same units"
+            pairs = Table(title=heading, title_justify="left")
             _add(pairs, [self.rows, *columns[:3], "better on"])
             for each in self.differences:
                 pairs.add_row(each.policy, *_numbers(*each[2:6]), f"{100 * each.share_better:.0f} % of paths")
