@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit import engine
 from dtrbandit.policies import Choice
-from dtrbandit.record import Assigned, Completed, History
+from dtrbandit.record import Assigned, Completed, Enrolled, History
 from dtrbandit.record.events import REASONS, Fact
 
 DESIGN = dtr.Design(
@@ -254,6 +255,20 @@ def test_the_changelog_names_the_release_and_its_numerics() -> None:
 
     assert f"## {dtr.__version__}" in changelog
     assert f"NUMERICS is {dtr.NUMERICS}" in changelog
+
+
+def test_a_short_log_leads_where_a_long_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = some_session().log
+
+    in_one_go = dtr.Session.resume(log)
+    monkeypatch.setattr(engine, "LONG_LOG", len(log))
+    one_by_one = dtr.Session.resume(log)
+
+    assert one_by_one.log == in_one_go.log
+    assert one_by_one.coefficients() == in_one_go.coefficients()
+    first = log[1]
+    assert isinstance(first, Enrolled)
+    assert one_by_one.enroll("next", first.context) == in_one_go.enroll("next", first.context)
 
 
 def test_recovery_never_decides_again() -> None:

@@ -38,6 +38,7 @@ from dtrbandit.summary import Coefficient, Summary, coefficient_table, summarise
 
 new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the time
 Rule = Callable[[Any, History, float], Choice]
+LONG_LOG = 2_000  # units from which a log is folded in one go: faster, once that is compiled
 POLICY_VERBS = ("init", "update", "decide")
 
 
@@ -232,7 +233,8 @@ def _reread(log: Iterable[Event], design: Design | None, policy: Policy[Any] | N
     events = list(log)
     session = _opened(events[0] if events else None, design, policy)
     units = sum(isinstance(event, Enrolled) for event in events)
-    folded = LogFold(session._state, units) if session._built_in and not decide_again else None
+    in_one_go = session._built_in and not decide_again and units >= LONG_LOG
+    folded = LogFold(session._state, units) if in_one_go else None
     due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
     for sequence, event in enumerate(events[1:], 2):
         try:
