@@ -112,7 +112,7 @@ def fit(
     outcome: Outcome,
     unit: Unit = None,
     weights: Weights = None,
-    recode: RecodeOf = [],  # noqa: B006  # typer copies it
+    recode: RecodeOf = [],
     out: Out = None,
     json: Json = False,
 ) -> None:
@@ -142,14 +142,14 @@ def replay(
     once: Annotated[bool, typer.Option("--once", help="Meet each unit at most once along a path.")] = False,
     choice: Annotated[
         list[str], typer.Option(help="How arms were chosen: 'second=1 + age', 'second=uniform', 'second=0.5'.")
-    ] = [],  # noqa: B006
-    staying: Annotated[list[str], typer.Option(help="Who stayed until a stage: 'second=1 + age'.")] = [],  # noqa: B006
+    ] = [],
+    staying: Annotated[list[str], typer.Option(help="Who stayed until a stage: 'second=1 + age'.")] = [],
     penalty: Annotated[float, typer.Option(help="Of the logistic models; 0 is maximum likelihood.")] = 0.0,
     clip: Annotated[tuple[float, float] | None, typer.Option(help="Bounds for estimated probabilities.")] = None,
     equal: Annotated[bool, typer.Option("--equal", help="Draw all units alike: no propensities.")] = False,
     unit: Unit = None,
     weights: Weights = None,
-    recode: RecodeOf = [],  # noqa: B006
+    recode: RecodeOf = [],
     out: Out = None,
     jobs: Jobs = -1,
     json: Json = False,

@@ -134,7 +134,7 @@ def _event(document: Mapping[str, object]) -> Event:
         raise LogError(f"unknown event {shown(name)}; known are {', '.join(KINDS)}")
     if kind is Assigned:
         return Assigned(Decision(**_fields(fields, "Assigned")))  # type: ignore[arg-type]  # checked by _fields
-    return kind(**_fields(fields, kind.__name__))  # type: ignore[arg-type]
+    return kind(**_fields(fields, kind.__name__))  # type: ignore[arg-type]  # checked likewise
 
 
 def _fields(found: Mapping[str, object], event: str) -> dict[str, object]:

@@ -128,6 +128,6 @@ def _replace(path: Path, write: Callable[[Path], object]) -> None:
     try:
         write(temporary)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException:  # Ctrl-C too leaves no half file behind
         temporary.unlink(missing_ok=True)
         raise

@@ -65,11 +65,11 @@ class EnvironmentContract:
 
     def test_only_the_given_generator_is_used(self) -> None:
         """The global generators are left alone."""
-        before = random.getstate(), copy.deepcopy(np.random.get_state())  # noqa: NPY002
+        before = random.getstate(), copy.deepcopy(np.random.get_state())  # noqa: NPY002  # that is what must stay untouched
 
         self._draw(FEW)
 
-        after = random.getstate(), np.random.get_state()  # noqa: NPY002
+        after = random.getstate(), np.random.get_state()  # noqa: NPY002  # that is what must stay untouched
         assert repr(after) == repr(before), "draw() used a global generator"
 
     def test_draws_share_nothing(self) -> None:
