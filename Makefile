@@ -27,6 +27,7 @@ lint: $(STAMPS)/lint
 $(STAMPS)/base: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "dtrbandit needs Python 3.11 or later; say make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing dtrbandit and what it needs into $(VENV): a minute or two ..."
 	$(BIN)/python -m pip install --quiet --editable .
 	mkdir -p $(STAMPS) && touch $@
 
