@@ -12,9 +12,10 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -268,17 +269,17 @@ def measure_learning() -> Iterator[Line]:
     yield Line("LSVI-UCB, a path of 10⁴ rounds", f"{seconds:.2f} s", "≤ 1 s")
 
 
-def main() -> None:
-    table = Table("what", "measured", "to reach", title=f"Learning, {datetime.now(UTC):%Y-%m-%d}, {platform.machine()}")
+def report(title: str, lines: Iterable[Line], *, total: int) -> None:
+    """Print lines as they are measured, then all of them as a table."""
+    table = Table("what", "measured", "to reach", title=f"{title}, {datetime.now(UTC):%Y-%m-%d}, {platform.machine()}")
     with Progress(transient=True) as progress:
-        task = progress.add_task("measuring", total=24)
-        for lines in (measure_learning(), measure_sessions(), measure_compilation()):
-            for line in lines:
-                table.add_row(line.what, line.measured, line.goal)
-                progress.advance(task)
-                progress.console.print(f"{line.what}: {line.measured}")
+        task = progress.add_task("measuring", total=total)
+        for line in lines:
+            table.add_row(line.what, line.measured, line.goal)
+            progress.advance(task)
+            progress.console.print(f"{line.what}: {line.measured}")
     Console(width=110).print(table)
 
 
 if __name__ == "__main__":
-    main()
+    report("Learning", chain(measure_learning(), measure_sessions(), measure_compilation()), total=25)

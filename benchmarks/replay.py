@@ -7,20 +7,16 @@ same rows, and must accept the same.
 
 from __future__ import annotations
 
-import platform
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import numpy as np
-from learning import Line
+from learning import Line, report
 from numpy.typing import NDArray
 from numpy_bandit import NumpyDTRBandit, by_lstsq
-from rich.console import Console
-from rich.table import Table
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
@@ -98,13 +94,6 @@ def cost(spent: float) -> float:
     return spent / (PATHS * HORIZON) * 1e6
 
 
-def main() -> None:
-    warnings.simplefilter("ignore", SmallCohort)
-    table = Table("what", "measured", "to reach", title=f"Replay, {datetime.now(UTC):%Y-%m-%d}, {platform.machine()}")
-    for line in measure():
-        table.add_row(line.what, line.measured, line.goal)
-    Console(width=110).print(table)
-
-
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore", SmallCohort)
+    report("Replay", measure(), total=5)

@@ -7,18 +7,14 @@ each tenth of a path, and averaged. It starts there from what DTRB did so far, a
 
 from __future__ import annotations
 
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from itertools import chain
 
 import numpy as np
-from learning import Line
+from learning import Line, report
 from numpy_bandit import Fit, NumpyDTRBandit, by_lstsq, by_normal_equations
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
 
 import dtrbandit as dtr
 from dtrbandit.compiled import play, potential_arrivals
@@ -98,17 +94,5 @@ def measure_studies() -> Iterator[Line]:
     yield Line(f"all of Figure 1, {CORES} cores, picture and files included", f"{figure:.1f} s", "≤ 45 s")
 
 
-def main() -> None:
-    table = Table("what", "measured", "to reach", title=f"Studies, {datetime.now(UTC):%Y-%m-%d}, {platform.machine()}")
-    with Progress(transient=True) as progress:
-        task = progress.add_task("measuring", total=9)
-        for lines in (measure_rounds(), measure_studies()):
-            for line in lines:
-                table.add_row(line.what, line.measured, line.goal)
-                progress.advance(task)
-                progress.console.print(f"{line.what}: {line.measured}")
-    Console(width=110).print(table)
-
-
 if __name__ == "__main__":
-    main()
+    report("Studies", chain(measure_rounds(), measure_studies()), total=9)

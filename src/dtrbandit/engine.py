@@ -18,7 +18,7 @@ from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.kernels.stream import uniform
 from dtrbandit.policies.builtin import BUILTIN, choose, policy_from_dict, policy_to_dict, update
 from dtrbandit.policies.compiled_policy import CompiledState
-from dtrbandit.policies.policy import Choice, Estimating, Numbers, Policy
+from dtrbandit.policies.policy import Choice, Estimating, Numbers, Policy, is_policy
 from dtrbandit.record.events import (
     Assigned,
     Completed,
@@ -39,7 +39,6 @@ from dtrbandit.summary import Coefficient, Summary, coefficient_table, summarise
 new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the time
 Rule = Callable[[Any, History, float], Choice]
 LONG_LOG = 2_000  # units from which a log is folded in one go: faster, once that is compiled
-POLICY_VERBS = ("init", "update", "decide")
 
 
 class Session:
@@ -63,7 +62,7 @@ class Session:
     def __init__(self, design: Design, policy: Policy[Any], *, seed: int = 0) -> None:
         if not isinstance(design, Design):
             raise DesignError(f"a session needs a Design, found {design!r}; a file is read by Design.from_toml")
-        if isinstance(policy, type) or not all(callable(getattr(policy, verb, None)) for verb in POLICY_VERBS):
+        if not is_policy(policy):
             raise DesignError(f"a session needs a policy such as Greedy(), found {policy!r}")
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
             raise DesignError(f"seed must be a whole number from 0 to 2**64 - 1, found {seed!r}")

@@ -312,12 +312,12 @@ def test_another_coding_changes_the_preferences_and_nothing_else() -> None:
 )
 def test_impossible_parameters_are_refused(parameters: dict[str, object], message: str) -> None:
     with pytest.raises(DesignError, match=message):
-        STARD(**parameters)  # type: ignore[arg-type]
+        STARD(**parameters)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_fractional_number_of_units_is_refused() -> None:
     with pytest.raises(DesignError, match=r"STARD: n must be a whole number of at least 0, found 1\.5"):
-        STARD().draw(1.5, np.random.default_rng(0))  # type: ignore[arg-type]
+        STARD().draw(1.5, np.random.default_rng(0))  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_study_measures_the_regret_of_the_offline_rule() -> None:

@@ -388,7 +388,7 @@ def test_an_empty_frame_is_refused() -> None:
 
 def test_a_design_is_needed() -> None:
     with pytest.raises(DesignError, match=r"a cohort needs a Design, found .design\.toml."):
-        Cohort.from_frame(FRAME, "design.toml", arms=["A1"], outcome="Y")  # type: ignore[arg-type]
+        Cohort.from_frame(FRAME, "design.toml", arms=["A1"], outcome="Y")  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_features_that_overflow_are_refused() -> None:

@@ -321,7 +321,7 @@ def test_the_overlap_picture_shows_the_fitted_probabilities_by_what_happened(sta
     for number, line in enumerate(ax.patches[::2]):
         own = stard.arms[:, 0] == number
         counts = np.histogram(fit.part("first").probabilities[own, 1], 20, (0, 1))[0]
-        assert line.get_data().values == pytest.approx(counts / own.sum())  # type: ignore[attr-defined]
+        assert line.get_data().values == pytest.approx(counts / own.sum())  # type: ignore[attr-defined]  # of stairs, not of any patch
     legend = ax.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == [
@@ -415,7 +415,7 @@ def test_a_cohort_without_any_outcome_is_refused() -> None:
 
 def test_what_is_no_cohort_is_refused() -> None:
     with pytest.raises(DesignError, match=r"propensities are those of a Cohort, .* found \[1\]"):
-        PropensityModel().fit([1])  # type: ignore[arg-type]
+        PropensityModel().fit([1])  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_propensities_of_other_units_are_refused(stard: Cohort) -> None:

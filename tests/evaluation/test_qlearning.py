@@ -429,4 +429,4 @@ def test_a_cohort_of_another_design_is_refused() -> None:
     with pytest.raises(dtr.DesignError, match="read with its own design"):
         QLearning(MEANS).fit(cohort)
     with pytest.raises(dtr.DesignError, match="needs a Design"):
-        QLearning("design.toml")  # type: ignore[arg-type]
+        QLearning("design.toml")  # type: ignore[arg-type]  # wrong on purpose

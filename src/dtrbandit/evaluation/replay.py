@@ -24,11 +24,10 @@ from dtrbandit.parallel import check_jobs, map_unordered
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.lsvi_ucb import knowing_rounds
 from dtrbandit.policies.memory import DTR_BANDIT, EPSILON_GREEDY
-from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.policy import Policy, is_policy
 
 ROWS, POLICY = range(2)  # streams of a path
 LEAST_SHARE = 1e-6  # of the weight, that must agree with a policy for its round to be played
-VERBS = ("init", "update", "decide")
 
 
 class SmallCohort(UserWarning):
@@ -127,7 +126,7 @@ def _prepare(policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int,
     """Check what is asked for, and return it."""
     if not isinstance(cohort, Cohort):
         raise DesignError(f"replay needs a Cohort, such as Cohort.from_frame gives, found {shown(cohort)}")
-    if isinstance(policy, type) or not all(callable(getattr(policy, verb, None)) for verb in VERBS):
+    if not is_policy(policy):
         raise DesignError(f"replay needs a policy such as Greedy(), found {shown(policy)}")
     rounds, key = whole(horizon, "horizon", low=1), whole(seed, "seed", low=0)
     weighting = weigh(cohort, weights)

@@ -49,6 +49,12 @@ class Policy(Protocol[State]):
         """Choose an arm for a unit that has arrived; ``u`` is uniform in [0, 1). Changes nothing."""
 
 
+def is_policy(candidate: object) -> bool:
+    """Say whether something has the three verbs of a policy; the class of one is none."""
+    verbs = ("init", "update", "decide")
+    return not isinstance(candidate, type) and all(callable(getattr(candidate, verb, None)) for verb in verbs)
+
+
 @runtime_checkable
 class Estimating(Protocol):
     """A policy that has estimates to show."""

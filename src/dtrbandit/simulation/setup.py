@@ -15,10 +15,9 @@ from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, require_environment
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.lsvi_ucb import knowing_rounds
-from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.policy import Policy, is_policy
 
 COLUMNS = ("policy", "path", "t", "regret", "realised")  # of a study's frame, beside one per stage
-VERBS = ("init", "update", "decide")
 
 
 class ArrivalOrder(Protocol):
@@ -99,7 +98,7 @@ def _named(policies: object) -> dict[str, Policy[Any]]:
     for name, policy in pairs:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise DesignError(f"a policy's name must be a printable text, found {shown(name)}")
-        if isinstance(policy, type) or not all(callable(getattr(policy, verb, None)) for verb in VERBS):
+        if not is_policy(policy):
             raise DesignError(f"{name!r} must be a policy such as Greedy(), found {shown(policy)}")
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
