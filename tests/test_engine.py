@@ -257,6 +257,14 @@ def test_the_changelog_names_the_release_and_its_numerics() -> None:
     assert f"NUMERICS is {dtr.NUMERICS}" in changelog
 
 
+@pytest.mark.parametrize("policy", [dtr.Greedy, 3, None])
+def test_a_session_refuses_what_is_no_policy(policy: Any) -> None:
+    design = some_session().design
+
+    with pytest.raises(dtr.DesignError, match=r"needs a policy such as Greedy\(\), found"):
+        dtr.Session(design, policy)
+
+
 def test_a_short_log_leads_where_a_long_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
     log = some_session().log
 
