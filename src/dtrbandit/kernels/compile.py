@@ -1,100 +1,82 @@
-"""The only place that compiles: the decorator ``kernel`` and its cache.
+"""Kernels: numerics that run as plain Python at once, and as machine code as soon as that is there.
 
-numba keeps compiled code in a cache but looks only at the file of the function itself: a cached kernel that calls
-an edited one in another file would go on with the old code. Here the cache folder is named after a hash of all
-files that hold kernels, so that an edit anywhere starts a new one. ``NUMBA_CACHE_DIR`` or ``XDG_CACHE_HOME`` say
-where it lies.
+``@kernel`` marks a plain Python function and leaves it as it is; numba is not imported here. A kernel that Python
+calls is an *entry*: ``entry.call`` is the plain function until machine code is there, and the machine code from then
+on. Both give the same bits, so that the switch may come between any two calls.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import sys
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
-import numba
-from numba.core.event import Event, Listener, register
-
-from dtrbandit.kernels.parts import PartCompiler
+import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-PACKAGE = Path(__file__).parents[1]
+
+KERNELS: dict[tuple[str, str], Callable[..., Any]] = {}  # by module and name
+ENTRIES: dict[tuple[str, str], Entry] = {}
 
 
-def fingerprint(package: Path = PACKAGE) -> str:
-    """Return a hash of all files of the package that hold kernels or what kernels are made of."""
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    for path in sorted(package.rglob("*.py")):
-        source = path.read_bytes()
-        if path.parent.name == "kernels" or b"import kernel" in source:
-            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source)
-    return digest.hexdigest()[:16]
+class Entry:
+    """A kernel that Python calls, with the types of its arguments as numba writes them; ``table`` is a table of arrays.
 
+    Attributes
+    ----------
+    call
+        What to call: the plain function, without numpy's warnings, or machine code.
+    plain
+        The function as it is written.
+    """
 
-def cache_folder() -> Path:
-    """Return the folder for this version of the kernels; one for this process alone if there is no place to write."""
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    folder = Path(base) / "dtrbandit" / fingerprint()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="dtrbandit-"))
-    return folder
+    __slots__ = ("call", "plain", "types")
 
+    def __init__(self, plain: Callable[..., Any], types: str) -> None:
+        self.plain = plain
+        self.types = types.replace("table", "int64[::1]")
+        self.call: Callable[..., Any] = self.run_plain
 
-CACHE = str(cache_folder())
+    def run_plain(self, *arguments: Any) -> Any:
+        """Run the kernel as plain Python: dividing by zero and overflowing are as silent as in machine code."""
+        with np.errstate(all="ignore"):
+            return self.plain(*arguments)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run as a part of a plain kernel."""
+        return self.plain(*arguments)
 
 
 @overload
 def kernel(function: Function, /) -> Function: ...
 @overload
-def kernel(*, entry: bool = ...) -> Callable[[Function], Function]: ...
-def kernel(function: Any = None, /, *, entry: bool = False) -> Any:
-    """Compile a kernel: fixed order of operations, no fastmath.
-
-    A kernel is a part of the kernels that call it; ``entry=True`` makes it callable from Python.
-    """
+def kernel(*, entry: str) -> Callable[[Callable[..., Any]], Entry]: ...
+def kernel(function: Any = None, /, *, entry: str | None = None) -> Any:
+    """Mark a kernel; ``entry`` gives the types of its arguments and makes it one that Python calls."""
     if function is None:
-        return lambda inner: kernel(inner, entry=entry)  # type: ignore[call-overload]  # both at once
-    options: dict[str, Any] = {
-        "cache": entry,
-        "nogil": True,
-        "fastmath": False,
-        "error_model": "numpy",  # divide without a branch for zero
-        "no_cpython_wrapper": not entry,
-        "no_cfunc_wrapper": True,
-        **({} if entry else {"pipeline_class": PartCompiler}),
-    }
-    elsewhere, numba.config.CACHE_DIR = numba.config.CACHE_DIR, CACHE
-    try:
-        return numba.njit(**options)(function)
-    finally:
-        numba.config.CACHE_DIR = elsewhere
+        return lambda inner: _register(inner, entry)
+    return _register(function, None)
 
 
-MESSAGE = "dtrbandit: compiling its kernels for this task, half a minute or so, once for this release …"
+def _register(function: Callable[..., Any], types: str | None) -> Any:
+    name = function.__module__, function.__qualname__
+    KERNELS[name] = function
+    if types is None:
+        return function
+    ENTRIES[name] = Entry(function, types)
+    return ENTRIES[name]
 
 
-class Announcer(Listener):
-    """Says once, on standard error, that kernels are being compiled."""
+def switch(name: str, cases: Sequence[Callable[..., Any]], arguments: str) -> Callable[..., Any]:
+    """Return the kernel ``name(kind, …arguments)`` that calls the case with the number ``kind``.
 
-    def __init__(self) -> None:
-        self.said = False
-
-    def on_start(self, event: Event) -> None:
-        """Speak when the first kernel of ours is compiled rather than loaded."""
-        dispatcher = (event.data or {}).get("dispatcher")
-        if not self.said and getattr(dispatcher, "__module__", "").startswith("dtrbandit"):
-            self.said = True
-            print(MESSAGE, file=sys.stderr, flush=True)
-
-    def on_end(self, event: Event) -> None:
-        """Stay silent."""
-
-
-register("numba:compile", Announcer())
+    numba caches no loop that takes a function as its argument; a chain of comparisons it does.
+    """
+    module = sys._getframe(1).f_globals["__name__"]
+    lines = [f"    if kind == {number}:\n        return case_{number}({arguments})" for number in range(1, len(cases))]
+    source = "\n".join([f"def {name}(kind, {arguments}):", *lines, f"    return case_0({arguments})\n"])
+    scope: dict[str, Any] = {f"case_{number}": case for number, case in enumerate(cases)}
+    scope["__name__"] = module
+    exec(compile(source, f"<switch {name}>", "exec"), scope)
+    chosen: Callable[..., Any] = kernel(scope[name])
+    return chosen
