@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from dtrbandit._version import NUMERICS, RELEASES
-from dtrbandit.compiled import LogFold
 from dtrbandit.design.contexts import history_features
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, DTRError, LogError, ProtocolError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.kernels.stream import uniform
-from dtrbandit.policies.builtin import BUILTIN, choose, policy_from_dict, policy_to_dict, update
-from dtrbandit.policies.compiled_policy import CompiledState
+from dtrbandit.policies.builtin import BUILTIN, compiled_rule, policy_from_dict, policy_to_dict
+from dtrbandit.policies.facts import choose, update
 from dtrbandit.policies.policy import Choice, Estimating, Numbers, Policy, is_policy
 from dtrbandit.record.events import (
     Assigned,
@@ -73,7 +72,7 @@ class Session:
         self._histories = Histories(design)
         self._state: Any = policy.init(design)
         # a policy that holds a built-in one has its state, but rules of its own
-        self._built_in = type(policy) in BUILTIN.values() and type(self._state) is CompiledState
+        self._built_in = compiled_rule(policy) is not None
         self._choose: Rule = choose if self._built_in else trusted(policy, design)
         self._learn: Callable[[Any, History, Fact], Any] = update if self._built_in else policy.update
         self._whole = True
@@ -231,9 +230,6 @@ def _reread(log: Iterable[Event], design: Design | None, policy: Policy[Any] | N
     """Return the session that a log leads to, checking each event as if it came for the first time."""
     events = list(log)
     session = _opened(events[0] if events else None, design, policy)
-    units = sum(isinstance(event, Enrolled) for event in events)
-    in_one_go = session._built_in and not decide_again and units >= LONG_LOG
-    folded = LogFold(session._state, units) if in_one_go else None
     due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
     for sequence, event in enumerate(events[1:], 2):
         try:
@@ -243,18 +239,11 @@ def _reread(log: Iterable[Event], design: Design | None, policy: Policy[Any] | N
             due = None
             if isinstance(fact, Enrolled | Responded) and history.feasible:
                 due = session._decide(history) if decide_again else fact.unit
-            if folded is None:
-                session._believe(fact, arrived=history)
-            else:
-                session._histories.record(fact, history)
-                folded.add(fact, history)
+            session._believe(fact, arrived=history)
         except DTRError as error:
             raise LogError(f"event {sequence} of the log, {type(event).__name__}: {error}") from error
     if due is not None:
         raise LogError(f"the log ends after event {len(events)}, before the decision that it led to; it was cut off")
-    if folded is not None:
-        session._state = folded.finish()
-        session._log = events
     return session
 
 

@@ -11,7 +11,7 @@ from dtrbandit.design.tree import Plan
 from dtrbandit.kernels.compile import kernel
 
 
-@kernel(entry=True)
+@kernel
 def place(t: int, plans: int, q: int) -> tuple[bool, int, int]:
     """Return where round ``t`` (from 1) stands in the schedule of so many plans: (forced, latest, offset).
 

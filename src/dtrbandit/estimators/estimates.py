@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Matrix
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.layout import ROWS, Learner
+from dtrbandit.estimators.layout import ROWS, Beliefs
+from dtrbandit.estimators.observed import Observed
 from dtrbandit.kernels.triangular import BETA, RANK_TOLERANCE
 
 Coefficients = tuple[Matrix, ...]  # per stage (K_m, d_m), NaN where an arm has no estimate
@@ -31,11 +32,11 @@ class Estimates(NamedTuple):
     tilde_rows: tuple[tuple[Matrix, ...], ...] = ()
 
 
-def hat_coefficients(design: Design, learner: Learner) -> Coefficients:
+def hat_coefficients(design: Design, beliefs: Beliefs) -> Coefficients:
     """Return β̂ for each stage."""
     shapes = enumerate(zip(design.arm_counts, design.dimensions, strict=True))
     return tuple(
-        np.where(learner.tallies[m, :arms, ROWS, None] > 0, learner.pages[m, :arms, BETA, :d], np.nan)
+        np.where(beliefs.tallies[m, :arms, ROWS, None] > 0, beliefs.pages[m, :arms, BETA, :d], np.nan)
         for m, (arms, d) in shapes
     )
 
@@ -46,19 +47,12 @@ def per_stage(design: Design, coefficients: NDArray[np.float64]) -> Coefficients
     return tuple(coefficients[m, :arms, :d].copy() for m, (arms, d) in shapes)
 
 
-def rows_by_arm(
-    design: Design, learner: Learner, units: NDArray[np.bool_] | slice = slice(None)
-) -> tuple[tuple[Matrix, ...], ...]:
-    """Return the features of the counted rows of each stage and arm; ``units`` (n, M) says which to look at."""
-    stages, most = len(design.stages), learner.pages.shape[3]
-    rows = []
-    for m, d in enumerate(design.dimensions):
-        features, arm = learner.rows[:, m * most : m * most + d], learner.marks[:, stages + m]
-        counted = learner.marks[:, 2 * stages + m] == 1
-        if not isinstance(units, slice):
-            counted = counted & units[:, m]
-        rows.append(tuple(features[counted & (arm == a)] for a in range(design.arm_counts[m])))
-    return tuple(rows)
+def rows_by_arm(design: Design, observed: Observed, counted: NDArray[np.bool_]) -> tuple[tuple[Matrix, ...], ...]:
+    """Return the features of the rows of each stage and arm; ``counted`` (n, M) says which to look at."""
+    return tuple(
+        tuple(observed.features[counted[:, m] & (observed.arms[:, m] == a), m, :d] for a in range(arms))
+        for m, (arms, d) in enumerate(zip(design.arm_counts, design.dimensions, strict=True))
+    )
 
 
 def rank_of(rows: Matrix) -> Rank:

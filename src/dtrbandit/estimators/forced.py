@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dtrbandit.estimators.layout import Learner
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.triangular import (
     BETA,
@@ -23,52 +21,36 @@ from dtrbandit.kernels.triangular import (
 
 
 @kernel
-def forced_induction(
-    learner: Learner,
-    units: NDArray[np.int32],
-    count: int,
-    chosen: NDArray[np.int8],
-    tilde: NDArray[np.float64],
-    last: int,
-) -> None:
-    """Refit ``tilde[0]`` (M, K, D) on the rows of ``units[:count]`` whose arm is the one ``chosen`` for them.
+def forced_induction(observed, units, count, chosen, tilde, first, last):
+    """Refit ``tilde`` (M, K, D), stages ``last`` down to ``first``, on some rows.
 
-    Only stages up to ``last``, whose rows have changed, are refitted.
+    These are the rows of ``units[:count]`` whose arm is the one ``chosen`` (capacity, M) for them.
     """
-    most = learner.pages.shape[3]
+    most = observed.features.shape[2]
     page = np.zeros((FACTOR + 2 * most, most))
-    for m in range(last, -1, -1):
-        for a in range(learner.shape[m, 0]):
-            rows = gather(learner, units, count, chosen, tilde, page, m, a)
-            fit(page, learner.shape[m, 1], rows)
-            for j in range(learner.shape[m, 1]):
-                tilde[0, m, a, j] = page[BETA, j]
+    for m in range(last, first - 1, -1):
+        for a in range(observed.shape[m, 0]):
+            rows = gather(observed, units, count, chosen, tilde, page, m, a)
+            fit(page, observed.shape[m, 1], rows)
+            for j in range(observed.shape[m, 1]):
+                tilde[m, a, j] = page[BETA, j]
 
 
 @kernel
-def gather(
-    learner: Learner,
-    units: NDArray[np.int32],
-    count: int,
-    chosen: NDArray[np.int8],
-    tilde: NDArray[np.float64],
-    page: NDArray[np.float64],
-    m: int,
-    a: int,
-) -> int:
+def gather(observed, units, count, chosen, tilde, page, m, a):
     """Rotate the rows of arm ``a`` of stage ``m`` into an empty page; return how many there are."""
-    stages, d, first, rows = learner.shape.shape[0], learner.shape[m, 1], m * learner.pages.shape[3], 0
+    d, rows = observed.shape[m, 1], 0
     for i in range(page.shape[0]):
         for j in range(page.shape[1]):
             page[i, j] = 0.0
     for i in range(count):
         unit = np.int64(units[i])
-        if chosen[unit, m] == a and learner.marks[unit, stages + m] == a:
-            target = known_target(learner, tilde, unit, m)
+        if chosen[unit, m] == a and observed.arms[unit, m] == a:
+            target = known_target(observed, tilde, unit, m)
             if not math.isnan(target):
                 rows += 1
                 for j in range(d):
-                    value = learner.rows[unit, first + j]
+                    value = observed.features[unit, m, j]
                     page[WORK, j] = value
                     page[LENGTH, j] += value * value
                 rotate_in(page, d, target)
@@ -76,26 +58,25 @@ def gather(
 
 
 @kernel
-def known_target(learner: Learner, tilde: NDArray[np.float64], unit: int, m: int) -> float:
+def known_target(observed, tilde, unit, m):
     """Return the outcome or the pseudo-outcome of a row, NaN while it is not known."""
-    stages, most = learner.shape.shape[0], learner.pages.shape[3]
-    if learner.marks[unit, 3 * stages] == m:
-        return learner.rows[unit, stages * most]
+    if observed.last[unit] == m:
+        return observed.outcome[unit]
     target = np.nan
-    if m + 1 < stages and learner.marks[unit, m + 1] >= 0:
-        node = np.int64(learner.marks[unit, m + 1])
-        for k in range(learner.shape[m + 1, 0]):
-            if learner.child[node, k] >= 0:
+    if m + 1 < observed.shape.shape[0] and observed.nodes[unit, m + 1] >= 0:
+        node, psi = np.int64(observed.nodes[unit, m + 1]), observed.features[unit, m + 1]
+        for k in range(observed.shape[m + 1, 0]):
+            if observed.child[node, k] >= 0:
                 value = 0.0
-                for j in range(learner.shape[m + 1, 1]):
-                    value += tilde[0, m + 1, k, j] * learner.rows[unit, (m + 1) * most + j]
+                for j in range(observed.shape[m + 1, 1]):
+                    value += tilde[m + 1, k, j] * psi[j]
                 if math.isnan(target) or value > target:
                     target = value
     return target
 
 
 @kernel
-def fit(page: NDArray[np.float64], d: int, rows: int) -> None:
+def fit(page, d, rows):
     """Set the page's coefficients: least squares, minimum norm if the rows lack rank, NaN without rows."""
     if rows == 0:
         for j in range(d):

@@ -43,7 +43,6 @@ from dtrbandit.estimators.layout import (
     STEPS,
     TAIL,
     UNIT,
-    UNITS,
     USED,
 )
 from dtrbandit.kernels.compile import kernel
@@ -56,8 +55,8 @@ NARROWEST = 0.5  # smallest radius, in usual steps
 
 
 @kernel
-def label_of(pages, tallies, child, shape, m, node, table, index, first):
-    """Return the best arm of stage m at ``table[index, first:]``, its lead, and the contenders.
+def label_of(pages, tallies, child, shape, m, node, psi):
+    """Return the best arm of stage m at the features ``psi``, its lead, and the contenders.
 
     Contenders are the arms feasible at ``node`` that have a Q-hat; ties go to the lowest.
     """
@@ -68,7 +67,7 @@ def label_of(pages, tallies, child, shape, m, node, table, index, first):
             contenders += 1
             value = 0.0
             for j in range(shape[m, 1]):
-                value += pages[m, a, BETA, j] * table[index, first + j]
+                value += pages[m, a, BETA, j] * psi[j]
             if value > best:
                 label, best, second = a, value, best
             elif value > second:
@@ -77,21 +76,20 @@ def label_of(pages, tallies, child, shape, m, node, table, index, first):
 
 
 @kernel
-def arm_of(learner, unit, m):
+def arm_of(observed, unit, m):
     """Return the arm given to a unit at stage ``m``."""
     # One integer type throughout: a kernel is compiled again for each.
-    return np.int64(learner.marks[unit, learner.shape.shape[0] + m])
+    return np.int64(observed.arms[unit, m])
 
 
 @kernel
-def add_cross(pages, rows, shape, m, a, unit, label):
+def add_cross(pages, features, shape, m, a, unit, label):
     """Add ψ_m ψ_{m+1}ᵀ of a unit to the cross moments of its arm ``a`` and its label."""
-    most = pages.shape[3]
-    top = FACTOR + (2 + label) * most
+    top = FACTOR + (2 + label) * pages.shape[3]
     for j in range(shape[m + 1, 1]):
-        weight = rows[unit, (m + 1) * most + j]
+        weight = features[unit, m + 1, j]
         for k in range(shape[m, 1]):
-            pages[m, a, top + j, k] += weight * rows[unit, m * most + k]
+            pages[m, a, top + j, k] += weight * features[unit, m, k]
 
 
 @kernel
@@ -105,11 +103,11 @@ def whiten(pages, whitener, m, a, d):
 
 
 @kernel
-def whitened_length(pages, whitener, rows, m, unit, d):
-    """Return ‖C⁻ᵀψ‖ of a unit's features at stage m + 1."""
-    first, length = (m + 1) * pages.shape[3], 0.0
+def whitened_length(pages, whitener, psi, m, d):
+    """Return ‖C⁻ᵀψ‖ of features of stage m + 1."""
+    length = 0.0
     for j in range(d):
-        value = rows[unit, first + j]
+        value = psi[j]
         for k in range(j):
             value -= whitener[m, k, j] * pages[m, 0, WORK, k]
         value /= whitener[m, j, j]
@@ -154,12 +152,12 @@ def find_level(gauges, m, start, depth, lead):
 
 
 @kernel
-def open_block(learner, m, level):
+def open_block(observed, beliefs, m, level):
     """Lengthen a level's chain by a block: one given back earlier, or one never used.
 
     A level that was empty takes the current coefficients as its reference.
     """
-    chains, follows = learner.chains, learner.follows
+    chains, follows = beliefs.chains, beliefs.follows
     block = chains[m, LEVELS, FREE]
     if block >= 0:
         chains[m, LEVELS, FREE] = follows[m, block]
@@ -168,7 +166,7 @@ def open_block(learner, m, level):
         chains[m, LEVELS, USED] = block + 1
     if chains[m, level, FILL] == 0:
         chains[m, level, HEAD] = block
-        refer(learner.pages, learner.references, learner.shape, m, level)
+        refer(beliefs.pages, beliefs.references, observed.shape, m, level)
     else:
         follows[m, chains[m, level, TAIL]] = block
     chains[m, level, TAIL] = block
@@ -183,29 +181,29 @@ def next_slot(chains, m, level):
 
 
 @kernel
-def place(learner, m, unit, label, lead):
+def place(observed, beliefs, m, unit, label, lead):
     """Put a unit into its level; one whose features are all zero needs none."""
-    chains, rows, cells, tags = learner.chains, learner.rows, learner.cells, learner.tags
-    d, first = learner.shape[m + 1, 1], (m + 1) * learner.pages.shape[3]
-    length = whitened_length(learner.pages, learner.whitener, rows, m, unit, d)
+    chains, cells, tags = beliefs.chains, beliefs.cells, beliefs.tags
+    d, psi = observed.shape[m + 1, 1], observed.features[unit, m + 1]
+    length = whitened_length(beliefs.pages, beliefs.whitener, psi, m, d)
     if length > 0.0:
-        level = find_level(learner.gauges, m, np.int64(0), chains[m, LEVELS, DEPTH], lead / length)
+        level = find_level(beliefs.gauges, m, np.int64(0), chains[m, LEVELS, DEPTH], lead / length)
         if chains[m, level, FILL] % BLOCK == 0:
-            open_block(learner, m, level)
+            open_block(observed, beliefs, m, level)
         slot = next_slot(chains, m, level)
         for j in range(d):
-            cells[m, slot, j] = rows[unit, first + j] / length
+            cells[m, slot, j] = psi[j] / length
         tags[m, slot, UNIT] = unit
-        tags[m, slot, NODE] = learner.marks[unit, m + 1]
+        tags[m, slot, NODE] = observed.nodes[unit, m + 1]
         tags[m, slot, LABEL] = label
         chains[m, LEVELS, HELD] += 1
 
 
 @kernel
-def scan(learner, m):
+def scan(observed, beliefs, m):
     """Bring the labels of link ``m`` up to date with the coefficients of stage m + 1."""
-    pages, tallies, shape = learner.pages, learner.tallies, learner.shape
-    chains, gauges, references = learner.chains, learner.gauges, learner.references
+    pages, tallies, shape = beliefs.pages, beliefs.tallies, observed.shape
+    chains, gauges, references = beliefs.chains, beliefs.gauges, beliefs.references
     latest, depth, expired = np.int64(LEVELS), chains[m, LEVELS, DEPTH], False
     step = displacement(pages, tallies, references, shape, m, latest)
     if step > 0.0:
@@ -222,7 +220,7 @@ def scan(learner, m):
         set_gap(pages, shape, m)
         for level in range(depth):
             if chains[m, level, OLD_FILL] > 0:
-                recheck(learner, m, level)
+                recheck(observed, beliefs, m, level)
 
 
 @kernel
@@ -247,14 +245,14 @@ def set_gap(pages, shape, m):
 
 
 @kernel
-def recheck(learner, m, level):
+def recheck(observed, beliefs, m, level):
     """Relabel the units of a detached chain and place them again."""
-    chains, follows = learner.chains, learner.follows
+    chains, follows = beliefs.chains, beliefs.follows
     block, left = chains[m, level, OLD_HEAD], chains[m, level, OLD_FILL]
-    learner.sizes[RECHECKS] += left
+    beliefs.sizes[RECHECKS] += left
     chains[m, level, OLD_FILL] = 0
     while left > 0:
-        recheck_block(learner, m, level, block * BLOCK, min(left, BLOCK))
+        recheck_block(observed, beliefs, m, level, block * BLOCK, min(left, BLOCK))
         following = np.int64(follows[m, block])
         follows[m, block] = chains[m, LEVELS, FREE]
         chains[m, LEVELS, FREE] = block
@@ -263,11 +261,10 @@ def recheck(learner, m, level):
 
 
 @kernel
-def recheck_block(learner, m, level, first, count):
+def recheck_block(observed, beliefs, m, level, first, count):
     """Relabel and place again the units in ``count`` slots from ``first``."""
-    pages, rows, shape, marks = learner.pages, learner.rows, learner.shape, learner.marks
-    cells, tags, gauges, chains = learner.cells[m], learner.tags[m], learner.gauges, learner.chains
-    child, tallies, start = learner.child, learner.tallies, np.int64(0)
+    pages, tallies, child, shape = beliefs.pages, beliefs.tallies, observed.child, observed.shape
+    cells, tags, gauges, chains = beliefs.cells[m], beliefs.tags[m], beliefs.gauges, beliefs.chains
     pair, d, depth = shape[m + 1, 0] == 2, shape[m + 1, 1], chains[m, LEVELS, DEPTH]
     for slot in range(first, first + count):
         if pair:  # both are contenders: one product
@@ -277,11 +274,10 @@ def recheck_block(learner, m, level, first, count):
             label = 1 if lead < 0.0 else 0
             lead = abs(lead)
         else:
-            node = np.int64(tags[slot, NODE])
-            label, lead, _ = label_of(pages, tallies, child, shape, m + 1, node, cells, slot, start)
+            label, lead, _ = label_of(pages, tallies, child, shape, m + 1, np.int64(tags[slot, NODE]), cells[slot])
         target = find_level(gauges, m, level, depth, lead)
         if chains[m, target, FILL] % BLOCK == 0:
-            open_block(learner, m, target)
+            open_block(observed, beliefs, m, target)
         goal = next_slot(chains, m, target)
         for j in range(d):
             cells[goal, j] = cells[slot, j]
@@ -290,38 +286,37 @@ def recheck_block(learner, m, level, first, count):
         tags[goal, NODE] = tags[slot, NODE]
         tags[goal, LABEL] = label
         if label != old:
-            a = np.int64(marks[unit, shape.shape[0] + m])
-            flip(pages, rows, shape, m, a, unit, old, label)
-            learner.sizes[FLIPS] += 1
+            flip(pages, observed.features, shape, m, arm_of(observed, unit, m), unit, old, label)
+            beliefs.sizes[FLIPS] += 1
 
 
 @kernel
-def flip(pages, rows, shape, m, a, unit, old, label):
+def flip(pages, features, shape, m, a, unit, old, label):
     """Move a unit's ψ_m ψ_{m+1}ᵀ from its old label to its new one."""
     most = pages.shape[3]
     source, goal = FACTOR + (2 + old) * most, FACTOR + (2 + label) * most
     for j in range(shape[m + 1, 1]):
-        weight = rows[unit, (m + 1) * most + j]
+        weight = features[unit, m + 1, j]
         for k in range(shape[m, 1]):
-            product = weight * rows[unit, m * most + k]
+            product = weight * features[unit, m, k]
             pages[m, a, source + j, k] -= product
             pages[m, a, goal + j, k] += product
 
 
 @kernel
-def measure(learner, m):
+def measure(observed, beliefs, m):
     """Set the whitener of link ``m`` from the features of stage m + 1 seen so far."""
-    rows, marks, gram = learner.rows, learner.marks, learner.whitener
-    d, first, seen = learner.shape[m + 1, 1], (m + 1) * learner.pages.shape[3], 0
+    features, nodes, gram = observed.features, observed.nodes, beliefs.whitener
+    d, seen = observed.shape[m + 1, 1], 0
     for j in range(d):
         for k in range(d):
             gram[m, j, k] = 0.0
-    for unit in range(learner.sizes[UNITS]):
-        if marks[unit, m + 1] >= 0:
+    for unit in range(observed.units[0]):
+        if nodes[unit, m + 1] >= 0:
             seen += 1
             for j in range(d):
                 for k in range(j, d):
-                    gram[m, j, k] += rows[unit, first + j] * rows[unit, first + k]
+                    gram[m, j, k] += features[unit, m + 1, j] * features[unit, m + 1, k]
     for j in range(d):
         for k in range(j, d):
             gram[m, j, k] /= seen
@@ -344,44 +339,43 @@ def factorise(gram, m, d):
 
 
 @kernel
-def clear_levels(learner, m):
+def clear_levels(observed, beliefs, m):
     """Empty the levels of link ``m`` and set their radii.
 
     From how far apart the arms are down to half the usual step: a level narrower than
     that would expire every time.
     """
-    chains, gauges = learner.chains, learner.gauges
-    radius, length = spread(learner, m)
+    chains, gauges = beliefs.chains, beliefs.gauges
+    radius, length = spread(beliefs.pages, observed.shape, m)
     usual_step = gauges[m, PATH, LEVELS] / max(gauges[m, STEPS, LEVELS], 1.0)
     depth = 1
     while depth < LEVELS and radius > NARROWEST * usual_step:
-        set_radius(learner, m, depth - 1, radius)
+        set_radius(beliefs, m, depth - 1, radius)
         depth += 1
         radius /= SHRINK
-    set_radius(learner, m, depth - 1, ROUNDING * length)
+    set_radius(beliefs, m, depth - 1, ROUNDING * length)
     chains[m, LEVELS, FREE] = -1
     chains[m, LEVELS, USED] = 0
     chains[m, LEVELS, HELD] = 0
     chains[m, LEVELS, DEPTH] = depth
     gauges[m, PATH, LEVELS] = 0.0
     gauges[m, STEPS, LEVELS] = 0.0
-    refer(learner.pages, learner.references, learner.shape, m, np.int64(LEVELS))
+    refer(beliefs.pages, beliefs.references, observed.shape, m, np.int64(LEVELS))
 
 
 @kernel
-def set_radius(learner, m, level, radius):
+def set_radius(beliefs, m, level, radius):
     """Make a level empty and give it a radius."""
-    learner.chains[m, level, FILL] = 0
-    learner.gauges[m, RADIUS, level] = radius
-    learner.gauges[m, SLACK, level] = radius
+    beliefs.chains[m, level, FILL] = 0
+    beliefs.gauges[m, RADIUS, level] = radius
+    beliefs.gauges[m, SLACK, level] = radius
 
 
 @kernel
-def spread(learner, m):
+def spread(pages, shape, m):
     """Return the largest whitened distance between two arms, and the largest length."""
-    pages, d = learner.pages, learner.shape[m + 1, 1]
-    apart, longest = 0.0, 0.0
-    for a in range(learner.shape[m + 1, 0]):
+    d, apart, longest = shape[m + 1, 1], 0.0, 0.0
+    for a in range(shape[m + 1, 0]):
         for b in range(a + 1):
             distance, length = 0.0, 0.0
             for j in range(d):

@@ -1,206 +1,283 @@
 """Optimistic ridge regression by backward induction (Jin et al. 2019, Algorithm 1, lines 3 to 9).
 
 The bonus of every row changes with every new one, so that nothing short of all rows gives the right-hand side of an
-earlier stage: a sweep over the units, O(t), in one loop.
+earlier stage: a sweep over the units, O(t), in one loop. Rows whose target is an outcome are summed once. The others
+lie in blocks, all rows of a block at the same node of the next stage, feature by feature: a compiler makes vectors
+of such loops.
 
-``ridge[0]`` is in use, ``ridge[1]`` is as it is now. Of each (stage, arm) there is a small table with D columns:
+``ridge[IN_USE]`` is in use, ``ridge[NOW]`` is as it is now. Of each (stage, arm) there is a small table with D columns:
 D rows with the triangular factor R of Λ = λI + Σ φφᵀ, then the rows below.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.estimators.exact import ARRIVED, COMPLETED, GIVEN, observe_features, observe_outcome
-from dtrbandit.estimators.layout import UNITS, Learner
+from dtrbandit.design.spec import Design
+from dtrbandit.estimators.estimator import Estimator
+from dtrbandit.estimators.observed import ARRIVED, COMPLETED
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.triangular import rotation
 
 INVERSE, MOMENT, WEIGHTS = 0, 1, 2  # rows below R: reciprocals of its diagonal, Σ φ·target, and w
 IN_USE, NOW = 0, 1
-BATCH = 256  # rows bounded at a time
-UNIT, ARM, NODE = 0, 1, 2  # rows of a batch
-LEFT = 3  # a fact beside those of the exact learner
+OWN, NEXT = 0, 1  # of a block: the features of the stage itself, and of the next
+NODE, FILL = 0, 1  # columns of owners: the node that a block belongs to, and its rows
+BLOCK = 128  # rows of a block
 BONUS, RIDGE, OBSERVED, RARE, CLIP = range(5)  # places among the numbers; clips of all stages, then divisors
 
-Array = NDArray[np.float64]
+
+class Beliefs(NamedTuple):
+    """What is believed, and the rows behind it; features are divided as the policy asks."""
+
+    numbers: NDArray[np.float64]  # β, λ, two options, the clip of each stage, the divisors of each stage's features
+    ridge: NDArray[np.float64]  # (2, M, K, D + 3, D)
+    settled: NDArray[np.float64]  # (M, K, D): Σ φ·outcome over the rows whose target is the outcome
+    latest: NDArray[np.int64]  # (M - 1, nodes): the block that a node's rows go to, −1 before the first
+    used: NDArray[np.int64]  # (M - 1,): how many blocks there are
+    owners: NDArray[np.int64]  # (M - 1, blocks, 2): NODE, FILL
+    blocks: NDArray[np.float64]  # (M - 1, blocks, 2, D, BLOCK): OWN, NEXT
+
+
+def create(design: Design) -> Beliefs:
+    """Return beliefs before the first unit; ``prepared`` puts the numbers of a policy in."""
+    stages, arms, features = len(design.stages), max(design.arm_counts), max(design.dimensions)
+    nodes = len(design.tree.child)
+    return Beliefs(
+        numbers=np.zeros(0),
+        ridge=np.zeros((2, stages, arms, features + 3, features)),
+        settled=np.zeros((stages, arms, features)),
+        latest=np.full((stages - 1, nodes), -1, dtype=np.int64),
+        used=np.zeros(stages - 1, dtype=np.int64),
+        owners=np.zeros((stages - 1, 0, 2), dtype=np.int64),
+        blocks=np.zeros((stages - 1, 0, 2, features, BLOCK)),
+    )
+
+
+def prepared(design: Design, numbers: NDArray[np.float64]) -> Beliefs:
+    """Return the beliefs of a policy with these numbers before the first unit."""
+    beliefs = create(design)._replace(numbers=numbers)
+    start(np.array(list(zip(design.arm_counts, design.dimensions, strict=True))), beliefs)
+    return beliefs
+
+
+def grow(beliefs: Beliefs, capacity: int) -> Beliefs:
+    """Return the beliefs with room for ``capacity`` units: every node may have one block partly filled."""
+    links, nodes = beliefs.latest.shape
+    count, held = -(-capacity // BLOCK) + nodes, beliefs.owners.shape[1]
+    owners = np.zeros((links, count, 2), dtype=np.int64)
+    blocks = np.zeros((links, count, *beliefs.blocks.shape[2:]))
+    owners[:, :held], blocks[:, :held] = beliefs.owners, beliefs.blocks
+    return beliefs._replace(owners=owners, blocks=blocks)
+
+
+# --- what a policy asks ---------------------------------------------------------------
 
 
 @kernel
-def optimistic(ridge: Array, numbers: Array, m: int, a: int, table: Array, line: int, first: int, work: Array) -> float:
-    """Return min(wᵀφ + β‖φ‖_{Λ⁻¹}, clip) for the features ``table[line, first:]`` (line 6); ``work`` is (d,)."""
-    below = ridge.shape[4]
+def optimistic(ridge, numbers, m, a, phi, work):
+    """Return min(wᵀφ + β‖φ‖_{Λ⁻¹}, clip) for divided features (line 6); ``work`` is (d,)."""
+    page, below = ridge[IN_USE, m, a], ridge.shape[4]
     mean, square = 0.0, 0.0
     for j in range(work.size):
-        value = table[line, first + j]
-        mean += ridge[IN_USE, m, a, below + WEIGHTS, j] * value
+        value = phi[j]
+        mean += page[below + WEIGHTS, j] * value
         for k in range(j):
-            value -= ridge[IN_USE, m, a, k, j] * work[k]
-        value *= ridge[IN_USE, m, a, below + INVERSE, j]
+            value -= page[k, j] * work[k]
+        value *= page[below + INVERSE, j]
         work[j] = value
         square += value * value
     return min(mean + numbers[BONUS] * math.sqrt(square), numbers[CLIP + m])
 
 
-@kernel(entry=True)
-def scale(shape, numbers, m, most, psi, scaled):
-    """Divide features as asked: ``scaled = psi / divisors[m]``."""
+@kernel
+def divide(shape, numbers, m, psi, phi):
+    """Divide features as asked: ``phi = psi / divisors[m]``."""
+    most = (numbers.size - CLIP) // shape.shape[0] - 1
     for j in range(shape[m, 1]):
-        scaled[j] = psi[j] / numbers[CLIP + shape.shape[0] + m * most + j]
+        phi[j] = psi[j] / numbers[CLIP + shape.shape[0] + m * most + j]
 
 
-@kernel(entry=True)
-def clear_ridge(shape: NDArray[np.int64], ridge: Array, numbers: Array) -> None:
-    """Start from Λ = λI, no rows."""
-    ridge.fill(0.0)
-    for m in range(shape.shape[0]):
-        for a in range(shape[m, 0]):
-            for j in range(shape[m, 1]):
-                ridge[NOW, m, a, j, j] = math.sqrt(numbers[RIDGE])
-    publish(shape, ridge)
+# --- one fact -------------------------------------------------------------------------
 
 
 @kernel
-def publish(shape: NDArray[np.int64], ridge: Array) -> None:
-    """Put the factors as they are now into use."""
-    d = ridge.shape[4]
-    for m in range(shape.shape[0]):
-        for a in range(shape[m, 0]):
-            for j in range(shape[m, 1]):
-                for k in range(shape[m, 1]):
-                    ridge[IN_USE, m, a, j, k] = ridge[NOW, m, a, j, k]
-                ridge[IN_USE, m, a, d + INVERSE, j] = 1.0 / ridge[NOW, m, a, j, j]
+def learn(observed, beliefs, fact, unit, m):
+    """Learn from a fact that is written down: an arrival completes the row of the stage before it."""
+    if fact == ARRIVED and m > 0:
+        count(observed, beliefs, unit, np.int64(m - 1))
+    elif fact == COMPLETED:
+        count(observed, beliefs, unit, np.int64(m))
 
 
 @kernel
-def add_row(learner: Learner, ridge: Array, unit: int, m: int, a: int) -> None:
-    """Add φφᵀ of a unit at stage ``m`` to Λ as it is now."""
-    d, first, work = learner.shape[m, 1], m * learner.pages.shape[3], np.empty(learner.shape[m, 1])
+def count(observed, beliefs, unit, m):
+    """Count a unit's row of stage ``m`` and refit what it changes: its arm, and all earlier stages."""
+    ridge, a, d = beliefs.ridge, np.int64(observed.arms[unit, m]), observed.shape[m, 1]
+    target, phi = add_row(observed, beliefs, unit, m)
+    if beliefs.numbers[RARE] > 0.0:
+        if doubled(observed.shape, ridge):
+            refit(observed, beliefs)
+        return
     for j in range(d):
-        work[j] = learner.rows[unit, first + j]
-    for j in range(d):
-        if work[j] != 0.0:
-            cosine, sine, length = rotation(ridge[NOW, m, a, j, j], work[j])
-            ridge[NOW, m, a, j, j] = length
-            for k in range(j + 1, d):
-                upper, lower = ridge[NOW, m, a, j, k], work[k]
-                ridge[NOW, m, a, j, k] = cosine * upper + sine * lower
-                work[k] = cosine * lower - sine * upper
-    learner.marks[unit, 2 * learner.shape.shape[0] + m] = 1
+        ridge[IN_USE, m, a, ridge.shape[4] + MOMENT, j] += phi[j] * target
+    publish(observed.shape, ridge)
+    solve(ridge, m, a, d)
+    for k in range(m - 1, -1, -1):
+        sweep(observed, beliefs, k)
 
 
 @kernel
-def target_of(learner: Learner, ridge: Array, numbers: Array, unit: int, m: int, work: Array) -> float:
-    """Return the target of a counted row: the outcome, or the optimistic value of the next stage; ``work`` as above."""
-    stages, most = learner.shape.shape[0], learner.pages.shape[3]
-    if learner.marks[unit, 3 * stages] == m and (
-        m == stages - 1 or numbers[OBSERVED] > 0.0 or learner.marks[unit, m + 1] < 0
-    ):
-        return learner.rows[unit, stages * most]
-    node, highest = np.int64(learner.marks[unit, m + 1]), -math.inf
-    for k in range(learner.shape[m + 1, 0]):
-        if learner.child[node, k] >= 0:
-            highest = max(highest, optimistic(ridge, numbers, m + 1, k, learner.rows, unit, (m + 1) * most, work))
+def add_row(observed, beliefs, unit, m):
+    """Add a unit's row of stage ``m`` to Λ as it is now and to what is swept; return its target and features."""
+    a, phi = np.int64(observed.arms[unit, m]), np.empty(observed.shape[m, 1])
+    divide(observed.shape, beliefs.numbers, m, observed.features[unit, m], phi)
+    rotate_in(beliefs.ridge[NOW, m, a], phi.copy())
+    node = next_node(observed, beliefs.numbers[OBSERVED], unit, m)
+    if node < 0:
+        for j in range(phi.size):
+            beliefs.settled[m, a, j] += phi[j] * observed.outcome[unit]
+        return observed.outcome[unit], phi
+    later = np.empty(observed.shape[m + 1, 1])
+    divide(observed.shape, beliefs.numbers, m + 1, observed.features[unit, m + 1], later)
+    store(beliefs, m, node, phi, later)
+    return imputed(observed, beliefs, m, node, later), phi
+
+
+@kernel
+def next_node(observed, leavers_observed, unit, m):
+    """Return where a row's target is looked up at stage m + 1, −1 if its target is the outcome."""
+    if observed.last[unit] != m:
+        return np.int64(observed.nodes[unit, m + 1])
+    if leavers_observed > 0.0:
+        return np.int64(-1)
+    return np.int64(observed.left[unit])
+
+
+@kernel
+def imputed(observed, beliefs, m, node, later):
+    """Return the optimistic value of stage m + 1 at a node, over its feasible arms."""
+    highest, work = -math.inf, np.empty(later.size)
+    for k in range(observed.shape[m + 1, 0]):
+        if observed.child[node, k] >= 0:
+            highest = max(highest, optimistic(beliefs.ridge, beliefs.numbers, m + 1, k, later, work))
     return highest
 
 
 @kernel
-def workspace(learner: Learner, m: int) -> Array:
-    """Return room for the features of the stage after ``m``, if there is one."""
-    return np.empty(learner.shape[m + 1, 1] if m + 1 < learner.shape.shape[0] else 0)
+def store(beliefs, m, node, phi, later):
+    """Put a row into the latest block of its node, or a new one."""
+    block = beliefs.latest[m, node]
+    if block < 0 or beliefs.owners[m, block, FILL] == BLOCK:
+        block = beliefs.used[m]
+        beliefs.used[m] += 1
+        beliefs.latest[m, node] = block
+        beliefs.owners[m, block, NODE] = node
+        beliefs.owners[m, block, FILL] = 0
+    place = beliefs.owners[m, block, FILL]
+    beliefs.owners[m, block, FILL] = place + 1
+    for j in range(phi.size):
+        beliefs.blocks[m, block, OWN, j, place] = phi[j]
+    for j in range(later.size):
+        beliefs.blocks[m, block, NEXT, j, place] = later[j]
 
 
 @kernel
-def sweep(learner: Learner, ridge: Array, numbers: Array, m: int) -> None:
-    """Refit the weights of stage ``m`` on all its rows."""
-    below = ridge.shape[4]
-    for a in range(learner.shape[m, 0]):
-        for j in range(learner.shape[m, 1]):
-            ridge[IN_USE, m, a, below + MOMENT, j] = 0.0
-    if m + 1 < learner.shape.shape[0]:
-        units, moments = learner.sizes[UNITS], ridge[IN_USE, m, :, below + MOMENT]
-        add_imputed(
-            learner.rows, learner.marks, learner.child, learner.shape, ridge[IN_USE, m + 1], numbers, m, units, moments
-        )
-    else:
-        add_observed(learner, ridge, m)
-    for a in range(learner.shape[m, 0]):
-        solve(ridge, m, a, learner.shape[m, 1])
+def rotate_in(page, work):
+    """Add φφᵀ to Λ; ``work`` holds φ and is used up."""
+    for j in range(work.size):
+        if work[j] != 0.0:
+            cosine, sine, length = rotation(page[j, j], work[j])
+            page[j, j] = length
+            for k in range(j + 1, work.size):
+                upper, lower = page[j, k], work[k]
+                page[j, k] = cosine * upper + sine * lower
+                work[k] = cosine * lower - sine * upper
+
+
+# --- all rows -------------------------------------------------------------------------
 
 
 @kernel
-def add_observed(learner: Learner, ridge: Array, m: int) -> None:
-    """Add Σ φ·outcome over the rows of the last stage."""
-    stages, below, first = learner.shape.shape[0], ridge.shape[4], m * learner.pages.shape[3]
-    for unit in range(learner.sizes[UNITS]):
-        if learner.marks[unit, 2 * stages + m] == 1:
-            a = np.int64(learner.marks[unit, stages + m])
-            for j in range(learner.shape[m, 1]):
-                moment = learner.rows[unit, first + j] * learner.rows[unit, stages * below]
-                ridge[IN_USE, m, a, below + MOMENT, j] += moment
+def sweep(observed, beliefs, m):
+    """Refit the weights of stage ``m`` on all its rows: this is where the time goes."""
+    shape, ridge, below = observed.shape, beliefs.ridge, beliefs.ridge.shape[4]
+    for a in range(shape[m, 0]):
+        for j in range(shape[m, 1]):
+            ridge[IN_USE, m, a, below + MOMENT, j] = beliefs.settled[m, a, j]
+    if m + 1 < shape.shape[0] and beliefs.used[m] > 0:
+        add_imputed(observed, beliefs, m)
+    for a in range(shape[m, 0]):
+        solve(ridge, m, a, shape[m, 1])
 
 
 @kernel
-def add_imputed(rows, marks, child, shape, later, numbers, m, units, moments):
-    """Add Σ φ·target over the rows of stage ``m``, many rows at a time: this is where the time goes."""
-    below, arms, d = later.shape[2], shape[m + 1, 0], shape[m + 1, 1]
-    tables, batch = np.zeros((arms, d + 1, d)), np.empty((3, BATCH), np.int64)
-    columns, bounds, targets = np.empty((d, BATCH)), np.empty((3, BATCH)), np.empty(BATCH)
+def add_imputed(observed, beliefs, m):
+    """Add Σ φ·target over the blocks of stage ``m``, place by place within a block, then over the places."""
+    ridge, numbers, owners, child = beliefs.ridge, beliefs.numbers, beliefs.owners, observed.child
+    arms, own, d = observed.shape[m + 1, 0], observed.shape[m, 1], observed.shape[m + 1, 1]
+    tables, sums = np.zeros((arms, d + 1, d)), np.zeros((observed.shape[m, 0], own, BLOCK))
+    targets, work = np.empty(BLOCK), np.empty((3, BLOCK))
     for k in range(arms):
-        invert(later[k], tables[k], d)
-    for start in range(0, units, BATCH):
-        stop = min(start + BATCH, units)
-        count = take(rows, marks, shape, m, below, numbers[OBSERVED], start, stop, batch, columns, targets)
+        invert(ridge[IN_USE, m + 1, k], tables[k], d)
+    for block in range(beliefs.used[m]):
+        node, fill, columns = owners[m, block, NODE], owners[m, block, FILL], beliefs.blocks[m, block]
+        for i in range(fill):
+            targets[i] = -math.inf
         for k in range(arms):
-            bound_all(tables[k], columns, count, numbers[BONUS], bounds)
-            for i in range(count):
-                if batch[NODE, i] >= 0 and child[batch[NODE, i], k] >= 0:
-                    targets[i] = max(targets[i], min(bounds[0, i], numbers[CLIP + m + 1]))
-        for i in range(count):
-            for j in range(shape[m, 1]):
-                moments[batch[ARM, i], j] += rows[batch[UNIT, i], m * below + j] * targets[i]
+            if child[node, k] >= 0:
+                raise_targets(tables[k], columns[NEXT], fill, numbers[BONUS], numbers[CLIP + m + 1], work, targets)
+        add_products(columns[OWN], targets, fill, sums[arm_before(child, node)], own)
+    for a in range(observed.shape[m, 0]):
+        for j in range(own):
+            for i in range(BLOCK):
+                ridge[IN_USE, m, a, ridge.shape[4] + MOMENT, j] += sums[a, j, i]
 
 
 @kernel
-def take(rows, marks, shape, m, below, observed, start, stop, batch, columns, targets):
-    """Gather the counted rows of units ``start`` to ``stop``; those whose target is the outcome have node −1."""
-    stages, count = shape.shape[0], 0
-    for unit in range(start, stop):
-        if marks[unit, 2 * stages + m] == 1:
-            batch[UNIT, count], batch[ARM, count] = unit, marks[unit, stages + m]
-            batch[NODE, count], targets[count] = marks[unit, m + 1], -math.inf
-            if marks[unit, 3 * stages] == m and (observed > 0.0 or marks[unit, m + 1] < 0):
-                batch[NODE, count], targets[count] = -1, rows[unit, stages * below]
-            for j in range(shape[m + 1, 1]):
-                columns[j, count] = rows[unit, (m + 1) * below + j]
-            count += 1
-    return count
+def arm_before(child, node):
+    """Return the arm that leads to a node."""
+    for parent in range(node):
+        for a in range(child.shape[1]):
+            if child[parent, a] == node:
+                return a
+    return 0
 
 
 @kernel
-def bound_all(table, columns, count, bonus, bounds):
-    """Set ``bounds[0]`` to wᵀφ + β‖R⁻ᵀφ‖ of many rows, given as columns: loops that a compiler can vectorise."""
-    value, mean, square = bounds[0], bounds[1], bounds[2]
-    d = columns.shape[0]
-    for i in range(count):
+def raise_targets(table, columns, fill, bonus, clip, work, targets):
+    """Raise targets to min(wᵀφ + β‖R⁻ᵀφ‖, clip) of an arm, for many rows at a time."""
+    value, mean, square = work[0], work[1], work[2]
+    d = table.shape[1]
+    for i in range(fill):
         mean[i] = 0.0
         square[i] = 0.0
     for j in range(d):
         weight, column = table[d, j], columns[j]
-        for i in range(count):
+        for i in range(fill):
             value[i] = 0.0
         for k in range(j + 1):
             entry, other = table[j, k], columns[k]
-            for i in range(count):
+            for i in range(fill):
                 value[i] += entry * other[i]
-        for i in range(count):
+        for i in range(fill):
             mean[i] += weight * column[i]
             square[i] += value[i] * value[i]
-    for i in range(count):
-        value[i] = mean[i] + bonus * math.sqrt(square[i])
+    for i in range(fill):
+        targets[i] = max(targets[i], min(mean[i] + bonus * math.sqrt(square[i]), clip))
+
+
+@kernel
+def add_products(columns, targets, fill, sums, own):
+    """Add φ·target to the sums, each place to its own."""
+    for j in range(own):
+        column, total = columns[j], sums[j]
+        for i in range(fill):
+            total[i] += column[i] * targets[i]
 
 
 @kernel
@@ -217,7 +294,7 @@ def invert(page, table, d):
 
 
 @kernel
-def solve(ridge: Array, m: int, a: int, d: int) -> None:
+def solve(ridge, m, a, d):
     """Set w = Λ⁻¹ Σ φ·target by two triangular solves (line 5)."""
     page, below = ridge[IN_USE, m, a], ridge.shape[4]
     for j in range(d):
@@ -232,72 +309,68 @@ def solve(ridge: Array, m: int, a: int, d: int) -> None:
         page[below + WEIGHTS, j] = value * page[below + INVERSE, j]
 
 
-@kernel
-def learn(learner, ridge, numbers, fact, unit, m, index, value, psi):
-    """Learn from a fact, as the exact learner does; LEFT stores features that a leaver's context carries."""
-    first = m * learner.pages.shape[3]
-    if fact == ARRIVED or (fact == LEFT and index >= 0):
-        observe_features(learner, unit, m, index, psi)
-        scale(learner.shape, numbers, m, learner.pages.shape[3], psi, learner.rows[unit, first:])
-        if fact == ARRIVED and m > 0:
-            count(learner, ridge, numbers, unit, np.int64(m - 1))
-    elif fact == GIVEN:
-        learner.marks[unit, learner.shape.shape[0] + m] = index
-    elif fact == COMPLETED:
-        observe_outcome(learner, unit, m, value)
-        count(learner, ridge, numbers, unit, np.int64(m))
+# --- from the beginning ---------------------------------------------------------------
 
 
 @kernel
-def count(learner: Learner, ridge: Array, numbers: Array, unit: int, m: int) -> None:
-    """Count a unit's row of stage ``m`` and refit what it changes: its arm, and all earlier stages."""
-    a = np.int64(learner.marks[unit, learner.shape.shape[0] + m])
-    add_row(learner, ridge, unit, m, a)
-    if numbers[RARE] > 0.0:
-        if doubled(learner, ridge):
-            refit(learner, ridge, numbers)
-        return
-    below, first = ridge.shape[4], m * learner.pages.shape[3]
-    target = target_of(learner, ridge, numbers, unit, m, workspace(learner, m))
-    for j in range(learner.shape[m, 1]):
-        ridge[IN_USE, m, a, below + MOMENT, j] += learner.rows[unit, first + j] * target
-    publish(learner.shape, ridge)
-    solve(ridge, m, a, learner.shape[m, 1])
-    for k in range(m - 1, -1, -1):
-        sweep(learner, ridge, numbers, k)
+def start(shape, beliefs):
+    """Start from Λ = λI, no rows."""
+    beliefs.ridge.fill(0.0)
+    beliefs.settled.fill(0.0)
+    beliefs.latest.fill(-1)
+    beliefs.used.fill(0)
+    for m in range(shape.shape[0]):
+        for a in range(shape[m, 0]):
+            for j in range(shape[m, 1]):
+                beliefs.ridge[NOW, m, a, j, j] = math.sqrt(beliefs.numbers[RIDGE])
+    publish(shape, beliefs.ridge)
 
 
 @kernel
-def refit(learner: Learner, ridge: Array, numbers: Array) -> None:
+def publish(shape, ridge):
+    """Put the factors as they are now into use."""
+    d = ridge.shape[4]
+    for m in range(shape.shape[0]):
+        for a in range(shape[m, 0]):
+            for j in range(shape[m, 1]):
+                for k in range(shape[m, 1]):
+                    ridge[IN_USE, m, a, j, k] = ridge[NOW, m, a, j, k]
+                ridge[IN_USE, m, a, d + INVERSE, j] = 1.0 / ridge[NOW, m, a, j, j]
+
+
+@kernel
+def refit(observed, beliefs):
     """Put everything as it is now into use."""
-    publish(learner.shape, ridge)
-    for m in range(learner.shape.shape[0] - 1, -1, -1):
-        sweep(learner, ridge, numbers, m)
+    publish(observed.shape, beliefs.ridge)
+    for m in range(observed.shape.shape[0] - 1, -1, -1):
+        sweep(observed, beliefs, m)
 
 
 @kernel
-def recount(learner: Learner, ridge: Array, numbers: Array) -> None:
-    """Learn everything again from the units' rows: after a correction or a late override."""
-    stages = learner.shape.shape[0]
-    clear_ridge(learner.shape, ridge, numbers)
+def recount(observed, beliefs):
+    """Learn everything again from what was observed: after a correction or a late override."""
+    start(observed.shape, beliefs)
+    stages = observed.shape.shape[0]
     for m in range(stages):
-        for unit in range(learner.sizes[UNITS]):
-            a = np.int64(learner.marks[unit, stages + m])
-            went_on = m + 1 < stages and learner.marks[unit, stages + m + 1] >= 0
-            learner.marks[unit, 2 * stages + m] = -1
-            if a >= 0 and (went_on or learner.marks[unit, 3 * stages] == m):
-                add_row(learner, ridge, unit, m, a)
-    refit(learner, ridge, numbers)
+        for unit in range(observed.units[0]):
+            went_on = m + 1 < stages and observed.nodes[unit, m + 1] >= 0
+            if observed.arms[unit, m] >= 0 and (went_on or observed.last[unit] == m):
+                add_row(observed, beliefs, unit, m)
+    refit(observed, beliefs)
 
 
 @kernel
-def doubled(learner: Learner, ridge: Array) -> bool:
-    """Say whether det Λ of a stage, over all its arms, is at least twice what is in use."""
-    for m in range(learner.shape.shape[0]):
-        gain = 0.0
-        for a in range(learner.shape[m, 0]):
-            for j in range(learner.shape[m, 1]):
-                gain += 2.0 * math.log(ridge[NOW, m, a, j, j] / ridge[IN_USE, m, a, j, j])
-        if gain >= math.log(2.0):
-            return True
+def doubled(shape, ridge):
+    """Say whether det Λ of a stage, over all its arms, is at least twice what is in use: no factor ever shrinks."""
+    for m in range(shape.shape[0]):
+        gain = 1.0
+        for a in range(shape[m, 0]):
+            for j in range(shape[m, 1]):
+                ratio = ridge[NOW, m, a, j, j] / ridge[IN_USE, m, a, j, j]
+                gain *= ratio * ratio
+                if gain >= 2.0:
+                    return True
     return False
+
+
+OPTIMISTIC_RIDGE = Estimator("optimistic", create, grow, learn, recount)

@@ -21,9 +21,9 @@ from dtrbandit.evaluation.replay_players import Player, Units, material_of, play
 from dtrbandit.evaluation.replay_result import Replay
 from dtrbandit.evaluation.retold import Retold
 from dtrbandit.parallel import check_jobs, map_unordered
-from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.dtr_bandit import DTRBandit
+from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, Greedy
 from dtrbandit.policies.lsvi_ucb import knowing_rounds
-from dtrbandit.policies.memory import DTR_BANDIT, EPSILON_GREEDY
 from dtrbandit.policies.policy import Policy, is_policy
 
 ROWS, POLICY = range(2)  # streams of a path
@@ -247,7 +247,7 @@ def _require_whole(cohort: Cohort) -> None:
 
 def _require_plans(policy: Policy[Any], cohort: Cohort, weighting: Weighting) -> None:
     """Refuse a policy that tries plans which no unit completed: a round that forces one cannot be played."""
-    if not isinstance(policy, CompiledPolicy) or policy.kind not in (DTR_BANDIT, EPSILON_GREEDY):
+    if not isinstance(policy, DTRBandit | EpsilonGreedy | Greedy):
         return
     completed = set(map(tuple, np.unique(cohort.arms[weighting.usable], axis=0).tolist()))
     for plan, labels in zip(cohort.design.arm_plans, cohort.design.plans or (), strict=True):

@@ -3,6 +3,12 @@
 Rows are n finished units: ``features`` (n, M, D), NaN where a context is not whole; ``arms`` (n, M), −1 where none was
 given; ``outcome`` (n,), NaN where a unit dropped out. ``unit`` is the round's number less one, ``drawn`` (T, M) are the
 uniform numbers of its decisions.
+
+A decision at a later stage looks at the estimates of that stage, and at what the unit itself was given. Its own
+earlier rows cannot have changed those estimates: a row of stage m teaches stage m and the stages before it, and it
+counts only on arrival at stage m + 1. So to ask for a row's later arms it is enough to suppose the earlier ones, and
+to take that back afterwards. (LSVI-UCB with rare switching is the exception from three stages on: see
+``looks_only_back``.)
 """
 
 from __future__ import annotations
@@ -10,77 +16,67 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dtrbandit.estimators.exact import ARRIVED, COMPLETED, GIVEN
-from dtrbandit.estimators.optimistic import LEFT
+from dtrbandit.estimators.observed import ARRIVED, COMPLETED, GIVEN, LEFT
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.builtin import decide, learn
-from dtrbandit.policies.compiled_policy import open_learner, open_memory
-from dtrbandit.policies.memory import FORCED
-from dtrbandit.policies.supposed import retract, suppose
+from dtrbandit.policies.builtin import decide, open_state, retract, suppose, take
+from dtrbandit.policies.shown import FORCED
 
-Array = NDArray[np.float64]
-Arms = NDArray[np.int8]
-Rows = NDArray[np.int32]
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+ROWS = "float64[:, :, ::1], int8[:, ::1], float64[::1], float64[:, ::1]"  # features, arms, outcome, drawn
 
 
-@kernel(entry=True)
-def play_rows(
-    kind: int, order: Integers, unit: int, features: Array, arms: Arms, outcome: Array, drawn: Array,
-    accepted: Rows, table: Integers,
-) -> tuple[int, int]:  # fmt: skip
+@kernel(entry=f"int64, int64[::1], int64, {ROWS}, int32[::1], table")
+def play_rows(kind, order, unit, features, arms, outcome, drawn, accepted, table):
     """Offer rows in order, and write those that agree into ``accepted`` (T,) from place ``unit`` on.
 
     Return the next round's place, and how many rows were offered: fewer than all once T are accepted.
     """
-    learner, memory = open_learner(table), open_memory(table)
-    shown, forced = np.empty((4, learner.child.shape[1])), np.empty(learner.shape.shape[0])
-    offered = 0
+    state = open_state(table)
+    shown, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
+    offered = np.int64(0)
     while offered < order.shape[0] and unit < accepted.shape[0]:
         row = np.int64(order[offered])
         offered += 1
-        if agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, learner, memory):
-            accept(kind, row, unit, features, arms, outcome, forced, learner, memory)
+        if agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state):
+            accept(kind, row, unit, features, arms, outcome, forced, state)
             accepted[unit] = row
             unit += 1
     return unit, offered
 
 
-@kernel(entry=True)
-def ask_all(
-    kind: int, unit: int, features: Array, arms: Arms, outcome: Array, drawn: Array, agreeing: Mask, table: Integers
-) -> None:  # fmt: skip
+@kernel(entry=f"int64, int64, {ROWS}, boolean[::1], table")
+def ask_all(kind, unit, features, arms, outcome, drawn, agreeing, table):
     """Set ``agreeing`` (n,) to whether the policy would give each row its arms in this round; learn nothing."""
-    learner, memory = open_learner(table), open_memory(table)
-    shown, forced = np.empty((4, learner.child.shape[1])), np.empty(learner.shape.shape[0])
+    state = open_state(table)
+    shown, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
     for row in range(agreeing.shape[0]):
-        agreeing[row] = agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, learner, memory)
+        agreeing[row] = agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state)
 
 
 @kernel
-def agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, learner, memory):
+def agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state):
     """Say whether a policy would give a row its arms at all stages it entered (Algorithm 2, line 7).
 
     Fills ``forced`` (M,) with whether each was scheduled. A unit that dropped out never agrees.
     """
     node, m, agreed = np.int64(0), 0, not math.isnan(outcome[row])
     while agreed and m < arms.shape[1] and arms[row, m] >= 0:
-        arm, reason = decide(kind, unit, m, node, features[row, m], drawn[unit, m], shown, learner, memory)
+        arm, reason = decide(kind, state, unit, m, node, features[row, m], drawn[unit, m], shown)
         agreed = arm == arms[row, m]
         if agreed:
             forced[m] = 1.0 if reason == FORCED else 0.0
-            suppose(kind, unit, m, arm, reason == FORCED, learner, memory)
-            node = np.int64(learner.child[node, arm])
+            state.observed.arms[unit, m] = arm
+            suppose(kind, state, unit, m, arm, reason == FORCED)
+            node = np.int64(state.observed.child[node, arm])
             m += 1
-    retract(kind, unit, m, learner, memory)
+    for k in range(m):
+        state.observed.arms[unit, k] = -1
+        retract(kind, state, unit, k)
     return agreed
 
 
 @kernel
-def accept(kind, row, unit, features, arms, outcome, forced, learner, memory):
+def accept(kind, row, unit, features, arms, outcome, forced, state):
     """Let a policy learn what happened to a row, fact by fact (Algorithm 2, line 8)."""
     stages, treated, node = arms.shape[1], 0, np.int64(0)
     while treated < stages and arms[row, treated] >= 0:
@@ -96,5 +92,5 @@ def accept(kind, row, unit, features, arms, outcome, forced, learner, memory):
             fact, index, value = ARRIVED, node, 0.0
         else:
             fact, index, value = GIVEN, np.int64(arms[row, m]), forced[m]
-            node = np.int64(learner.child[node, index])
-        learn(kind, fact, unit, m, index, value, features[row, m], learner, memory)
+            node = np.int64(state.observed.child[node, index])
+        take(kind, state, fact, unit, m, index, value, features[row, m], True)

@@ -21,10 +21,11 @@ from dtrbandit.evaluation.proposals import Rows
 from dtrbandit.evaluation.replay_kernel import ask_all, play_rows
 from dtrbandit.evaluation.retold import Retold
 from dtrbandit.kernels.stream import ROUNDS, uniform, uniforms
-from dtrbandit.policies.builtin import BUILTIN, start
+from dtrbandit.policies.builtin import compiled_rule
 from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.facts import start
+from dtrbandit.policies.lsvi_ucb import looks_only_back
 from dtrbandit.policies.policy import Policy
-from dtrbandit.policies.supposed import looks_only_back
 from dtrbandit.record.events import Assigned, Fact
 from dtrbandit.record.histories import History
 
@@ -64,8 +65,7 @@ def units_of(cohort: Cohort) -> Units:
 
 def material_of(policy: Policy[Any], cohort: Cohort) -> Units | Retold:
     """Return what a policy's player needs: arrays for a built-in one, facts for one of the caller's own."""
-    built_in = isinstance(policy, CompiledPolicy) and type(policy) in BUILTIN.values() and policy.kind is not None
-    if built_in and looks_only_back(policy, len(cohort.design.stages)):
+    if compiled_rule(policy) is not None and looks_only_back(policy, len(cohort.design.stages)):
         return units_of(cohort)
     return Retold(cohort)
 
@@ -92,13 +92,13 @@ class CompiledPlayer:
     def offer(self, order: Rows) -> int:
         """Offer rows in order until T are accepted; return how many were offered."""
         kind, table = self.state.kind, self.state.table
-        self.rounds, offered = play_rows(kind, order, self.rounds, *self._units, self._drawn, self.accepted, table)
+        self.rounds, offered = play_rows.call(kind, order, self.rounds, *self._units, self._drawn, self.accepted, table)
         return offered
 
     def agreeing(self) -> NDArray[np.bool_]:
         """Return which units the policy would give their arms in the next round, (n,)."""
         agreeing = np.empty(len(self._units.outcome), dtype=np.bool_)
-        ask_all(self.state.kind, self.rounds, *self._units, self._drawn, agreeing, self.state.table)
+        ask_all.call(self.state.kind, self.rounds, *self._units, self._drawn, agreeing, self.state.table)
         return agreeing
 
 

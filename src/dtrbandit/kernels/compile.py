@@ -67,16 +67,22 @@ def _register(function: Callable[..., Any], types: str | None) -> Any:
     return ENTRIES[name]
 
 
-def switch(name: str, cases: Sequence[Callable[..., Any]], arguments: str) -> Callable[..., Any]:
-    """Return the kernel ``name(kind, …arguments)`` that calls the case with the number ``kind``.
+def switch(name: str, cases: Sequence[tuple[Callable[..., Any], str]], arguments: str) -> Callable[..., Any]:
+    """Return the kernel ``name(kind, state, …arguments)`` that calls the case with the number ``kind``.
 
-    numba caches no loop that takes a function as its argument; a chain of comparisons it does.
+    A case is a kernel and what it takes of the state, before the arguments. numba caches no loop that takes a function
+    as its argument; a chain of comparisons it does.
     """
     module = sys._getframe(1).f_globals["__name__"]
-    lines = [f"    if kind == {number}:\n        return case_{number}({arguments})" for number in range(1, len(cases))]
-    source = "\n".join([f"def {name}(kind, {arguments}):", *lines, f"    return case_0({arguments})\n"])
-    scope: dict[str, Any] = {f"case_{number}": case for number, case in enumerate(cases)}
-    scope["__name__"] = module
+    scope: dict[str, Any] = {"__name__": module}
+    lines = []
+    for case, own in dict.fromkeys(cases):
+        kinds = [number for number, other in enumerate(cases) if other == (case, own)]
+        scope[f"case_{kinds[0]}"] = case
+        taken = f"{own}, {arguments}" if arguments else own
+        lines.append(f"    if {' or '.join(f'kind == {kind}' for kind in kinds)}:")
+        lines.append(f"        return case_{kinds[0]}({taken})")
+    lines[-2:] = [lines[-1].replace("        return", "    return")]  # the last case takes what is left
+    source = "\n".join([f"def {name}(kind, state{', ' if arguments else ''}{arguments}):", *lines, ""])
     exec(compile(source, f"<switch {name}>", "exec"), scope)
-    chosen: Callable[..., Any] = kernel(scope[name])
-    return chosen
+    return kernel(scope[name])  # type: ignore[no-any-return]  # what exec defines is Any

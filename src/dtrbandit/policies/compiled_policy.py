@@ -1,4 +1,4 @@
-"""What the built-in policies share: their state is a set of arrays, and compiled code learns and decides on it."""
+"""What the built-in policies share: their state is a set of arrays, and kernels learn and decide on it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,13 @@ from numpy.typing import NDArray
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
-from dtrbandit.estimators.layout import Learner, create, grow
-from dtrbandit.kernels.borrowed import addresses, opener
-from dtrbandit.policies.memory import Memory, create_memory, grow_memory
+from dtrbandit.estimators import observed
 from dtrbandit.policies.policy import Choice
+from dtrbandit.policies.rule import Rule
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
 
-LEARNER, MEMORY = (
-    create(np.zeros((1, 1)), [1], [1]),
-    create_memory(Design([Stage("any", ("any",), "1")]), 0, np.zeros(1)),
-)
+ONE_ARM = Design([Stage("any", ("any",), "1")])  # the smallest design: for examples of arrays
 
 
 class Desk(NamedTuple):
@@ -33,50 +29,61 @@ class Desk(NamedTuple):
     shown: Matrix  # (4, K): what a kernel shows of its last decision
 
 
-DESK = Desk(np.zeros(1), np.zeros((4, 1)))
-# for kernels that take a state's table
-open_learner = opener(LEARNER)
-open_memory = opener(MEMORY, after=LEARNER)
-open_desk = opener(DESK, after=(*LEARNER, *MEMORY))
-
-
 class CompiledState:
-    """The arrays of a policy in play; ``policies/builtin.py`` says what facts and decisions do to them."""
+    """The arrays of a policy in play; ``policies/facts.py`` says what facts and decisions do to them.
 
-    __slots__ = ("_at_hand", "arrays", "capacity", "design", "desk", "kind", "learner", "memory", "table")
+    ``learning`` is False while facts are only written down, to be learnt all at once afterwards.
+    """
 
-    def __init__(self, design: Design, kind: int, memory: Memory) -> None:
+    __slots__ = (
+        "_at_hand", "beliefs", "capacity", "design", "desk", "kind", "learning", "memory", "observed", "rule", "table",
+    )  # fmt: skip
+
+    def __init__(self, policy: CompiledPolicy, rule: Rule, design: Design) -> None:
         self.design = design
-        self.kind = kind
+        self.rule = rule
+        self.kind: int = switch_board().KINDS[rule.name]
+        self.learning = True
         self.capacity = 0
-        self.learner: Learner = create(design.tree.child, list(design.arm_counts), list(design.dimensions), capacity=0)
-        self.memory = memory
+        self.observed = observed.create(design)
+        self.beliefs: Any = policy.beliefs(design)
+        self.memory: Any = policy.memory(design)
         self.reserve(64)
 
     def reserve(self, capacity: int) -> None:
         """Make room for at least ``capacity`` units, doubling what there is."""
         if capacity > self.capacity:
             roomy = max(capacity, 2 * self.capacity)
-            learner, memory = grow(self.learner, roomy), grow_memory(self.memory, self.kind, roomy)
-            self.learner, self.memory = learner, memory
-            self._settle()
+            seen = observed.grow(self.observed, roomy)
+            beliefs = self.rule.estimator.grow(self.beliefs, roomy)
+            memory = self.rule.grow(self.memory, roomy)
+            self.observed, self.beliefs, self.memory = seen, beliefs, memory
+            self._settle_down()
             self.capacity = roomy  # last: without memory for more, the state stays as it was
 
-    def _settle(self) -> None:
+    def _settle_down(self) -> None:
         """Write down where the arrays lie now."""
-        self.arrays: tuple[NDArray[Any], ...] = (*self.learner, *self.memory)
-        self.desk = Desk(np.zeros(self.learner.pages.shape[3]), np.zeros((4, self.learner.child.shape[1])))
-        self.table = addresses((*self.arrays, *self.desk), (*LEARNER, *MEMORY, *DESK))
+        self.desk = Desk(np.zeros(self.observed.features.shape[2]), np.zeros((4, self.observed.child.shape[1])))
+        self.table: NDArray[np.int64] = switch_board().table_of(self)
         self._at_hand: Vector | None = None
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self.design, self.kind, self.capacity, self.learner, self.memory
+        return self.design, self.rule.name, self.learning, self.capacity, self.observed, self.beliefs, self.memory
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.design, self.kind, self.capacity, learner, memory = state
-        self.learner = Learner._make(map(_writable, learner))
-        self.memory = Memory._make(map(_writable, memory))
-        self._settle()  # a copy has arrays of its own
+        self.design, name, self.learning, self.capacity, *groups = state
+        self.kind = switch_board().KINDS[name]
+        self.rule = switch_board().RULES[self.kind]
+        self.observed, self.beliefs, self.memory = (type(group)(*map(_writable, group)) for group in groups)
+        self._settle_down()  # a copy has arrays of its own
+
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """Return all arrays, to be compared."""
+        return (*self.observed, *self.beliefs, *self.memory)
+
+    def settle(self) -> None:
+        """Bring up to date what is otherwise done when it is next read."""
+        facts().settle(self)
 
     def lay_out(self, features: Vector) -> None:
         """Lay features on the desk, unless they are there: an arrival is decided, then learnt."""
@@ -88,32 +95,34 @@ class CompiledState:
 
 
 class CompiledPolicy(ABC):
-    """A policy whose rule is compiled; a subclass says which, and with which numbers."""
+    """A policy whose rule is a kernel; a subclass says which, and with which arrays it begins."""
 
     @property
     @abstractmethod
-    def kind(self) -> int | None:
-        """The number of its rule in the switch of ``policies/builtin.py``."""
+    def compiled_rule(self) -> Rule | None:
+        """What it hands to the switch of ``policies/builtin.py``; None if it decides in Python."""
 
     @abstractmethod
-    def numbers(self, design: Design) -> Vector:
-        """Return its parameters as the rule expects them, or raise DesignError if they do not fit the design."""
+    def memory(self, design: Design) -> tuple[Any, ...]:
+        """Return its memory before the first unit, or raise DesignError if its parameters do not fit the design."""
 
-    def scores(self, design: Design) -> list[Matrix]:  # noqa: ARG002  # few policies have any
-        """Return coefficients that the policy starts with, (K_m, d_m) for each stage."""
-        return []
+    def beliefs(self, design: Design) -> tuple[Any, ...]:
+        """Return its beliefs before the first unit."""
+        assert self.compiled_rule is not None
+        beliefs: tuple[Any, ...] = self.compiled_rule.estimator.create(design)
+        return beliefs
 
     def init(self, design: Design) -> Any:
         """Return the state before the first unit."""
-        return _switch().start(self, design)
+        return facts().start(self, design)
 
     def update(self, state: Any, history: History, event: Fact) -> Any:
         """Learn from a fact, in place."""
-        return _switch().update(state, history, event)
+        return facts().update(state, history, event)
 
     def decide(self, state: Any, history: History, u: float) -> Choice:
         """Choose an arm."""
-        choice: Choice = _switch().choose(state, history, u)
+        choice: Choice = facts().choose(state, history, u)
         return choice
 
 
@@ -123,8 +132,16 @@ def _writable(array: NDArray[Any]) -> NDArray[Any]:
 
 
 @cache
-def _switch() -> ModuleType:
+def switch_board() -> ModuleType:
     """Return ``policies/builtin.py``: it knows all rules, and so can be imported only after them."""
     from dtrbandit.policies import builtin
 
     return builtin
+
+
+@cache
+def facts() -> ModuleType:
+    """Return ``policies/facts.py``, likewise."""
+    from dtrbandit.policies import facts
+
+    return facts

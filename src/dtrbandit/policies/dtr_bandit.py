@@ -13,9 +13,10 @@ Q̃ as it was at e_t, the last forced round before t, it is Algorithm 3.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.parameters import each, positive, whole
@@ -23,26 +24,47 @@ from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, hat_coefficients, per_stage, rows_by_arm
+from dtrbandit.estimators.exact import EXACT
 from dtrbandit.estimators.forced import forced_induction
+from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, longer
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
-from dtrbandit.policies.memory import (
+from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState
+from dtrbandit.policies.plans import next_of_plan
+from dtrbandit.policies.rule import Rule
+from dtrbandit.policies.shown import (
     CLEAR,
     CLOSE,
     CONTENDER,
-    DTR_BANDIT,
     FORCED,
-    FORCED_UNITS,
-    LIVE,
     ONLY_FEASIBLE,
     PROPENSITY,
     Q_HAT,
     Q_TILDE,
+    best,
+    show_hat,
+    show_nothing,
+    show_only,
+    show_tilde,
 )
-from dtrbandit.policies.rules import best, next_of_plan, show_hat, show_nothing, show_only, show_tilde
 
 ROUNDS_EACH, PERMUTED, DELTA = 0, 1, 2  # places of q, of the schedule and of the first Δ_m among the numbers
+FORCED_UNITS, STALE = 0, 1  # entries of the tally
+LIVE = 0  # the Q̃ that still learns; 1 + n is the one frozen after forced block n
+BLOCKS = 64  # forced blocks double in distance: more than any trial will see
 MOST_PULLS = 1_000_000
+
+
+class Memory(NamedTuple):
+    """What DTRBandit remembers beside Q̂."""
+
+    numbers: Vector  # q, whether blocks are permuted, Δ_m for each stage
+    plans: NDArray[np.int64]  # (P, M): feasible plans
+    tally: NDArray[np.int64]  # (2,): FORCED_UNITS; STALE, so many stages of Q̃ wait to be refitted
+    tilde: NDArray[np.float64]  # (1 + BLOCKS, M, K, D): coefficients of Q̃, NaN where there are none
+    frozen: NDArray[np.bool_]  # (BLOCKS,): whether Q̃ was frozen after the block
+    drawn: NDArray[np.int64]  # (BLOCKS, nodes, K): slots of a permuted block that are used up
+    scheduled: NDArray[np.int8]  # (capacity, M): the arm scheduled in a forced round, −1 where none was
+    forced: NDArray[np.int32]  # (capacity,): the units of forced rounds, in order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,45 +99,58 @@ class DTRBandit(CompiledPolicy):
             raise DesignError(f"DTRBandit: schedule must be 'paper' or 'permuted', found {self.schedule!r}")
 
     @property
-    def kind(self) -> int:
-        """Its number in the switch."""
-        return DTR_BANDIT
+    def compiled_rule(self) -> Rule:
+        """What it hands to the switch."""
+        return RULE
+
+    def memory(self, design: Design) -> Memory:
+        """Return its memory before the first unit."""
+        stages, shape = len(design.stages), (max(design.arm_counts), max(design.dimensions))
+        return Memory(
+            numbers=np.array([self.q, self.schedule == "permuted", *self._deltas(stages)], dtype=np.float64),
+            plans=np.array(design.arm_plans, dtype=np.int64),
+            tally=np.zeros(2, dtype=np.int64),
+            tilde=np.full((1 + BLOCKS, stages, *shape), np.nan),
+            frozen=np.zeros(BLOCKS, dtype=np.bool_),
+            drawn=np.zeros((BLOCKS, *design.tree.child.shape), dtype=np.int64),
+            scheduled=np.zeros((0, stages), dtype=np.int8),
+            forced=np.zeros(0, dtype=np.int32),
+        )
+
+    def _deltas(self, stages: int) -> tuple[float, ...]:
+        delta = self.delta if isinstance(self.delta, tuple) else (self.delta,) * stages
+        if len(delta) != stages:
+            raise DesignError(f"DTRBandit: delta has {len(delta)} numbers for a design of {stages} stages")
+        return delta
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the coefficients of Q̂ and of Q̃ as it is now."""
-        learner, memory = state.learner, state.memory
-        stages = len(state.design.stages)
-        forced = (memory.scheduled >= 0) & (memory.scheduled == learner.marks[:, stages : 2 * stages])
+        state.settle()
+        design, observed, beliefs, memory = state.design, state.observed, state.beliefs, state.memory
+        forced = (memory.scheduled >= 0) & (memory.scheduled == observed.arms)
         return Estimates(
-            hat_coefficients(state.design, learner),
-            per_stage(state.design, memory.tilde[LIVE]),
-            rows_by_arm(state.design, learner),
-            rows_by_arm(state.design, learner, forced),
+            hat_coefficients(design, beliefs),
+            per_stage(design, memory.tilde[LIVE]),
+            rows_by_arm(design, observed, beliefs.counted),
+            rows_by_arm(design, observed, beliefs.counted & forced),
         )
-
-    def numbers(self, design: Design) -> Vector:
-        """Return q, whether blocks are permuted, and Δ_m for each stage."""
-        delta = self.delta if isinstance(self.delta, tuple) else (self.delta,) * len(design.stages)
-        if len(delta) != len(design.stages):
-            raise DesignError(f"DTRBandit: delta has {len(delta)} numbers for a design of {len(design.stages)} stages")
-        return np.array([self.q, self.schedule == "permuted", *delta], dtype=np.float64)
 
 
 @kernel
-def decide(learner, memory, unit, m, node, psi, u, shown):
+def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
     """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3); return the arm and the reason."""
     forced, latest, offset = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
-    page = 1 + latest if memory.frozen[latest] else LIVE
-    feasible = show_nothing(learner.child, node, shown)
-    show_hat(learner.pages, learner.tallies, learner.shape, m, psi, shown)
-    show_tilde(memory.tilde, learner.shape, page, m, psi, shown)
+    feasible = show_nothing(observed.child, node, shown)
+    show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
+    if memory.frozen[latest]:
+        show_tilde(memory.tilde[1 + latest], observed.shape, m, psi, shown)
+    else:
+        refit_forced(observed, memory, m)
+        show_tilde(memory.tilde[LIVE], observed.shape, m, psi, shown)
 
     arm, reason = np.int64(-1), FORCED
     if forced:
-        arm = scheduled_arm(
-            learner.child, learner.marks, memory.plans, memory.numbers, memory.scheduled, memory.drawn[latest],
-            unit, m, offset, u, shown,
-        )  # fmt: skip
+        arm = scheduled_arm(observed, memory, latest, offset, unit, m, u, shown)
     if arm < 0:
         contenders = keep_contenders(shown, memory.numbers[DELTA + m])
         arm = best(shown, Q_HAT)
@@ -146,20 +181,21 @@ def keep_contenders(shown, delta):
 
 
 @kernel
-def scheduled_arm(child, marks, plans, numbers, scheduled, drawn, unit, m, offset, u, shown):
+def scheduled_arm(observed, memory, latest, offset, unit, m, u, shown):
     """Return the arm that the schedule prescribes, or −1 if an override has freed this round."""
-    q = np.int64(numbers[ROUNDS_EACH])
-    if numbers[PERMUTED] > 0.0:
-        return drawn_arm(child, marks, plans, scheduled, drawn, q, unit, m, u, shown)
-    arm = next_of_plan(child, marks, plans, offset // q, unit, m)
+    if memory.numbers[PERMUTED] > 0.0:
+        return drawn_arm(observed, memory, memory.drawn[latest], unit, m, u, shown)
+    plan = offset // np.int64(memory.numbers[ROUNDS_EACH])
+    arm = next_of_plan(observed.child, observed.arms, memory.plans, plan, unit, m)
     if arm >= 0:
         show_only(shown, arm)
     return arm
 
 
 @kernel
-def drawn_arm(child, marks, plans, scheduled, drawn, q, unit, m, u, shown):
+def drawn_arm(observed, memory, drawn, unit, m, u, shown):
     """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12)."""
+    child, plans, scheduled = observed.child, memory.plans, memory.scheduled
     node, remaining = np.int64(0), 0.0
     for k in range(m):
         if scheduled[unit, k] < 0:
@@ -172,8 +208,8 @@ def drawn_arm(child, marks, plans, scheduled, drawn, q, unit, m, u, shown):
             for k in range(m):
                 agrees = agrees and plans[plan, k] == scheduled[unit, k]
             if agrees:
-                slots += q
-                possible = possible or next_of_plan(child, marks, plans, plan, unit, m) >= 0
+                slots += memory.numbers[ROUNDS_EACH]
+                possible = possible or next_of_plan(child, observed.arms, plans, plan, unit, m) >= 0
         shown[PROPENSITY, a] = slots - drawn[node, a] if possible else 0.0
         remaining += shown[PROPENSITY, a]
     return draw(shown, u, remaining)
@@ -195,21 +231,36 @@ def draw(shown, u, total):
     return arm
 
 
-# -- learning ------------------------------------------------------------------------------------------------
+# -- what is noted -------------------------------------------------------------------------------------------
 
 
 @kernel
-def note_assignment(learner, memory, unit, m, arm, forced):
+def note(observed, memory, fact, unit, m, value):
+    """Keep the schedule and Q̃ up to date (Algorithm 1, line 5)."""
+    if fact == GIVEN:
+        note_assignment(observed, memory, unit, m, value > 0.0)
+    elif memory.scheduled[unit, 0] >= 0:  # a forced round: rows of Q̃ change, up to a stage
+        if fact == COMPLETED:
+            memory.tally[STALE] = max(memory.tally[STALE], m + 1)
+        elif fact == ARRIVED and m > 0:
+            memory.tally[STALE] = max(memory.tally[STALE], m)
+        elif fact == AMENDED:
+            memory.tally[STALE] = observed.shape.shape[0]
+
+
+@kernel
+def note_assignment(observed, memory, unit, m, forced):
     """Remember a scheduled arm; on the first free round after a forced block, freeze Q̃ (docs/readings.md, 3)."""
     in_block, latest, _ = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
     if forced:
         if m == 0:
             memory.forced[memory.tally[FORCED_UNITS]] = unit
             memory.tally[FORCED_UNITS] += 1
-        memory.scheduled[unit, m] = arm
+        memory.scheduled[unit, m] = observed.arms[unit, m]
         if memory.numbers[PERMUTED] > 0.0:
-            use_up(learner.child, memory.scheduled, memory.drawn, latest, unit, m)
+            use_up(observed.child, memory.scheduled, memory.drawn, latest, unit, m)
     elif m == 0 and not in_block and not memory.frozen[latest]:
+        settle(observed, memory)
         memory.frozen[latest] = True
         freeze(memory.tilde, latest)
 
@@ -233,7 +284,50 @@ def freeze(tilde, latest):
 
 
 @kernel
-def learn_forced(learner, memory, unit, last):
-    """Refit Q̃ up to stage ``last``, if the unit's round was forced (Algorithm 1, line 5)."""
-    if memory.scheduled[unit, 0] >= 0:
-        forced_induction(learner, memory.forced, memory.tally[FORCED_UNITS], memory.scheduled, memory.tilde, last)
+def refit_forced(observed, memory, first):
+    """Refit Q̃ where its rows have changed since it was last read, down to stage ``first``."""
+    if memory.tally[STALE] > first:
+        forced_induction(
+            observed, memory.forced, memory.tally[FORCED_UNITS], memory.scheduled, memory.tilde[LIVE],
+            first, memory.tally[STALE] - 1,
+        )  # fmt: skip
+        memory.tally[STALE] = first
+
+
+@kernel
+def settle(observed, memory):
+    """Refit all stages of Q̃ whose rows have changed."""
+    refit_forced(observed, memory, np.int64(0))
+
+
+@kernel
+def suppose(memory, unit, m, arm, forced):
+    """Note a scheduled arm that the unit's later stages look for."""
+    if forced:
+        memory.scheduled[unit, m] = arm
+
+
+@kernel
+def retract(memory, unit, m):
+    """Take a supposed arm back."""
+    memory.scheduled[unit, m] = -1
+
+
+def grow(memory: Memory, capacity: int) -> Memory:
+    """Return the memory with room for ``capacity`` units."""
+    return memory._replace(
+        scheduled=longer(memory.scheduled, capacity, -1), forced=longer(memory.forced, capacity, 0)
+    )
+
+
+RULE = Rule(
+    name="dtr_bandit",
+    estimator=EXACT,
+    decide=decide,
+    example=DTRBandit(q=1, delta=1.0).memory(ONE_ARM),
+    note=note,
+    settle=settle,
+    suppose=suppose,
+    retract=retract,
+    grow=grow,
+)

@@ -6,30 +6,46 @@ Greedy is the special case ε = 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates, hat_coefficients, rows_by_arm
+from dtrbandit.estimators.exact import EXACT
+from dtrbandit.estimators.observed import GIVEN, LEFT, LOST, longer
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
-from dtrbandit.policies.memory import (
+from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState
+from dtrbandit.policies.plans import next_of_plan
+from dtrbandit.policies.rule import Rule
+from dtrbandit.policies.shown import (
     CONTENDER,
-    EPSILON_GREEDY,
     EXPLORE,
     FORCED,
     GREEDY,
     ONLY_FEASIBLE,
     PROPENSITY,
-    PULLED,
-    PULLS,
     Q_HAT,
+    best,
+    show_hat,
+    show_nothing,
+    show_only,
 )
-from dtrbandit.policies.rules import best, next_of_plan, show_hat, show_nothing, show_only
 
-EPSILON = 0  # its place among the numbers
+PULLS, PULLED = range(2)  # entries of the tally: pulls to make in all, and pulls made
+
+
+class Memory(NamedTuple):
+    """What ε-Greedy remembers beside Q̂."""
+
+    epsilon: Vector  # (1,)
+    plans: NDArray[np.int64]  # (P, M): feasible plans
+    tally: NDArray[np.int64]  # (2,): PULLS, PULLED
+    pulls: NDArray[np.int32]  # (P d + capacity,): plans of initial pulls to make, in order
+    pulled: NDArray[np.int32]  # (capacity,): the plan of a unit's initial pull, −1 for none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,19 +66,17 @@ class EpsilonGreedy(CompiledPolicy):
         object.__setattr__(self, "epsilon", real(self.epsilon, "EpsilonGreedy: epsilon", low=0.0, high=1.0))
 
     @property
-    def kind(self) -> int:
-        """Its number in the switch."""
-        return EPSILON_GREEDY
+    def compiled_rule(self) -> Rule:
+        """What it hands to the switch."""
+        return RULE
+
+    def memory(self, design: Design) -> Memory:
+        """Return its memory before the first unit."""
+        return first_memory(design, self.epsilon)
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the coefficients of Q̂."""
-        return Estimates(
-            hat_coefficients(state.design, state.learner), hat_rows=rows_by_arm(state.design, state.learner)
-        )
-
-    def numbers(self, design: Design) -> Vector:  # noqa: ARG002  # fits every design
-        """Return ε."""
-        return np.array([self.epsilon])
+        return estimates_of(state)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,34 +90,60 @@ class Greedy(CompiledPolicy):
     """
 
     @property
-    def kind(self) -> int:
-        """Its number in the switch: that of ε-Greedy."""
-        return EPSILON_GREEDY
+    def compiled_rule(self) -> Rule:
+        """What it hands to the switch."""
+        return RULE
+
+    def memory(self, design: Design) -> Memory:
+        """Return its memory before the first unit."""
+        return first_memory(design, 0.0)
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the coefficients of Q̂."""
-        return Estimates(
-            hat_coefficients(state.design, state.learner), hat_rows=rows_by_arm(state.design, state.learner)
-        )
+        return estimates_of(state)
 
-    def numbers(self, design: Design) -> Vector:  # noqa: ARG002  # fits every design
-        """Return ε = 0."""
-        return np.zeros(1)
+
+def first_memory(design: Design, epsilon: float) -> Memory:
+    """Return the memory before the first unit: each feasible plan is to be pulled d times, consecutively."""
+    pulls = np.repeat(np.arange(len(design.arm_plans), dtype=np.int32), max(design.dimensions))
+    return Memory(
+        epsilon=np.array([epsilon]),
+        plans=np.array(design.arm_plans, dtype=np.int64),
+        tally=np.array([len(pulls), 0], dtype=np.int64),
+        pulls=pulls,
+        pulled=np.zeros(0, dtype=np.int32),
+    )
+
+
+def grow(memory: Memory, capacity: int) -> Memory:
+    """Return the memory with room for ``capacity`` units: each of them may have to be made up for."""
+    initial = len(memory.pulls) - len(memory.pulled)
+    return memory._replace(
+        pulls=longer(memory.pulls, initial + capacity, 0), pulled=longer(memory.pulled, capacity, -1)
+    )
+
+
+def estimates_of(state: CompiledState) -> Estimates:
+    """Return the coefficients of Q̂ and the rows behind them."""
+    design, beliefs = state.design, state.beliefs
+    return Estimates(
+        hat_coefficients(design, beliefs), hat_rows=rows_by_arm(design, state.observed, beliefs.counted)
+    )
 
 
 @kernel
-def decide(learner, memory, unit, m, node, psi, u, shown):
+def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
     """Make an initial pull, or act greedily, or explore when u < ε; return the arm and the reason."""
-    feasible = show_nothing(learner.child, node, shown)
-    show_hat(learner.pages, learner.tallies, learner.shape, m, psi, shown)
-    plan = np.int64(memory.pulled[unit]) if m > 0 else next_pull(memory.pulls, memory.tally)
+    feasible = show_nothing(observed.child, node, shown)
+    show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
+    plan = np.int64(memory.pulled[unit]) if m > 0 else next_pull(memory)
     arm, reason = np.int64(-1), FORCED
     if plan >= 0:
-        arm = next_of_plan(learner.child, learner.marks, memory.plans, plan, unit, m)
+        arm = next_of_plan(observed.child, observed.arms, memory.plans, plan, unit, m)
     if arm >= 0:
         show_only(shown, arm)
     else:
-        arm, reason = explore(shown, feasible - 1, memory.numbers[EPSILON], u)
+        arm, reason = explore(shown, feasible - 1, memory.epsilon[0], u)
     return arm, reason
 
 
@@ -132,23 +172,46 @@ def explore(shown, others, epsilon, u):
 
 
 @kernel
-def next_pull(pulls, tally):
+def next_pull(memory):
     """Return the plan of the next initial pull, −1 when all are made."""
-    return np.int64(pulls[tally[PULLED]]) if tally[PULLED] < tally[PULLS] else np.int64(-1)
+    if memory.tally[PULLED] < memory.tally[PULLS]:
+        return np.int64(memory.pulls[memory.tally[PULLED]])
+    return np.int64(-1)
 
 
 @kernel
-def note_pull(pulls, pulled, tally, unit):
-    """Remember the initial pull of a unit that was just given its first arm."""
-    pulled[unit] = next_pull(pulls, tally)
-    if pulled[unit] >= 0:
-        tally[PULLED] += 1
+def note(observed, memory, fact, unit, m, value):  # noqa: ARG001  # the signature of all
+    """Count an initial pull; one of a unit that left or was lost is made up for (docs/readings.md, 10)."""
+    if fact == GIVEN and m == 0:
+        memory.pulled[unit] = next_pull(memory)
+        if memory.pulled[unit] >= 0:
+            memory.tally[PULLED] += 1
+    elif (fact == LEFT or (fact == LOST and m < memory.plans.shape[1])) and memory.pulled[unit] >= 0:
+        memory.pulls[memory.tally[PULLS]] = memory.pulled[unit]
+        memory.tally[PULLS] += 1
+        memory.pulled[unit] = -1  # owed once, whatever else befalls the unit
 
 
 @kernel
-def owe_pull(pulls, pulled, tally, unit):
-    """Put the pull of a unit that left or was lost behind those to make (docs/readings.md, 10)."""
-    if pulled[unit] >= 0:
-        pulls[tally[PULLS]] = pulled[unit]
-        tally[PULLS] += 1
-        pulled[unit] = -1  # owed once, whatever else befalls the unit
+def suppose(memory, unit, m, arm, forced):  # noqa: ARG001  # the signature of all
+    """Note the initial pull that the unit's later stages look for."""
+    if m == 0:
+        memory.pulled[unit] = next_pull(memory)
+
+
+@kernel
+def retract(memory, unit, m):  # noqa: ARG001  # the signature of all
+    """Take a supposed pull back."""
+    memory.pulled[unit] = -1
+
+
+RULE = Rule(
+    name="epsilon_greedy",
+    estimator=EXACT,
+    decide=decide,
+    example=first_memory(ONE_ARM, 0.0),
+    note=note,
+    suppose=suppose,
+    retract=retract,
+    grow=grow,
+)

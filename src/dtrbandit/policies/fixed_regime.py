@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.errors import DesignError
+from dtrbandit.estimators.estimator import NO_ESTIMATOR
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.compiled_policy import CompiledPolicy
-from dtrbandit.policies.memory import FIXED_REGIME, LIVE, ONLY_FEASIBLE, PROPENSITY, Q_TILDE, RULE
+from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
-from dtrbandit.policies.rules import best, show_nothing, show_tilde
+from dtrbandit.policies.rule import Rule as CompiledRule
+from dtrbandit.policies.shown import ONLY_FEASIBLE, PROPENSITY, Q_TILDE, RULE, best, show_nothing, show_tilde
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
 
 StageRule = str | Mapping[str, Sequence[float]]
 Rule = Callable[[History], str] | Mapping[str, StageRule]
+
+
+class Memory(NamedTuple):
+    """What a fixed regime goes by."""
+
+    settled: NDArray[np.int64]  # (M,): the arm that is settled at a stage, −1 where coefficients choose
+    scores: NDArray[np.float64]  # (M, K, D): the coefficients of the arms, zeros where an arm is settled
 
 
 class EstimatedRegime(Protocol):
@@ -65,24 +74,23 @@ class FixedRegime(CompiledPolicy):
         )
 
     @property
-    def kind(self) -> int | None:
-        """Its number in the switch; a function of the caller's has none."""
-        return None if callable(self.rule) else FIXED_REGIME
+    def compiled_rule(self) -> CompiledRule | None:
+        """What it hands to the switch; a function of the caller's stays outside."""
+        return None if callable(self.rule) else FIXED
 
-    def numbers(self, design: Design) -> Vector:
-        """Return for each stage the arm that is settled, −1 where coefficients choose."""
+    def memory(self, design: Design) -> Memory:
+        """Return what the rule says for each stage."""
         rules = self._by_stage(design)
         settled = [
             stage.arms.index(rule) if isinstance(rule, str) else -1
             for stage, rule in zip(design.stages, rules, strict=True)
         ]
         _require_reachable(design, settled)
-        return np.array(settled, dtype=np.float64)
-
-    def scores(self, design: Design) -> list[Matrix]:
-        """Return for each stage the coefficients of its arms, (K_m, d_m), zeros where an arm is settled."""
-        rules = zip(self._by_stage(design), design.arm_counts, design.dimensions, strict=True)
-        return [np.zeros((arms, d)) if isinstance(rule, str) else rule for rule, arms, d in rules]
+        scores = np.zeros((len(rules), max(design.arm_counts), max(design.dimensions)))
+        for m, rule in enumerate(rules):
+            if not isinstance(rule, str):
+                scores[m, : rule.shape[0], : rule.shape[1]] = rule
+        return Memory(np.array(settled, dtype=np.int64), scores)
 
     def init(self, design: Design) -> Any:
         """Return the rule made ready for a design."""
@@ -114,12 +122,12 @@ class FixedRegime(CompiledPolicy):
 
 
 @kernel
-def decide(learner, memory, m, node, psi, shown):
+def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):  # noqa: ARG001  # the signature of all
     """Apply the rule; a settled arm that an override has made infeasible gives way to the lowest that is feasible."""
-    feasible = show_nothing(learner.child, node, shown)
-    arm = np.int64(memory.numbers[m])
-    if arm < 0 or learner.child[node, arm] < 0:
-        show_tilde(memory.tilde, learner.shape, np.int64(LIVE), m, psi, shown)
+    feasible = show_nothing(observed.child, node, shown)
+    arm = memory.settled[m]
+    if arm < 0 or observed.child[node, arm] < 0:
+        show_tilde(memory.scores, observed.shape, m, psi, shown)
         arm = best(shown, Q_TILDE)
         for a in range(shown.shape[1]):
             shown[Q_TILDE, a] = np.nan  # scores, not estimates
@@ -156,3 +164,11 @@ def _require_reachable(design: Design, settled: list[int]) -> None:
                 )
             following += [(*arms, a) for a in ([arm] if arm in feasible else feasible)]
         reached = following
+
+
+FIXED = CompiledRule(
+    name="fixed_regime",
+    estimator=NO_ESTIMATOR,
+    decide=decide,
+    example=FixedRegime(rule={"any": "any"}).memory(ONE_ARM),
+)

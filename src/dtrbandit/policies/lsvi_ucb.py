@@ -14,12 +14,13 @@ from dtrbandit.design.parameters import each, positive
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, per_stage
-from dtrbandit.estimators.optimistic import IN_USE, WEIGHTS, optimistic, scale
+from dtrbandit.estimators.estimator import Nothing
+from dtrbandit.estimators.optimistic import IN_USE, OPTIMISTIC_RIDGE, WEIGHTS, Beliefs, divide, optimistic, prepared
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
-from dtrbandit.policies.memory import LSVI_UCB, ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT
 from dtrbandit.policies.policy import Policy
-from dtrbandit.policies.rules import best, show_nothing
+from dtrbandit.policies.rule import Rule
+from dtrbandit.policies.shown import ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, best, show_nothing
 
 Bound = tuple[float | tuple[float, ...], ...]
 
@@ -74,14 +75,22 @@ class LSVIUCB(CompiledPolicy):
             raise DesignError(f"LSVIUCB: switching must be 'every' or 'rare', found {self.switching!r}")
 
     @property
-    def kind(self) -> int:
-        """Its number in the switch."""
-        return LSVI_UCB
+    def compiled_rule(self) -> Rule:
+        """What it hands to the switch."""
+        return RULE
+
+    def memory(self, design: Design) -> Nothing:  # noqa: ARG002  # the same for every design
+        """Return its memory: it has none beside its beliefs."""
+        return Nothing()
+
+    def beliefs(self, design: Design) -> Beliefs:
+        """Return its beliefs before the first unit."""
+        return prepared(design, self.numbers(design))
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the weights w, on the scale of the features as given."""
-        most = state.learner.pages.shape[3]
-        weights = state.memory.ridge[IN_USE, :, :, most + WEIGHTS, :] / self.divisors(state.design)[:, None, :]
+        ridge = state.beliefs.ridge
+        weights = ridge[IN_USE, :, :, ridge.shape[4] + WEIGHTS, :] / self.divisors(state.design)[:, None, :]
         return Estimates(per_stage(state.design, weights))
 
     def numbers(self, design: Design) -> Vector:
@@ -112,16 +121,19 @@ class LSVIUCB(CompiledPolicy):
 
 
 @kernel
-def decide(child, shape, ridge, numbers, m, node, psi, shown):
+def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):  # noqa: ARG001  # the signature of all
     """Pull argmax_a Q_m(h, a) (Jin et al., line 12); return the arm and the reason."""
-    feasible, d = show_nothing(child, node, shown), shape[m, 1]
-    scaled, work = np.empty((1, d)), np.empty(d)
-    scale(shape, numbers, m, ridge.shape[4], psi, scaled[0])
-    for a in range(shape[m, 0]):
-        shown[Q_HAT, a] = optimistic(ridge, numbers, m, a, scaled, np.int64(0), np.int64(0), work)
+    feasible, d = show_nothing(observed.child, node, shown), observed.shape[m, 1]
+    phi, work = np.empty(d), np.empty(d)
+    divide(observed.shape, beliefs.numbers, m, psi, phi)
+    for a in range(observed.shape[m, 0]):
+        shown[Q_HAT, a] = optimistic(beliefs.ridge, beliefs.numbers, m, a, phi, work)
     arm = best(shown, Q_HAT)
     shown[PROPENSITY, arm] = 1.0
     return arm, ONLY_FEASIBLE if feasible == 1 else OPTIMISTIC
+
+
+RULE = Rule(name="lsvi_ucb", estimator=OPTIMISTIC_RIDGE, decide=decide)
 
 
 def suggested_beta(design: Design, *, rounds: int, p: float = 1.0, c: float = 1.0) -> float:
@@ -142,3 +154,12 @@ def knowing_rounds(policy: Policy[Any], design: Design, rounds: int) -> Policy[A
     if type(policy) is LSVIUCB and policy.beta is None:
         return replace(policy, beta=suggested_beta(design, rounds=rounds))
     return policy
+
+
+def looks_only_back(policy: Policy[Any], stages: int) -> bool:
+    """Say whether a unit's earlier rows cannot change its later decisions.
+
+    Rare switching refits all stages at once, when the Gram matrix of any has doubled: the row of stage 1, counted on
+    arrival at stage 2, may put into use what other units taught of stage 3.
+    """
+    return not (isinstance(policy, LSVIUCB) and policy.switching == "rare" and stages > 2)

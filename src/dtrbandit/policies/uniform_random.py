@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
+from dtrbandit.estimators.estimator import NO_ESTIMATOR, Nothing
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy
-from dtrbandit.policies.memory import CONTENDER, ONLY_FEASIBLE, PROPENSITY, UNIFORM, UNIFORM_RANDOM
-from dtrbandit.policies.rules import show_nothing
+from dtrbandit.policies.rule import Rule
+from dtrbandit.policies.shown import CONTENDER, ONLY_FEASIBLE, PROPENSITY, UNIFORM, show_nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,19 +25,19 @@ class UniformRandom(CompiledPolicy):
     """
 
     @property
-    def kind(self) -> int:
-        """Its number in the switch."""
-        return UNIFORM_RANDOM
+    def compiled_rule(self) -> Rule:
+        """What it hands to the switch."""
+        return RULE
 
-    def numbers(self, design: Design) -> Vector:  # noqa: ARG002  # fits every design
-        """Return none: it has no parameters."""
-        return np.zeros(0)
+    def memory(self, design: Design) -> Nothing:  # noqa: ARG002  # the same for every design
+        """Return its memory: it has none."""
+        return Nothing()
 
 
 @kernel
-def decide(child, node, u, shown):
+def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):  # noqa: ARG001  # the signature of all
     """Draw one of the feasible arms; return it and the reason."""
-    feasible = show_nothing(child, node, shown)
+    feasible = show_nothing(observed.child, node, shown)
     pick = int(u * feasible)
     arm, passed = np.int64(-1), 0
     for a in range(shown.shape[1]):
@@ -47,3 +47,6 @@ def decide(child, node, u, shown):
                 arm = np.int64(a)
             passed += 1
     return arm, ONLY_FEASIBLE if feasible == 1 else UNIFORM
+
+
+RULE = Rule(name="uniform_random", estimator=NO_ESTIMATOR, decide=decide)

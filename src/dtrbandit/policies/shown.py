@@ -1,4 +1,4 @@
-"""Kernels that the rules of several policies share."""
+"""What a rule shows of a decision: a table with a column for each arm, and the number of a reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ import numpy as np
 from dtrbandit.estimators.layout import ROWS
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.triangular import BETA
-from dtrbandit.policies.memory import CONTENDER, PROPENSITY, Q_HAT, Q_TILDE
+
+# reasons, by number
+REASON_NAMES = ("forced", "clear", "close", "greedy", "explore", "optimistic", "uniform", "rule", "only_feasible")
+FORCED, CLEAR, CLOSE, GREEDY, EXPLORE, OPTIMISTIC, UNIFORM, RULE, ONLY_FEASIBLE = range(9)
+
+# rows of what is shown
+Q_TILDE, Q_HAT, PROPENSITY, CONTENDER = range(4)
 
 
 @kernel
@@ -37,12 +43,12 @@ def show_hat(pages, tallies, shape, m, psi, shown):
 
 
 @kernel
-def show_tilde(tilde, shape, page, m, psi, shown):
-    """Show Q̃_m(h, a) = β̃_{a,m}ᵀ ψ_m(h) of each arm, from a page of the forced estimates."""
+def show_tilde(coefficients, shape, m, psi, shown):
+    """Show Q̃_m(h, a) = β̃_{a,m}ᵀ ψ_m(h) of each arm, from coefficients (M, K, D)."""
     for a in range(shape[m, 0]):
         total = 0.0
         for j in range(shape[m, 1]):
-            total += tilde[page, m, a, j] * psi[j]
+            total += coefficients[m, a, j] * psi[j]
         shown[Q_TILDE, a] = total
 
 
@@ -64,21 +70,3 @@ def show_only(shown, arm):
     for a in range(shown.shape[1]):
         shown[CONTENDER, a] = 1.0 if a == arm else 0.0
         shown[PROPENSITY, a] = shown[CONTENDER, a]
-
-
-@kernel
-def next_of_plan(child, marks, plans, plan, unit, m):
-    """Return the arm that a plan prescribes at stage ``m``, or −1 once overrides have made it infeasible.
-
-    An override that leaves the rest of the plan feasible changes nothing; after one that does not, all later
-    stages are free (docs/readings.md, 6).
-    """
-    stages = plans.shape[1]
-    for given in range(m + 1):
-        node = np.int64(0)
-        for k in range(stages):
-            arm = np.int64(marks[unit, stages + k]) if k < given else plans[plan, k]
-            node = np.int64(child[node, arm])
-            if node < 0:
-                return np.int64(-1)
-    return plans[plan, m]

@@ -1,0 +1,50 @@
+"""What an estimator brings to the switch of the built-in policies: its arrays, and what it learns from a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dtrbandit.design.spec import Design
+from dtrbandit.kernels.compile import kernel
+
+
+class Nothing(NamedTuple):
+    """The beliefs of an estimator that has none."""
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """Beliefs as a named tuple of arrays, and the kernels that keep them up to date.
+
+    Attributes
+    ----------
+    name
+        By which the state of a policy knows its beliefs.
+    create, grow
+        Return the beliefs for a design before the first unit, and beliefs with room for so many units.
+    learn
+        ``learn(observed, beliefs, fact, unit, m)``: learn from a fact that is written down already.
+    begin_anew
+        ``begin_anew(observed, beliefs)``: learn everything again from what is written down.
+    """
+
+    name: str
+    create: Callable[[Design], Any]
+    grow: Callable[[Any, int], Any]
+    learn: Callable[..., None]
+    begin_anew: Callable[..., None]
+
+
+@kernel
+def learn_nothing(observed, beliefs, fact, unit, m):  # noqa: ARG001  # the signature of all
+    """Learn nothing."""
+
+
+@kernel
+def begin_nothing(observed, beliefs):  # noqa: ARG001  # the signature of all
+    """Have nothing to learn again."""
+
+
+NO_ESTIMATOR = Estimator("nothing", lambda _: Nothing(), lambda beliefs, _: beliefs, learn_nothing, begin_nothing)

@@ -1,0 +1,119 @@
+"""What was observed of units: one store for all policies, with a column for each thing that can be known.
+
+Facts are numbered. ``observe`` writes one down, ``fits`` says whether it can follow what is on record.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.spec import Design
+from dtrbandit.kernels.compile import kernel
+
+Number = TypeVar("Number", bound=np.generic)
+
+# facts: arrived at a stage, given an arm, outcome known, left before a stage, lost, known otherwise than before
+ARRIVED, GIVEN, COMPLETED, LEFT, LOST, AMENDED = range(6)
+
+
+class Observed(NamedTuple):
+    """Units by number (a round's less one); −1 stands where nothing is known."""
+
+    child: NDArray[np.int32]  # (nodes, K): the next node, −1 infeasible
+    shape: NDArray[np.int64]  # (M, 2): arms and features of each stage
+    units: NDArray[np.int64]  # (1,): one more than the highest unit seen
+    features: NDArray[np.float64]  # (capacity, M, D)
+    nodes: NDArray[np.int32]  # (capacity, M): where the unit stood when it entered a stage
+    arms: NDArray[np.int8]  # (capacity, M): the arm really given
+    left: NDArray[np.int32]  # (capacity,): where a unit left whose features of the next stage are known
+    last: NDArray[np.int8]  # (capacity,): the last stage of a unit whose outcome is known
+    outcome: NDArray[np.float64]  # (capacity,)
+
+
+def create(design: Design) -> Observed:
+    """Return the store of a design before its first unit, without room for any."""
+    stages, most = len(design.stages), max(design.dimensions)
+    return Observed(
+        child=np.ascontiguousarray(design.tree.child, dtype=np.int32),
+        shape=np.array(list(zip(design.arm_counts, design.dimensions, strict=True)), dtype=np.int64),
+        units=np.zeros(1, dtype=np.int64),
+        features=np.zeros((0, stages, most)),
+        nodes=np.zeros((0, stages), dtype=np.int32),
+        arms=np.zeros((0, stages), dtype=np.int8),
+        left=np.zeros(0, dtype=np.int32),
+        last=np.zeros(0, dtype=np.int8),
+        outcome=np.zeros(0),
+    )
+
+
+def grow(observed: Observed, capacity: int) -> Observed:
+    """Return the store with room for ``capacity`` units; the small arrays are shared."""
+    return observed._replace(
+        features=longer(observed.features, capacity, 0),
+        nodes=longer(observed.nodes, capacity, -1),
+        arms=longer(observed.arms, capacity, -1),
+        left=longer(observed.left, capacity, -1),
+        last=longer(observed.last, capacity, -1),
+        outcome=longer(observed.outcome, capacity, 0),
+    )
+
+
+def longer(array: NDArray[Number], length: int, blank: int) -> NDArray[Number]:
+    """Return a copy with more rows, filled with ``blank``."""
+    copy = np.full((length, *array.shape[1:]), blank, dtype=array.dtype)
+    copy[: len(array)] = array
+    return copy
+
+
+@kernel
+def observe(observed, fact, unit, m, index, value, psi):
+    """Write a fact down.
+
+    ARRIVED at stage ``m``, at node ``index``, with features ``psi``. GIVEN arm ``index`` at stage ``m``. COMPLETED after
+    stage ``m`` with outcome ``value``. LEFT before stage ``m``, at node ``index`` if the features ``psi`` are known.
+    """
+    if fact == ARRIVED or (fact == LEFT and index >= 0):
+        for j in range(observed.shape[m, 1]):
+            observed.features[unit, m, j] = psi[j]
+        if fact == ARRIVED:
+            observed.nodes[unit, m] = index
+        else:
+            observed.left[unit] = index
+        if unit >= observed.units[0]:
+            observed.units[0] = unit + 1
+    elif fact == GIVEN:
+        observed.arms[unit, m] = index
+    elif fact == COMPLETED:
+        observed.last[unit] = m
+        observed.outcome[unit] = value
+
+
+@kernel
+def stands_at(observed, unit, m):
+    """Return the node that a unit's arms before stage ``m`` lead to, −1 if it did not come that far."""
+    if m == 0:
+        return np.int64(0)
+    if unit >= observed.nodes.shape[0] or observed.nodes[unit, m - 1] < 0 or observed.arms[unit, m - 1] < 0:
+        return np.int64(-1)
+    return np.int64(observed.child[observed.nodes[unit, m - 1], observed.arms[unit, m - 1]])
+
+
+@kernel
+def fits(observed, fact, unit, m, index, arm):
+    """Say whether a fact can follow what is on record of a unit: kernels trust what they are told."""
+    stages = observed.shape.shape[0]
+    if unit < 0 or unit >= observed.nodes.shape[0] or m < 0 or m > stages:
+        return False
+    if fact == LOST:
+        return True
+    if fact == COMPLETED:
+        return m < stages and observed.arms[unit, m] >= 0 and observed.last[unit] < 0
+    if m == stages or observed.nodes[unit, m] >= 0:
+        return False
+    node = stands_at(observed, unit, m)
+    if fact == LEFT:
+        return node >= 0 and (index == -1 or index == node)
+    return node >= 0 and index == node and 0 <= arm < observed.shape[m, 0] and observed.child[node, arm] >= 0

@@ -1,0 +1,221 @@
+"""Where facts become kernel calls: what a fact or a question does to the state of a built-in policy.
+
+Kernels trust what they are told. So each call is checked here against what there is: a unit and a stage that exist, a
+node where the unit stands, an arm that is feasible there.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache, partial
+from struct import Struct
+
+import numpy as np
+
+from dtrbandit.design.spec import Design
+from dtrbandit.errors import DesignError, ProtocolError
+from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, LEFT, LOST, fits, stands_at
+from dtrbandit.kernels.compile import kernel
+from dtrbandit.policies import builtin
+from dtrbandit.policies.builtin import decide, note, open_state, take
+from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
+from dtrbandit.policies.policy import Choice
+from dtrbandit.policies.shown import Q_HAT, Q_TILDE, REASON_NAMES
+from dtrbandit.record.events import Assigned, Completed, Fact, Responded, Withdrawn
+from dtrbandit.record.histories import History
+from dtrbandit.record.values import Values, unpacked
+
+new_choice = partial(tuple.__new__, Choice)  # from a tuple, in half the time
+
+
+# -- entries: kernels that Python calls ----------------------------------------------------------------------
+
+
+@kernel(entry="int64, int64, int64, int64, float64, table")
+def call_decide(kind, unit, m, node, u, table):
+    """Decide for features on the desk; what is shown is finite, or NaN. An arm of −1: the unit does not stand there."""
+    state = open_state(table)
+    shown = state.desk.shown
+    if unit < 0 or m < 0 or m >= state.observed.shape.shape[0] or node < 0 or stands_at(state.observed, unit, m) != node:
+        return np.int64(-1), np.int64(0)
+    arm, reason = decide(kind, state, unit, m, node, state.desk.psi, u, shown)
+    for row in (Q_TILDE, Q_HAT):
+        for a in range(shown.shape[1]):
+            if not np.isfinite(shown[row, a]):
+                shown[row, a] = np.nan
+    return arm, reason
+
+
+@kernel(entry="int64, int64, int64, int64, int64, int64, float64, boolean, table")
+def call_take(kind, fact, unit, m, index, arm, value, learning, table):
+    """Take a fact with the features on the desk, on arrival the arm as well; False if it does not fit."""
+    state = open_state(table)
+    if not fits(state.observed, fact, unit, m, index, arm):
+        return False
+    while True:
+        take(kind, state, fact, unit, m, index, value, state.desk.psi, learning)
+        if fact != ARRIVED:
+            return True
+        fact, index = GIVEN, arm
+
+
+@kernel(entry="int64, int64, table")
+def call_amended(kind, unit, table):
+    """Note that what is known of a unit was written anew."""
+    note(kind, open_state(table), AMENDED, unit, np.int64(0), 0.0)
+
+
+@kernel(entry="int64, table")
+def call_begin_anew(kind, table):
+    """Learn everything again from what is written down."""
+    builtin.begin_anew(kind, open_state(table))
+
+
+@kernel(entry="int64, table")
+def call_settle(kind, table):
+    """Do what was put off until the next reading."""
+    builtin.settle(kind, open_state(table))
+
+
+# -- from Python ---------------------------------------------------------------------------------------------
+
+
+def start(policy: CompiledPolicy, design: Design) -> CompiledState:
+    """Return the state of a policy before the first unit."""
+    rule = policy.compiled_rule
+    if rule is None:
+        raise DesignError(f"{policy!r} holds a Python function: it has no compiled state")
+    return CompiledState(policy, rule, design)
+
+
+def choose(state: CompiledState, history: History, u: float) -> Choice:
+    """Return a policy's choice for a unit that has arrived."""
+    _, t, node, features, given, feasible, _ = history
+    m, count = len(given), len(feasible)
+    _lay_out(state, history, m)
+    arm, reason = call_decide.call(state.kind, t - 1, m, node, u, state.table)
+    if arm < 0:
+        raise _misfit(state, history, "decide")
+    labels, shown = state.design.stages[m].arms, state.desk.shown
+    tilde, hat, propensities, contenders = _rows(count, shown.shape[1]).unpack(shown)
+    return new_choice(
+        (
+            arm,
+            REASON_NAMES[reason],
+            _numbers(propensities),
+            Values(labels, tilde),
+            Values(labels, hat),
+            _positive(contenders),
+        )
+    )
+
+
+@cache
+def _rows(count: int, width: int) -> Struct:
+    """Return what reads, as bytes, the first ``count`` columns of each row of what is shown."""
+    return Struct(f"{8 * count}s{8 * (width - count)}x" * 4)
+
+
+_numbers = lru_cache(maxsize=1024)(unpacked)
+
+
+@lru_cache(maxsize=1024)
+def _positive(packed: bytes) -> tuple[int, ...]:
+    return tuple([place for place, number in enumerate(unpacked(packed)) if number > 0])
+
+
+def update(state: CompiledState, history: History, event: Fact) -> CompiledState:
+    """Let a policy learn from a fact, in place.
+
+    An arrival is learnt together with the decision that it leads to, which is the next fact: one call in place of two.
+    """
+    _, t, node, features, arms, feasible, _ = history
+    unit, m = t - 1, len(arms)
+    if feasible:
+        return state
+    kind = type(event)
+    if kind is Assigned:
+        if unit >= state.capacity:
+            state.reserve(unit + 1)
+        forced = 1.0 if event.decision.reason == "forced" else 0.0
+        _lay_out(state, history, m - 1)
+        call = (ARRIVED, unit, m - 1, state.design.tree.parents[node], arms[-1], forced)
+    elif kind is Completed:
+        call = (COMPLETED, unit, m - 1, -1, -1, event.outcome)
+    elif kind is Responded:
+        known = len(features) > m
+        if known:
+            _lay_out(state, history, m)
+        call = (LEFT, unit, m, node if known else -1, -1, 0.0)
+    elif kind is Withdrawn:
+        call = (LOST, unit, m, -1, -1, 0.0)
+    else:
+        amend(state, history)
+        return state
+    if not call_take.call(state.kind, *call, state.learning, state.table):
+        raise _misfit(state, history, kind.__name__)
+    return state
+
+
+def _lay_out(state: CompiledState, history: History, m: int) -> None:
+    """Lay the features of stage ``m`` on the desk, which has room for those of the design."""
+    features = history.features[m] if 0 <= m < len(history.features) else None
+    if features is None or m >= len(state.design.stages) or len(features) != state.design.dimensions[m]:
+        raise _misfit(state, history, f"features at stage {m + 1}")
+    state.lay_out(features)
+
+
+def _misfit(state: CompiledState, history: History, what: str) -> ProtocolError:
+    return ProtocolError(
+        f"unit {history.unit!r}, round {history.round}: {what} does not fit what this policy was told before; "
+        f"found arms {history.arms} and node {history.node}; a policy that holds a built-in one must pass on every "
+        f"fact of a unit, in order, with histories of the same {len(state.design.stages)}-stage design"
+    )
+
+
+# -- amendments ----------------------------------------------------------------------------------------------
+
+
+def amend(state: CompiledState, history: History) -> None:
+    """Let a policy learn that an arm was overridden or a value corrected."""
+    rewrite(state, history)
+    call_amended.call(state.kind, history.round - 1, state.table)
+    if state.learning and has_taught(history):
+        call_begin_anew.call(state.kind, state.table)
+
+
+def has_taught(history: History) -> bool:
+    """Say whether a unit has rows that count: then an amendment makes the learner begin anew."""
+    return len(history.arms) > 1 or history.outcome is not None
+
+
+def rewrite(state: CompiledState, history: History) -> None:
+    """Write what is known of a unit anew, as its history has it now."""
+    observed, unit, given = state.observed, history.round - 1, len(history.arms)
+    if not 0 <= unit < state.capacity or (observed.arms[unit] >= 0).sum() != given:
+        raise _misfit(state, history, "an amendment")
+    for m, features in enumerate(history.features):
+        observed.features[unit, m, : len(features)] = features
+        node = state.design.tree.after(history.arms[:m])
+        if m < given:
+            observed.nodes[unit, m] = node
+        else:
+            observed.left[unit] = node  # a stage that the unit did not enter
+    observed.arms[unit, :given] = history.arms
+    if history.outcome is not None:
+        observed.outcome[unit] = history.outcome
+
+
+def pause(state: CompiledState) -> None:
+    """Only write facts down from now on, until ``catch_up``."""
+    state.learning = False
+
+
+def catch_up(state: CompiledState) -> None:
+    """Learn everything that is written down, as an amendment does, and go on learning."""
+    state.learning = True
+    call_begin_anew.call(state.kind, state.table)
+
+
+def settle(state: CompiledState) -> None:
+    """Do what was put off until the next reading."""
+    call_settle.call(state.kind, state.table)

@@ -1,0 +1,68 @@
+"""What a built-in policy hands to the switch: its arrays, its rule, what it notes and what it takes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dtrbandit.estimators.estimator import Estimator, Nothing
+from dtrbandit.kernels.compile import kernel
+
+
+@kernel
+def note_nothing(observed, memory, fact, unit, m, value):  # noqa: ARG001  # the signature of all
+    """Note nothing."""
+
+
+@kernel
+def settle_nothing(observed, memory):  # noqa: ARG001  # the signature of all
+    """Have nothing to settle."""
+
+
+@kernel
+def suppose_nothing(memory, unit, m, arm, forced):  # noqa: ARG001  # the signature of all
+    """Look at nothing that an earlier stage of the unit left behind."""
+
+
+@kernel
+def retract_nothing(memory, unit, m):  # noqa: ARG001  # the signature of all
+    """Have nothing to take back."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A policy as the switch sees it: a named tuple of arrays, the memory, and kernels.
+
+    Attributes
+    ----------
+    name
+        By which the state of a policy knows its memory.
+    estimator
+        What the policy estimates with.
+    example
+        A memory whose arrays have the right types.
+    decide
+        ``decide(observed, beliefs, memory, unit, m, node, psi, u, shown)``: return an arm and the number of a reason,
+        and fill ``shown`` (4, K) with Q̃, Q̂, propensities and contenders.
+    note
+        ``note(observed, memory, fact, unit, m, value)``: keep the account of a fact that is written down; of GIVEN,
+        ``value`` says whether the arm was scheduled.
+    settle
+        ``settle(observed, memory)``: bring up to date what is otherwise done when it is next read.
+    suppose, retract
+        ``suppose(memory, unit, m, arm, forced)``: note an arm where the unit's later stages look for it, and nowhere
+        else; ``retract(memory, unit, m)`` takes that back. Replay asks so for a row that it may not accept.
+    grow
+        Return the memory with room for so many units.
+    """
+
+    name: str
+    estimator: Estimator
+    decide: Callable[..., tuple[int, int]]
+    example: tuple[Any, ...] = Nothing()
+    note: Callable[..., None] = note_nothing
+    settle: Callable[..., None] = settle_nothing
+    suppose: Callable[..., None] = suppose_nothing
+    retract: Callable[..., None] = retract_nothing
+    grow: Callable[[Any, int], Any] = lambda memory, _: memory
