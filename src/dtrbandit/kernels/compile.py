@@ -15,8 +15,9 @@ import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-KERNELS: dict[tuple[str, str], Callable[..., Any]] = {}  # by module and name
-ENTRIES: dict[tuple[str, str], Entry] = {}
+Name = tuple[str, str]  # module and name
+KERNELS: dict[Name, Callable[..., Any]] = {}
+ENTRIES: dict[Name, Entry] = {}
 
 
 class Entry:
@@ -41,6 +42,11 @@ class Entry:
         """Run the kernel as plain Python: dividing by zero and overflowing are as silent as in machine code."""
         with np.errstate(all="ignore"):
             return self.plain(*arguments)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether machine code has taken over."""
+        return getattr(self.call, "__func__", None) is not Entry.run_plain
 
     def __call__(self, *arguments: Any) -> Any:
         """Run as a part of a plain kernel."""

@@ -14,6 +14,7 @@ import numpy as np
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, LEFT, LOST, fits, stands_at
+from dtrbandit.kernels import supply
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies import builtin
 from dtrbandit.policies.builtin import decide, note, open_state, take
@@ -84,6 +85,7 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
     rule = policy.compiled_rule
     if rule is None:
         raise DesignError(f"{policy!r} holds a Python function: it has no compiled state")
+    supply.begin()
     return CompiledState(policy, rule, design)
 
 

@@ -1,0 +1,218 @@
+"""The thread that brings machine code to a process, and those who wait for it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from types import ModuleType
+
+from dtrbandit.kernels.cache import Cache, NoCache, find_cache
+from dtrbandit.kernels.child import BUSY, FILLED, WHY, start_child
+from dtrbandit.kernels.compile import ENTRIES, Name
+from dtrbandit.kernels.fill import fill_alone, own_entries
+from dtrbandit.kernels.lock import Lock
+from dtrbandit.kernels.waiting import Waiting
+
+SECONDS_TO_COMPILE = 25.0  # on an ordinary machine
+SECONDS_TO_LOAD = 1.0
+SECONDS_BETWEEN_LOOKS = 0.2  # into the cache, while somebody compiles
+SECONDS_BETWEEN_LOADS = 0.01  # for verbs to come through
+
+
+class Supplier:
+    """What this process does for its machine code."""
+
+    def __init__(self) -> None:
+        self.asked = 0  # number of entries when machine code was last asked for
+        self.worker = False
+        self._said = False
+        self._gave_up = False
+        self._first: Sequence[Name] = ()  # what to compile before the rest
+        self._child: subprocess.Popen[bytes] | None = None
+        self._filled = False  # by a child of ours
+        self._thread: threading.Thread | None = None
+        self._starting, self._importing, self._loading = threading.Lock(), threading.Lock(), threading.Lock()
+
+    def begin(self, *, background: bool) -> None:
+        """Start the thread, unless it runs or there is nothing to do."""
+        with self._starting:
+            running = self._thread is not None and self._thread.is_alive()
+            if not running and not self._gave_up and _missing(own_entries()):
+                self._thread = threading.Thread(
+                    target=self._serve, args=(background,), name="dtrbandit-kernels", daemon=True
+                )
+                self._thread.start()
+
+    def wait(self, what: str, names: Sequence[Name], *, seconds: float | None) -> bool:
+        """Wait for the machine code of entries, unless it would take longer than so many seconds; say if it is there.
+
+        With a cache that cannot be used it is compiled here, for this process alone.
+        """
+        try:
+            cache = self._find_cache()
+        except ImportError as error:
+            self._give_up(f"numba cannot be imported ({error})")
+            return False
+        filled = all(cache.has(name) for name in names)
+        if not filled and seconds is not None and seconds < SECONDS_TO_COMPILE:
+            self.begin(background=True)
+            return False
+        if self._is_worker():
+            self.ensure(names)
+        else:
+            self._watch(what, names)
+        return not _missing(names)
+
+    def ensure(self, names: Sequence[Name]) -> None:
+        """Load machine code now; if the cache lacks some, fill it from this process, one process at a time."""
+        if not _missing(names):
+            return
+        try:
+            cache = self._find_cache()
+            self._load(cache, names)
+            if _missing(names):
+                fill_alone(cache)
+                self._load(cache, names)
+        except (NoCache, OSError):
+            self._compile_here(names)
+        except ImportError as error:
+            self._give_up(f"numba cannot be imported ({error})")
+
+    def _watch(self, what: str, names: Sequence[Name]) -> None:
+        """Show what the thread does until it has ended; then compile what it could not bring."""
+        self._first = names
+        self.begin(background=False)
+        with Waiting(what, seconds=SECONDS_TO_COMPILE) as waiting:
+            while self._thread is not None and self._thread.is_alive() and (missing := _missing(names)):
+                if self._child is not None:
+                    waiting.show(len(names) - len(missing), len(names))
+                self._thread.join(SECONDS_BETWEEN_LOADS)
+            if _missing(names):
+                waiting.show(0, len(names))
+                self._compile_here(names)
+
+    # -- the thread ----------------------------------------------------------------------------------------------
+
+    def _serve(self, background: bool) -> None:
+        try:
+            self._bring(background=background)
+        except NoCache as error:
+            self._give_up(str(error))
+        except Exception as error:  # noqa: BLE001  # whatever fails here, sessions go on with plain kernels
+            self._give_up(f"{type(error).__name__}: {error}")
+
+    def _bring(self, *, background: bool) -> None:
+        """Load what the cache has, and let a child make the rest."""
+        cache = self._find_cache()
+        while True:
+            self._load(cache, own_entries())
+            if self._is_worker() or not _missing(own_entries()):
+                return
+            self._see_to_child(cache, background=background)
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+    def _see_to_child(self, cache: Cache, *, background: bool) -> None:
+        """Start a child if nobody compiles; raise NoCache if ours has failed."""
+        if self._child is None:
+            if self._filled:
+                raise NoCache(f"{cache.folder} was filled, and yet lacks {_missing(own_entries())}")
+            cache.open()
+            if Lock(cache.lock).is_free():
+                self._child = start_child(cache, first=self._first, background=background)
+            return
+        code = self._child.poll()
+        if code is not None:
+            self._child, self._filled = None, code == FILLED
+            if code not in (FILLED, BUSY):
+                raise NoCache(WHY.get(code, f"the process that compiles ended with exit code {code}"))
+
+    def _load(self, cache: Cache, names: Sequence[Name]) -> None:
+        """Let entries run the machine code that the cache has."""
+        for name in _missing(names):
+            if cache.has(name) and (packed := cache.load(name)) is not None:
+                machine = self._machine()
+                with self._loading:
+                    if not ENTRIES[name].compiled:
+                        machine.install(ENTRIES[name], machine.unpack(packed))
+                time.sleep(SECONDS_BETWEEN_LOADS)
+
+    # -- small steps ---------------------------------------------------------------------------------------------
+
+    def _find_cache(self) -> Cache:
+        with self._importing:
+            return find_cache()
+
+    def _machine(self) -> ModuleType:
+        """Import numba, and what it imports before it first does something."""
+        with self._importing:
+            from dtrbandit.kernels import machine
+
+            machine.prepare()
+        return machine
+
+    def _compile_here(self, names: Sequence[Name]) -> None:
+        try:
+            machine = self._machine()
+        except ImportError as error:
+            self._give_up(f"numba cannot be imported ({error})")
+            return
+        machine.compile_here([ENTRIES[name] for name in _missing(names)])
+
+    def _is_worker(self) -> bool:
+        """Say whether this process works for another one that has its own means to compile."""
+        process = sys.modules.get("multiprocessing.process")
+        return self.worker or (process is not None and process.parent_process() is not None)
+
+    def _give_up(self, reason: str) -> None:
+        """Leave kernels as they are, and say why, once."""
+        self._gave_up = True
+        if not self._said and not sys.is_finalizing() and sys.stderr is not None:
+            self._said = True
+            text = f"dtrbandit: kernels run as plain Python, which is slower, because {reason}"
+            print(text, file=sys.stderr, flush=True)
+
+    # -- forks and the end ---------------------------------------------------------------------------------------
+
+    def hold(self) -> None:
+        """Let no step be half done: what a fork copies must be whole."""
+        self._importing.acquire()
+        self._loading.acquire()
+
+    def go_on(self) -> None:
+        """Go on after ``hold``."""
+        self._loading.release()
+        self._importing.release()
+
+    def begin_again(self) -> None:
+        """Forget the thread and the child, which a fork has left behind."""
+        self.go_on()
+        self.asked, self._thread, self._starting = 0, None, threading.Lock()
+        self._let_go()
+
+    def leave(self) -> None:
+        """Load nothing more: a thread that the end of Python meets within LLVM would abort the process."""
+        self._loading.acquire()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let the child live on by itself, without a warning that nobody waited for it."""
+        if self._child is not None and self._child.poll() is None:
+            self._child.returncode = 0
+        self._child = None
+
+
+def _missing(names: Sequence[Name]) -> list[Name]:
+    return [name for name in names if not ENTRIES[name].compiled]
+
+
+SUPPLIER = Supplier()
+atexit.register(SUPPLIER.leave)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=SUPPLIER.hold, after_in_parent=SUPPLIER.go_on, after_in_child=SUPPLIER.begin_again
+    )

@@ -1,0 +1,74 @@
+"""Bring machine code to the entries: in the background for sessions, at once where a long piece of work waits for it.
+
+``begin`` is called whenever a built-in policy's state is made, and returns at once. A thread looks into the cache,
+lets one child process compile what is missing there, and loads what is there, one entry after another. ``require`` is
+for work that is no verb of a session: studies, replays, long logs. Nothing here ever fails a caller: without machine
+code kernels stay plain, which is said once on standard error.
+
+``DTRBANDIT_KERNELS`` is ``auto``, ``plain`` (never compile) or ``compiled`` (wait for machine code at once).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from dtrbandit.errors import DesignError
+from dtrbandit.kernels.compile import ENTRIES, Entry
+from dtrbandit.kernels.fill import own_entries
+from dtrbandit.kernels.supplier import SECONDS_TO_LOAD, SUPPLIER
+
+AUTO, PLAIN, COMPILED = "auto", "plain", "compiled"
+
+
+def mode() -> str:
+    """Return what ``DTRBANDIT_KERNELS`` says."""
+    found = os.environ.get("DTRBANDIT_KERNELS") or AUTO
+    if found not in (AUTO, PLAIN, COMPILED):
+        raise DesignError(
+            f"the environment variable DTRBANDIT_KERNELS is {found!r}; it may be {AUTO!r} (compile in the "
+            f"background), {PLAIN!r} (never compile) or {COMPILED!r} (wait for machine code)"
+        )
+    return PLAIN if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0") else found
+
+
+def begin() -> None:
+    """See to it that machine code comes for all entries that are imported; waits only if ``compiled`` says so."""
+    if SUPPLIER.asked == len(ENTRIES):
+        return
+    found = mode()
+    SUPPLIER.asked = len(ENTRIES)
+    if found == COMPILED:
+        require("this process", seconds=0.0)
+    elif found == AUTO:
+        SUPPLIER.begin(background=True)
+
+
+def require(what: str, *, seconds: float, entries: Iterable[Entry] = ()) -> bool:
+    """Wait for machine code if that is faster than ``seconds`` of plain Python; say whether it is there.
+
+    Parameters
+    ----------
+    what
+        The work that is waiting, for the progress bar: ``"the study"``.
+    entries
+        What the work calls; all entries by default.
+    """
+    found, wanted = mode(), list(entries) or [ENTRIES[name] for name in own_entries()]
+    if found == PLAIN or all(entry.compiled for entry in wanted):
+        return found != PLAIN
+    if found == AUTO and seconds < SECONDS_TO_LOAD:
+        return False
+    names = [name for name in own_entries() if any(ENTRIES[name] is entry for entry in wanted)]
+    return SUPPLIER.wait(what, names, seconds=seconds if found == AUTO else None)
+
+
+def ensure() -> None:
+    """Load machine code into a worker of a study that has waited for it; make it where this machine has none."""
+    if mode() != PLAIN:
+        SUPPLIER.ensure(own_entries())
+
+
+def become_worker() -> None:
+    """Never start a child from this process: it is a worker of a study."""
+    SUPPLIER.worker = True
