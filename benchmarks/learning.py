@@ -95,18 +95,7 @@ def linear(
         for m, arm in enumerate(plan):
             outcome[:, p] += features[:, design.tree.after(plan[:m])] @ theta[m, arm]
     leaf = np.concatenate([np.zeros(inner, dtype=np.int64), np.arange(plans)])
-    open_arms = np.full((n, stages), -1, dtype=np.int8)
-    units = Arrivals(
-        at_once(n, stages),
-        np.arange(inner),
-        features,
-        np.ones((n, inner), dtype=np.bool_),
-        leaf,
-        outcome,
-        open_arms,
-        np.zeros((n, stages), dtype=np.bool_),
-        open_arms,
-    )
+    units = Arrivals(at_once(n, stages), np.arange(inner), features, np.ones((n, inner), np.bool_), leaf, outcome)
     return design, units
 
 
@@ -262,8 +251,8 @@ def measure_learning() -> Iterator[Line]:
     yield Line(what, f"{small:.2f} and {large:.2f} µs ({large / small:.2f}×)", "≤ 30 µs, ≤ √10×")
     design, units = synthetic(10**5)
     state = play(POLICY, units, design).state
-    bytes_each = sum(array.nbytes for array in state.arrays if len(array) >= 10**5 // 2) / 10**5
-    linked = sum(array.nbytes for array in (state.learner.cells, state.learner.tags, state.learner.follows)) / 10**5
+    bytes_each = sum(array.nbytes for array in state.arrays() if len(array) >= 10**5 // 2) / 10**5
+    linked = sum(array.nbytes for array in (state.beliefs.cells, state.beliefs.tags, state.beliefs.follows)) / 10**5
     yield Line("memory of the compiled learner", f"{bytes_each + linked:.0f} bytes per unit", "≤ 300")
     seconds = microseconds(synthetic(10**4), dtr.LSVIUCB(beta=dtr.suggested_beta(design, rounds=10**4))) / 100
     yield Line("LSVI-UCB, a path of 10⁴ rounds", f"{seconds:.2f} s", "≤ 1 s")

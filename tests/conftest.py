@@ -2,9 +2,7 @@
 
 from hypothesis import settings
 
-from dtrbandit import engine
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-engine.LONG_LOG = 0

@@ -14,17 +14,15 @@ import pytest
 from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from dtrbandit.compiled import Played, at_once, play, potential_arrivals, run
+from dtrbandit.compiled import Played, at_once, fold, play, potential_arrivals
 from dtrbandit.environments import PotentialOutcomes, Synthetic
 from dtrbandit.estimators.estimates import hat_coefficients
-from dtrbandit.estimators.layout import Learner
-from dtrbandit.policies.builtin import start
+from dtrbandit.kernels.stream import uniforms
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
-from dtrbandit.policies.memory import Memory
+from dtrbandit.policies.facts import start
 from plain.least_squares import least_squares
 
-NAMES = (*Learner._fields, *Memory._fields)
-PLACES_ONLY = ("cells", "tags", "follows")  # room for units, more of it than is used
+PLACES_ONLY = ("cells", "tags", "follows", "owners", "blocks")  # room for units, more of it than is used
 
 
 def three_stages(n: int) -> PotentialOutcomes:
@@ -87,10 +85,17 @@ def drive(session: dtr.Session, units: PotentialOutcomes, events: NDArray[np.int
 
 
 def assert_same_bits(found: CompiledState, expected: CompiledState) -> None:
-    for name, one, other in zip(NAMES, found.arrays, expected.arrays, strict=True):
-        if name not in PLACES_ONLY:
-            n = min(len(one), len(other))
-            assert np.array_equal(one[:n], other[:n], equal_nan=one.dtype.kind == "f"), name
+    found.settle()
+    expected.settle()
+    for mine, theirs in zip(groups(found), groups(expected), strict=True):
+        for name, one, other in zip(mine._fields, mine, theirs, strict=True):
+            if name not in PLACES_ONLY:
+                n = min(len(one), len(other))
+                assert np.array_equal(one[:n], other[:n], equal_nan=one.dtype.kind == "f"), name
+
+
+def groups(state: CompiledState) -> tuple[Any, ...]:
+    return state.observed, state.beliefs, state.memory
 
 
 def policies(design: dtr.Design) -> list[CompiledPolicy]:
@@ -145,27 +150,27 @@ def test_some_units_leave_are_lost_and_wait_in_these_worlds() -> None:
 
 def refitted(state: CompiledState) -> list[list[NDArray[np.float64] | None]]:
     """Return the plain refit on what a learner has stored, straight from section 3.1."""
-    design, learner = state.design, state.learner
-    stages, most, n = len(design.stages), learner.pages.shape[3], int(learner.sizes[0])
-    marks, rows = learner.marks[:n], learner.rows[:n]
+    design, observed = state.design, state.observed
+    n = int(observed.units[0])
+    nodes, arms, psi = observed.nodes[:n], observed.arms[:n], observed.features[:n]
     fits: list[list[NDArray[np.float64] | None]] = []
-    for m in reversed(range(stages)):
-        target = np.where(marks[:, 3 * stages] == m, rows[:, stages * most], np.nan)
+    for m in reversed(range(len(design.stages))):
+        target = np.where(observed.last[:n] == m, observed.outcome[:n], np.nan)
         if fits:
-            features = rows[:, (m + 1) * most : (m + 1) * most + design.dimensions[m + 1]]
+            features = psi[:, m + 1, : design.dimensions[m + 1]]
             q = np.full((n, design.arm_counts[m + 1]), np.nan)
             for arm, beta in enumerate(fits[0]):
-                feasible = (marks[:, m + 1] >= 0) & (learner.child[marks[:, m + 1], arm] >= 0)
+                feasible = (nodes[:, m + 1] >= 0) & (observed.child[nodes[:, m + 1], arm] >= 0)
                 q[feasible, arm] = np.nan if beta is None else features[feasible] @ beta
             target = np.where(np.isnan(target), np.fmax.reduce(q, axis=1), target)
-        own = [np.isfinite(target) & (marks[:, stages + m] == arm) for arm in range(design.arm_counts[m])]
-        features = rows[:, m * most : m * most + design.dimensions[m]]
+        own = [np.isfinite(target) & (arms[:, m] == arm) for arm in range(design.arm_counts[m])]
+        features = psi[:, m, : design.dimensions[m]]
         fits.insert(0, [least_squares(features[o], target[o]).coefficients if o.any() else None for o in own])
     return fits
 
 
 def assert_refit(state: CompiledState, tolerance: float) -> None:
-    for found, expected in zip(hat_coefficients(state.design, state.learner), refitted(state), strict=True):
+    for found, expected in zip(hat_coefficients(state.design, state.beliefs), refitted(state), strict=True):
         for beta, plain in zip(found, expected, strict=True):
             assert beta == pytest.approx(
                 np.full_like(beta, np.nan) if plain is None else plain, abs=tolerance, nan_ok=True
@@ -178,11 +183,13 @@ def test_a_hundred_thousand_units_agree_with_the_plain_refit_at_200_random_times
     units = potential_arrivals(Synthetic().draw(n, np.random.default_rng(6)))
     times = np.sort(np.random.default_rng(7).choice(n, 200, replace=False))
     state = start(dtr.DTRBandit(q=5, delta=0.5), Synthetic().design)
+    state.reserve(n)
     arms, reasons = np.full((n, 2), -1, dtype=np.int8), np.full((n, 2), -1, dtype=np.int8)
-    nodes = np.zeros(n, dtype=np.int64)
+    drawn = np.concatenate([uniforms(0, block, 2) for block in range(n // 256 + 1)])
 
     for begin, end in zip([0, *times[:-1]], times, strict=True):
-        run(state, units._replace(events=units.events[3 * begin : 3 * end]), arms, reasons, nodes)
+        some = units._replace(events=units.events[3 * begin : 3 * end])
+        fold.call(state.kind, *some, drawn, arms, reasons, state.table)
         assert_refit(state, 1e-9)
 
 
@@ -203,7 +210,7 @@ def test_unlike_scales_collinear_and_constant_columns_agree_with_the_plain_refit
 
 
 def fingerprint(played: Played) -> str:
-    coefficients = hat_coefficients(played.state.design, played.state.learner)
+    coefficients = hat_coefficients(played.state.design, played.state.beliefs)
     bits = b"".join(matrix.tobytes() for matrix in coefficients) + played.arms.tobytes()
     return hashlib.sha256(bits).hexdigest()
 
@@ -215,7 +222,7 @@ from dtrbandit.environments import Synthetic
 from dtrbandit.estimators.estimates import hat_coefficients
 units = Synthetic().draw(3000, np.random.default_rng(2))
 played = play(dtr.DTRBandit(q=2, delta=0.5), potential_arrivals(units), Synthetic().design, seed=4)
-coefficients = hat_coefficients(played.state.design, played.state.learner)
+coefficients = hat_coefficients(played.state.design, played.state.beliefs)
 print(hashlib.sha256(b"".join(m.tobytes() for m in coefficients) + played.arms.tobytes()).hexdigest())
 """
 

@@ -51,8 +51,8 @@ class Both:
         self.facts: dict[int, Fact] = {}
 
     @property
-    def learner(self) -> Any:
-        return self.state.learner
+    def beliefs(self) -> Any:
+        return self.state.beliefs
 
     def _tell(self, unit: int, event: Event) -> None:
         """Let the learner hear of an event, with the unit's history as the facts have it."""
@@ -89,13 +89,13 @@ class Both:
 
     def coefficients(self) -> list[Vector]:
         shapes = enumerate(zip(self.design.arm_counts, self.design.dimensions, strict=True))
-        return [self.learner.pages[m, :k, BETA, :d].copy() for m, (k, d) in shapes]
+        return [self.beliefs.pages[m, :k, BETA, :d].copy() for m, (k, d) in shapes]
 
     def error(self) -> float:
         """Return the largest difference of coefficients, each times the size of its feature; rows must agree."""
         beta, counts, scales, _ = refit(self.design, self.facts)
         for m, mine in enumerate(self.coefficients()):
-            assert self.learner.tallies[m, : len(mine), ROWS].tolist() == counts[m].tolist()
+            assert self.beliefs.tallies[m, : len(mine), ROWS].tolist() == counts[m].tolist()
         return max(map(difference, self.coefficients(), beta, scales))
 
     def error_of_determined(self) -> float | None:

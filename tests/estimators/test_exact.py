@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dtrbandit.environments import Synthetic
-from dtrbandit.estimators.layout import BLOCK, ILL, LABEL, LEVELS, MODE, ROWS, UNIT, Learner
+from dtrbandit.estimators.layout import BLOCK, ILL, LABEL, LEVELS, MODE, ROWS, UNIT, Beliefs
 from dtrbandit.kernels.triangular import BETA
 from estimators.oracle import Both, RandomTrial, bare_design
 from plain.least_squares import least_squares
@@ -62,7 +62,7 @@ def test_an_ill_conditioned_arm_is_fitted_from_its_rows(seed: int) -> None:
         error = trial.both.error_of_determined()
         assert error is None or error < 1e-7
         compared += error is not None
-        ill += bool((trial.both.learner.tallies[0, :, MODE] == ILL).any())
+        ill += bool((trial.both.beliefs.tallies[0, :, MODE] == ILL).any())
 
     assert min(compared, ill) > 100
 
@@ -108,7 +108,7 @@ def well_behaved(both: Both, unit: int, rng: np.random.Generator) -> None:
     both.complete(unit, len(both.design.dimensions) - 1, value)
 
 
-def test_a_rebuild_is_a_function_of_rows_and_marks_alone() -> None:
+def test_a_rebuild_is_a_function_of_what_was_observed_alone() -> None:
     """Two learners see the same units in another order, and one of them other outcomes first."""
     design = bare_design(all_plans(2, 3, 2), [2, 3, 2], [2, 3, 2])
     one, other = Both(design), Both(design, capacity=1024)
@@ -118,20 +118,21 @@ def test_a_rebuild_is_a_function_of_rows_and_marks_alone() -> None:
         well_behaved(other, unit, np.random.default_rng(unit + (7 if unit % 2 else 0)))
     for unit in range(150, 200):  # wanders off, and is then written over: nothing of it may stay
         well_behaved(other, unit, np.random.default_rng(5))
-    other.learner.rows[:200] = 0.0
-    other.learner.marks[:200] = -1
-    other.learner.rows[:150] = one.learner.rows[:150]
-    other.learner.marks[:150] = one.learner.marks[:150]
-    other.learner.sizes[0] = 150
+    for name in ("features", "nodes", "arms", "left", "last", "outcome"):
+        column = getattr(other.state.observed, name)
+        column[:200] = 0 if column.dtype.kind == "f" else -1
+        column[:150] = getattr(one.state.observed, name)[:150]
+    other.beliefs.counted[:] = False
+    other.state.observed.units[0] = 150
 
     one.rebuild()
     other.rebuild()
 
-    assert one.learner.pages.tobytes() == other.learner.pages.tobytes()
+    assert one.beliefs.pages.tobytes() == other.beliefs.pages.tobytes()
     for unit in range(150, 260):
         for both in (one, other):
             well_behaved(both, unit, np.random.default_rng(unit))
-    assert one.learner.pages.tobytes() == other.learner.pages.tobytes()
+    assert one.beliefs.pages.tobytes() == other.beliefs.pages.tobytes()
     assert one.error() < 1e-9
 
 
@@ -141,24 +142,25 @@ def test_a_corrected_outcome_and_a_late_override_count_after_a_rebuild() -> None
         well_behaved(both, unit, np.random.default_rng(unit))
     before = both.coefficients()
 
-    both.facts[7].outcome = both.learner.rows[7, -1] = 9.0
-    both.facts[8].arm[0] = both.learner.marks[8, 2] = 1 - both.facts[8].arm[0]
-    both.facts[8].node[1] = both.learner.marks[8, 1] = 1 + both.facts[8].arm[0]
+    observed = both.state.observed
+    both.facts[7].outcome = observed.outcome[7] = 9.0
+    both.facts[8].arm[0] = observed.arms[8, 0] = 1 - both.facts[8].arm[0]
+    both.facts[8].node[1] = observed.nodes[8, 1] = 1 + both.facts[8].arm[0]
     both.rebuild()
 
     assert both.error() < 1e-9
     assert all(np.abs(mine - old).max() > 1e-3 for mine, old in zip(both.coefficients(), before, strict=True))
 
 
-def labels(learner: Learner, m: int) -> dict[int, int]:
+def labels(beliefs: Beliefs, m: int) -> dict[int, int]:
     """Return the label of each unit that is in a level of link ``m``."""
     found = {}
     for level in range(LEVELS):
-        block, _, left = learner.chains[m, level, :3].tolist()
+        block, _, left = beliefs.chains[m, level, :3].tolist()
         while left > 0:
             for slot in range(block * BLOCK, block * BLOCK + min(left, BLOCK)):
-                found[int(learner.tags[m, slot, UNIT])] = int(learner.tags[m, slot, LABEL])
-            block, left = int(learner.follows[m, block]), left - BLOCK
+                found[int(beliefs.tags[m, slot, UNIT])] = int(beliefs.tags[m, slot, LABEL])
+            block, left = int(beliefs.follows[m, block]), left - BLOCK
     return found
 
 
@@ -176,13 +178,13 @@ def test_a_unit_is_placed_by_its_current_lead_not_by_the_lead_at_the_reference()
     enrol(0, 0, 5.0)
     enrol(1, 1, 0.0)
     for turn, mean in enumerate((5.0, -5.0, 5.0, -5.0, 5.0)):
-        rows = both.learner.tallies[1, 0, ROWS]
-        total = both.learner.pages[1, 0, BETA, 0] * rows
+        rows = both.beliefs.tallies[1, 0, ROWS]
+        total = both.beliefs.pages[1, 0, BETA, 0] * rows
         enrol(2 + 2 * turn, 0, mean * (rows + 1) - total)  # arm 0's coefficient is now ``mean``
         enrol(3 + 2 * turn)
 
-        assert both.learner.pages[1, 0, BETA, 0] == pytest.approx(mean)
-        assert set(labels(both.learner, 0).values()) == {0 if mean > 0 else 1}
+        assert both.beliefs.pages[1, 0, BETA, 0] == pytest.approx(mean)
+        assert set(labels(both.beliefs, 0).values()) == {0 if mean > 0 else 1}
         assert both.error() < 1e-10
 
 
@@ -223,7 +225,7 @@ def test_rows_wait_for_the_first_q_hat_of_a_feasible_arm() -> None:
     both = Both(bare_design([(0, 0), (1, 1)], [2, 2], [1, 1]))
 
     def counted() -> list[list[int]]:
-        rows: list[list[int]] = both.learner.tallies[:, :, ROWS].tolist()
+        rows: list[list[int]] = both.beliefs.tallies[:, :, ROWS].tolist()
         return rows
 
     both.arrive(0, 0, 0, [1.0])
@@ -255,7 +257,7 @@ def test_ties_by_construction_leave_the_coefficients_exact() -> None:
             both.arrive(unit, 1, both.give(unit, 0, pair % 2), second)
             both.give(unit, 1, arm)
             both.complete(unit, 1, outcome)
-        assert both.learner.pages[1, 0, BETA].tobytes() == both.learner.pages[1, 1, BETA].tobytes()
+        assert both.beliefs.pages[1, 0, BETA].tobytes() == both.beliefs.pages[1, 1, BETA].tobytes()
         assert both.error() < 1e-9
 
 
@@ -290,8 +292,8 @@ def test_the_same_events_give_the_same_bits_twice_and_whether_or_not_the_arrays_
         trial = RandomTrial([2, 3, 2], [2, 3, 2], 11, capacity=capacity)
         for _ in range(1500):
             trial.step()
-        runs.append(trial.both.learner)
+        runs.append(trial.both.beliefs)
 
-    assert runs[0].rows.shape[0] != runs[2].rows.shape[0]
+    assert len(runs[0].counted) != len(runs[2].counted)
     for name in ("pages", "tallies", "whitener", "references", "gauges", "chains", "sizes"):
         assert len({getattr(run, name).tobytes() for run in runs}) == 1, name

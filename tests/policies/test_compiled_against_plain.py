@@ -211,8 +211,8 @@ def test_a_copied_state_has_arrays_of_its_own(copied: Callable[[CompiledState], 
     session.complete("u1", 1.0)
 
     assert kept.table.tolist() != session._state.table.tolist()
-    assert np.isnan(hat_coefficients(design, kept.learner)[1]).all()
-    assert not np.isnan(hat_coefficients(design, session._state.learner)[1][0]).all()
+    assert np.isnan(hat_coefficients(design, kept.beliefs)[1]).all()
+    assert not np.isnan(hat_coefficients(design, session._state.beliefs)[1][0]).all()
 
 
 def test_a_state_whose_arrays_come_back_read_only_copies_them() -> None:
@@ -224,7 +224,7 @@ def test_a_state_whose_arrays_come_back_read_only_copies_them() -> None:
     lent = pickle.loads(pickled, buffers=[bytes(buffer) for buffer in buffers])
 
     assert buffers
-    assert all(array.flags.writeable for array in lent._state.arrays)
+    assert all(array.flags.writeable for array in lent._state.arrays())
     assert lent.enroll("u1", {"x1": 0.5}) == session.enroll("u1", {"x1": 0.5})
 
 
@@ -236,4 +236,4 @@ def test_a_state_that_cannot_grow_stays_as_it_was() -> None:
         state.reserve(2**50)
 
     assert (state.capacity, state.table.tolist()) == before
-    assert len(state.learner.rows) == state.capacity
+    assert len(state.observed.outcome) == state.capacity

@@ -68,6 +68,7 @@ class CompiledState:
         self._at_hand: Vector | None = None
 
     def __getstate__(self) -> tuple[Any, ...]:
+        self.settle()  # states that know the same have the same bytes
         return self.design, self.rule.name, self.learning, self.capacity, self.observed, self.beliefs, self.memory
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
