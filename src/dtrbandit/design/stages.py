@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dtrbandit.design.features import FeatureFunction, describe
+from dtrbandit.design.identity import identity
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError
 
@@ -59,12 +60,13 @@ class Stage:
             object.__setattr__(self, "expected_days", _days(self.expected_days, f"{where}: expected_days"))
 
     def to_dict(self) -> dict[str, object]:
-        """Return the stage as plain values; a feature function is given by its name only."""
+        """Return the stage as plain values; a feature function is given by its name and what identifies it."""
         formula = self.features
+        known = formula if isinstance(formula, str) else {"function": describe(formula), "identity": identity(formula)}
         entries = {
             "name": self.name,
             "arms": list(self.arms),
-            "features": formula if isinstance(formula, str) else {"function": describe(formula)},
+            "features": known,
             "columns": None if self.columns is None else list(self.columns),
             "enter_if": self.enter_if,
             "expected_days": self.expected_days,
@@ -78,7 +80,7 @@ class Stage:
         require_keys(entries, required=("name", "arms", "features"), optional=OPTIONAL, where=where)
         if isinstance(entries["features"], Mapping):
             raise DesignError(
-                f"{where}: its features were a Python function ({shown(entries['features'])}); "
+                f"{where}: its features were a Python function ({shown(entries['features'].get('function'))}); "
                 "pass the design itself as design="
             )
         return cls(**entries)  # type: ignore[arg-type]  # checked by __post_init__

@@ -14,7 +14,7 @@ from dtrbandit._version import NUMERICS, __version__
 from dtrbandit.design.features import describe
 from dtrbandit.design.values import MOST_SHOWN
 from dtrbandit.environments.potential_outcomes import Environment
-from dtrbandit.policies.builtin import policy_to_dict
+from dtrbandit.policies.plain_values import policy_to_dict
 from dtrbandit.simulation.setup import Setup, sample
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
