@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cached_property, partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from pickle import PicklingError
 from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 
@@ -94,6 +94,8 @@ class _Reader:
         kind = type(value)
         if kind in PLAIN:
             return {"value": _text(value)}
+        if isinstance(value, PurePath):
+            return {"path": value.as_posix()}
         if kind in (list, tuple):
             return {kind.__name__: [self.word(each) for each in value]}  # type: ignore[attr-defined]  # so it is
         if kind in (set, frozenset):

@@ -11,13 +11,22 @@ import ast
 import hashlib
 import json
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
 IGNORED = {"ctx", "kind", "type_comment", "returns", "annotation", "type_params"}
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+Place = tuple[int, int]  # line and column
+
+
+class Span(NamedTuple):
+    """Where a function is written in a file, decorators included, and where the body of a lambda."""
+
+    name: str
+    start: Place
+    stop: Place
+    body: tuple[Place, Place] | None
 
 
 class Source(NamedTuple):
@@ -49,40 +58,60 @@ def source_of(function: FunctionType) -> Source | None:
 @lru_cache(maxsize=256)
 def _source(text: str, code: CodeType) -> Source | None:
     try:
-        nodes = _nodes(ast.parse(text), code)
+        nodes = [_node(text, span) for span in _written(_spans(text).get(code.co_firstlineno, ()), code)]
         names = (name for node in nodes for name in _dotted(node))
         return Source(digest([_canonical(node) for node in nodes]), frozenset(names)) if nodes else None
     except (SyntaxError, ValueError, RecursionError):  # other text than was run, a NUL in it, or nested too deeply
         return None
 
 
-def _nodes(tree: ast.AST, code: CodeType) -> list[ast.AST]:
+@lru_cache(maxsize=32)
+def _spans(text: str) -> dict[int, list[Span]]:
+    """Return where a file has functions, by first line; the tree itself is large and soon forgotten."""
+    spans: dict[int, list[Span]] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Lambda):
+            spans.setdefault(node.lineno, []).append(Span("<lambda>", *_ends(node), _ends(node.body)))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            spans.setdefault(first, []).append(Span(node.name, (first, 0), _ends(node)[1], None))
+    return spans
+
+
+def _ends(node: ast.expr | ast.stmt) -> tuple[Place, Place]:
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def _written(spans: Sequence[Span], code: CodeType) -> list[Span]:
     """Return where the code was written; more than one lambda only if Python kept no columns to tell them apart."""
-    found = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and _fits(node, code)]
-    inside = [node for node in found if isinstance(node, ast.Lambda) and _surrounds(node.body, code)]
-    return [max(inside, key=lambda node: (node.lineno, node.col_offset))] if inside else [*found]
+    named = [span for span in spans if span.name == code.co_name]
+    inside = [span for span in named if span.body is not None and _surrounds(span.body, code)]
+    return [max(inside, key=lambda span: span.start)] if inside else named
 
 
-def _fits(node: ast.AST, code: CodeType) -> bool:
-    if isinstance(node, ast.Lambda):
-        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
-    return node.name == code.co_name and code.co_firstlineno in (node.lineno, *(d.lineno for d in node.decorator_list))
-
-
-def _surrounds(body: ast.expr, code: CodeType) -> bool:
+def _surrounds(body: tuple[Place, Place], code: CodeType) -> bool:
     """Say whether all that a lambda runs is written within ``body``."""
-    start, stop = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
     places = [(a, c, b, d) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and (a, c) != (b, d)]
-    return bool(places) and all(start <= place[:2] and place[2:] <= stop for place in places)
+    return bool(places) and all(body[0] <= place[:2] and place[2:] <= body[1] for place in places)
+
+
+def _node(text: str, span: Span) -> ast.AST:
+    """Return the syntax tree of a function alone."""
+    (first, start), (last, stop) = span.start, span.stop
+    lines = [line.encode() for line in text.split("\n")[first - 1 : last]]  # columns count bytes
+    lines[-1] = lines[-1][:stop]
+    lines[0] = lines[0][start:]
+    written = b"\n".join(lines).decode()
+    if span.body is not None:
+        return ast.parse(f"({written})", mode="eval").body
+    return ast.parse(f"if 1:\n{written}").body[0].body[0] if written[0] in " \t" else ast.parse(written).body[0]  # type: ignore[attr-defined]  # the if
 
 
 def _canonical(node: object) -> object:
     if isinstance(node, ast.Constant):
         return ["Constant", repr(node.value)]
     if isinstance(node, ast.AST):
-        fields = {name: _without_docstring(node, name, value) for name, value in ast.iter_fields(node)}
+        fields = {name: _meant(node, name, value) for name, value in ast.iter_fields(node)}
         kept = {name: _canonical(value) for name, value in fields.items() if name not in IGNORED}
         return [type(node).__name__, {name: value for name, value in kept.items() if value not in (None, [])}]
     if isinstance(node, list):
@@ -90,10 +119,13 @@ def _canonical(node: object) -> object:
     return node if node is None else repr(node)
 
 
-def _without_docstring(node: ast.AST, name: str, value: object) -> object:
-    if name != "body" or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return value
-    return node.body[1:] if ast.get_docstring(node, clean=False) is not None else value
+def _meant(node: ast.AST, name: str, value: object) -> object:
+    """Return a field of a node without docstring, and without the empty text that Python 3.12 adds to formats."""
+    if name == "body" and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.body[1:] if ast.get_docstring(node, clean=False) is not None else value
+    if name == "values" and isinstance(node, ast.JoinedStr):
+        return [each for each in node.values if not isinstance(each, ast.Constant) or each.value != ""]
+    return value
 
 
 def _dotted(node: ast.AST) -> Iterator[str]:
