@@ -207,7 +207,8 @@ def _keyword_defaults(function: FunctionType) -> list[tuple[str, object]]:
 def _enclosed(function: FunctionType) -> Iterator[tuple[str, object]]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
-            yield name, cell.cell_contents
+            if name != "__class__":  # of super(): the class of an object counts with the object
+                yield name, cell.cell_contents
         except ValueError:  # nothing is there yet
             continue
 
