@@ -295,6 +295,22 @@ def test_another_default_does_not_matter_where_the_parameter_is_the_same() -> No
     assert identity(one) == identity(other)
 
 
+def test_attributes_beyond_those_of_an_inherited_dataclass_count() -> None:
+    inherited = written("import design.test_identity as base\nclass Mine(base.Mine):\n    pass\n").Mine
+    one, other = inherited(0.1), inherited(0.1)
+    one.limit, other.limit = 1, 2
+
+    assert identity(one) == {**identity(other), "limit": "1"}
+
+
+def test_members_of_an_enumeration_count_and_where_a_file_lies_does_not() -> None:
+    text = "from enum import Enum\nclass Arm(Enum):\n    A = 1\n    B = 2\ndef f(x): return Arm.A, __name__\n"
+
+    assert identity(written(text).f) == identity(written(text).f)
+    assert identity(written(text).f) != identity(written(text.replace("B = 2", "B = 3")).f)
+    assert identity(written(text).Arm.A) != identity(written(text).Arm.B)
+
+
 def test_another_process_agrees_to_the_letter() -> None:
     """And so does every version of Python: the digest in the last line was found with 3.11, 3.12 and 3.13."""
     code = (

@@ -7,25 +7,23 @@ packages and of this one, which counts by its name: an upgrade of NumPy is not a
 
 from __future__ import annotations
 
-import copyreg
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
+from enum import Enum, EnumType
 from functools import cached_property, partial
 from pathlib import Path, PurePath
-from pickle import PicklingError
-from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 
 import numpy as np
 
+from dtrbandit.design.attributes import is_written, state
 from dtrbandit.design.features import describe
-from dtrbandit.design.source import digest, source_of
+from dtrbandit.design.source import constants, defaults, digest, enclosed, global_names, source_of
 
 INSTALLED = {"site-packages", "dist-packages"}
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 LONGEST = 40  # characters of a value that is shown rather than hashed
-MADE_BY_PYTHON = {"_abc_impl", "_is_protocol", "_is_runtime_protocol", "__annotate__", "__annotate_func__"}
 
 Parts = dict[str, object]  # by name what a thing consists of: shown, hashed, or parts again
 
@@ -115,10 +113,10 @@ class _Reader:
 
     def _function(self, function: FunctionType) -> Parts:
         source, code = source_of(function), function.__code__
-        found: Parts = {"source": source.digest} if source else {"constants": self.word(_constants(code))}
-        found |= {f"default of {name}": self._entry(value) for name, value in _defaults(function)}
-        found |= {f"enclosed {name}": self._entry(value) for name, value in _enclosed(function)}
-        used = _global_names(code) & function.__globals__.keys()
+        found: Parts = {"source": source.digest} if source else {"constants": self.word(constants(code))}
+        found |= {f"default of {name}": self._entry(value) for name, value in defaults(function)}
+        found |= {f"enclosed {name}": self._entry(value) for name, value in enclosed(function)}
+        used = {name for name in global_names(code) if name in function.__globals__ and not name.startswith("__")}
         for name in sorted(used & source.names if source else used):
             found |= self._global(name, function.__globals__[name], source.names if source else frozenset())
         return found
@@ -137,11 +135,14 @@ class _Reader:
     # -- classes and objects ---------------------------------------------------------------------------------
 
     def _class(self, kind: type) -> Parts:
+        if isinstance(kind, EnumType):
+            members: Mapping[str, Enum] = kind.__members__
+            return {name: self.word(member.value) for name, member in members.items()}
         found: Parts = {}
         for each in reversed(kind.__mro__):
             if not _is_installed(each.__module__, self._home):
                 for name, value in sorted(vars(each).items()):
-                    if _is_written(each, name, value):
+                    if is_written(each, name, value):
                         found[name] = self._attribute(value)
         return found
 
@@ -153,77 +154,8 @@ class _Reader:
         return self._entry(value.__func__ if isinstance(value, staticmethod | classmethod) else value)
 
     def _object(self, value: object) -> Parts:
-        state = {name: self._entry(each) for name, each in _state(value).items()}
-        return {"class": _name(type(value)).rpartition(".")[2], **self.parts(type(value)), **state}
-
-
-def _state(value: object) -> Mapping[str, object]:
-    """Return what an object holds: the fields that a dataclass compares, else what pickling would keep."""
-    if is_dataclass(value):
-        return {each.name: getattr(value, each.name, None) for each in fields(value) if each.compare}
-    try:
-        made_by, arguments, *more = _reduced(value)
-    except (TypeError, ValueError, AttributeError, RuntimeError, PicklingError):  # it cannot be kept: a lock, a file
-        return {}
-    state = more[0] if more else None
-    if made_by is not copyreg.__newobj__ or arguments != (type(value),):  # type: ignore[attr-defined]  # undocumented
-        return {"made by": made_by, "made from": arguments, "held": [_listed(each) for each in more]}
-    attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
-    held = {**(attributes or {}), **(slots or {})} if isinstance(attributes, dict | None) else {"held": state}
-    computed = {name for name in held if isinstance(inspect.getattr_static(type(value), name, None), cached_property)}
-    return {str(name): each for name, each in held.items() if name not in computed}
-
-
-def _reduced(value: object) -> tuple[object, ...]:
-    reduced = value.__reduce_ex__(4)
-    return (reduced, ()) if isinstance(reduced, str) else reduced
-
-
-def _listed(value: object) -> object:
-    return list(value) if isinstance(value, Iterator) else value
-
-
-def _is_written(kind: type, name: str, value: object) -> bool:
-    """Say whether an attribute of a class was written there by hand, and is more than the default of a field."""
-    if name in MADE_BY_PYTHON or name in getattr(kind, "__dataclass_fields__", ()) or inspect.isdatadescriptor(value):
-        return isinstance(value, property)
-    if not name.startswith("__") or not name.endswith("__"):
-        return True
-    if not isinstance(value, FunctionType) or value.__code__.co_filename == "<string>":  # a dataclass makes those
-        return False
-    return value.__globals__.get("__name__") == kind.__module__
-
-
-def _defaults(function: FunctionType) -> list[tuple[str, object]]:
-    positional = function.__code__.co_varnames[: function.__code__.co_argcount]
-    defaults = function.__defaults__ or ()
-    return [*zip(positional[len(positional) - len(defaults) :], defaults, strict=True), *_keyword_defaults(function)]
-
-
-def _keyword_defaults(function: FunctionType) -> list[tuple[str, object]]:
-    return sorted((function.__kwdefaults__ or {}).items(), key=lambda pair: pair[0])
-
-
-def _enclosed(function: FunctionType) -> Iterator[tuple[str, object]]:
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            if name != "__class__":  # of super(): the class of an object counts with the object
-                yield name, cell.cell_contents
-        except ValueError:  # nothing is there yet
-            continue
-
-
-def _global_names(code: CodeType) -> set[str]:
-    """Return the names that the code, or a function within it, looks up beyond itself."""
-    inner = (_global_names(each) for each in code.co_consts if isinstance(each, CodeType))
-    return set(code.co_names).union(*inner)
-
-
-def _constants(code: CodeType) -> list[object]:
-    """Return what can be told of a function without source, beside its name."""
-    inner = (_constants(each) for each in code.co_consts if isinstance(each, CodeType))
-    own = [each for each in code.co_consts if each is not None and not isinstance(each, CodeType)]
-    return [code.co_name, own, *inner]
+        held = {name: self._entry(each) for name, each in state(value).items()}
+        return {"class": _name(type(value)).rpartition(".")[2], **self.parts(type(value)), **held}
 
 
 def _is_installed(module: str, home: str) -> bool:

@@ -1,4 +1,4 @@
-"""The source of a function, normalised: layout, comments, docstrings and annotations do not matter.
+"""The source of a function, normalised (layout, comments, docstrings and annotations do not matter), and what it uses.
 
 Not ``ast.dump``, whose text changes between versions of Python, and not tokens, which do since f-strings have some of
 their own: a walk over the syntax tree that leaves out what is empty reads the same in all of them. A code object only
@@ -50,6 +50,8 @@ def source_of(function: FunctionType) -> Source | None:
     True
     """
     name = function.__code__.co_filename
+    if name == "<string>":  # from Python 3.13 on, this may be the text behind -c
+        return None
     linecache.checkcache(name)
     lines = linecache.getlines(name, function.__globals__)
     return _source("".join(lines), function.__code__) if lines else None
@@ -137,3 +139,39 @@ def _dotted(node: ast.AST) -> Iterator[str]:
             each = each.value
         if isinstance(each, ast.Name):
             yield ".".join([each.id, *path])
+
+
+# -- what a function uses ------------------------------------------------------------------------------------
+
+
+def defaults(function: FunctionType) -> list[tuple[str, object]]:
+    """Return the defaults of a function's arguments, with their names."""
+    positional = function.__code__.co_varnames[: function.__code__.co_argcount]
+    values = function.__defaults__ or ()
+    return [
+        *zip(positional[len(positional) - len(values) :], values, strict=True),
+        *(function.__kwdefaults__ or {}).items(),
+    ]
+
+
+def enclosed(function: FunctionType) -> Iterator[tuple[str, object]]:
+    """Give the variables that a function closes over, with their names."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            if name != "__class__":  # of super(): the class of an object counts with the object
+                yield name, cell.cell_contents
+        except ValueError:  # nothing is there yet
+            continue
+
+
+def global_names(code: CodeType) -> set[str]:
+    """Return the names that the code, or a function within it, looks up beyond itself."""
+    inner = (global_names(each) for each in code.co_consts if isinstance(each, CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def constants(code: CodeType) -> list[object]:
+    """Return what can be told of a function without source, beside its name."""
+    inner = (constants(each) for each in code.co_consts if isinstance(each, CodeType))
+    own = [each for each in code.co_consts if each is not None and not isinstance(each, CodeType)]
+    return [code.co_name, own, *inner]
