@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import linecache
 import logging
+import re
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from itertools import count
 from types import ModuleType
@@ -203,6 +205,9 @@ def rule(x: float, cut: float = 1.0) -> str:
         (lru_cache(rule), lru_cache(Regime.choose)),
         ({"a": 1}.get, {"a": 2}.get),
         (np.add, np.subtract),
+        (np.polynomial.Polynomial([1, 2]), np.polynomial.Polynomial([1, 3])),
+        (re.compile("a"), re.compile("b")),
+        (Fraction(1, 2), Fraction(1, 3)),
         ([10**6000], [10**6000 + 1]),
         (np.float32(1), np.float64(1)),
         (np.array([{"a": 1}], dtype=object), np.array([{"a": 2}], dtype=object)),
@@ -214,7 +219,16 @@ def test_any_callable_and_any_value_can_be_told_from_another(one: object, other:
     assert json.loads(json.dumps(identity(one))) == identity(one)
 
 
-@pytest.mark.parametrize("thing", [threading.Lock(), logging.getLogger("x"), iter([1]), open, object(), sys])
+class Odd:
+    """An object that knows no attribute."""
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError(name)
+
+
+@pytest.mark.parametrize(
+    "thing", [threading.Lock(), logging.getLogger("x"), iter([1]), open, object(), sys, Odd()], ids=type
+)
 def test_what_cannot_be_described_does_no_harm(thing: object) -> None:
     assert identity(partial(print, thing)) == identity(partial(print, thing))
 

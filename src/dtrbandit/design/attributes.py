@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass
 from functools import cached_property
 from pickle import PicklingError
 from types import FunctionType
+from typing import Any
 
 MADE_BY_PYTHON = {"_abc_impl", "_is_protocol", "_is_runtime_protocol", "__annotate__", "__annotate_func__"}
 
@@ -22,7 +23,8 @@ def state(value: object) -> Mapping[str, object]:
     except (TypeError, ValueError, AttributeError, RuntimeError, PicklingError):  # it cannot be kept: a lock, a file
         return {}
     state = more[0] if more else None
-    if made_by is not copyreg.__newobj__ or arguments != (type(value),):  # type: ignore[attr-defined]  # undocumented
+    plain = made_by is copyreg.__newobj__  # type: ignore[attr-defined]  # undocumented
+    if not plain or len(arguments) > 1:
         return {"made by": made_by, "made from": arguments, "held": [_listed(each) for each in more]}
     attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     held = {**(attributes or {}), **(slots or {})} if isinstance(attributes, dict | None) else {"held": state}
@@ -30,8 +32,10 @@ def state(value: object) -> Mapping[str, object]:
     return {str(name): each for name, each in held.items() if name not in computed}
 
 
-def _reduced(value: object) -> tuple[object, ...]:
-    reduced = value.__reduce_ex__(4)
+def _reduced(value: object) -> tuple[Any, ...]:
+    """Return how pickling would make the object anew: by what, from which arguments, and what is then put into it."""
+    registered = copyreg.dispatch_table.get(type(value))
+    reduced = registered(value) if registered else value.__reduce_ex__(4)
     return (reduced, ()) if isinstance(reduced, str) else reduced
 
 

@@ -22,6 +22,17 @@ from dtrbandit.design.features import describe
 from dtrbandit.design.source import constants, defaults, digest, enclosed, global_names, source_of
 
 INSTALLED = {"site-packages", "dist-packages"}
+OURS = {
+    "dtrbandit",
+    "joblib",
+    "matplotlib",
+    "numba",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+}  # with what we need
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 LONGEST = 40  # characters of a value that is shown rather than hashed
 
@@ -161,7 +172,7 @@ class _Reader:
 def _is_installed(module: str, home: str) -> bool:
     """Say whether a module is Python's, an installed package's or ours; those of ``home`` are the caller's."""
     package = module.partition(".")[0]
-    if package in sys.stdlib_module_names or package == "dtrbandit":
+    if package in sys.stdlib_module_names or package in OURS:
         return True
     file = getattr(sys.modules.get(module) or sys.modules.get(package), "__file__", None)
     return package != home and not INSTALLED.isdisjoint(Path(file or "").parts)
