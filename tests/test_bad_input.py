@@ -222,6 +222,12 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
             lambda _: dtr.Design([dtr.Stage("s", arms=("a", "b"), features="x", enter_if="x > 0")]),
         ),
     ],
+    "label-with-outer-spaces": [
+        (dtr.DesignError, ("'first '", "write 'first'"), lambda _: dtr.Stage("first ", ("a", "b"), "1")),
+        (dtr.DesignError, ("arms", "' ssri'", "write 'ssri'"), lambda _: dtr.Stage("s", ("ssri", " ssri"), "1")),
+        (dtr.DesignError, ("columns", "'age '"), lambda _: dtr.Stage("s", ("a", "b"), "1", columns=("age ",))),
+        (dtr.DesignError, ("name", "' s'"), lambda _: from_toml(f'[[stage]]\nname = " s"\n{REST}')),
+    ],
     "oversized-design": [
         (dtr.DesignError, ("'last'", "256 features", str(64**6 + 1)), lambda _: many_features(":")),
         (dtr.DesignError, ("'last'", "256 features", str(64**6)), lambda _: many_features("*")),

@@ -15,8 +15,9 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, DTRError, LogError, ProtocolError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.kernels.stream import uniform
-from dtrbandit.policies.builtin import BUILTIN, compiled_rule, policy_from_dict, policy_to_dict
+from dtrbandit.policies.builtin import compiled_rule
 from dtrbandit.policies.facts import choose, update
+from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.policies.policy import Choice, Estimating, Numbers, Policy, is_policy
 from dtrbandit.record.events import (
     Assigned,
@@ -261,8 +262,7 @@ def _opened(event: Event | None, design: Design | None, policy: Policy[Any] | No
     session = Session(
         design or Design.from_dict(event.design), policy or policy_from_dict(event.policy), seed=event.seed
     )
-    if session._log[0] != event:
-        raise LogError(f"the log was opened with {event}, which is not the design and policy given here")
+    require_same(event, session.design, session.policy)
     return session
 
 

@@ -186,7 +186,7 @@ def test_more_paths_extend_the_folder_and_fewer_leave_it(run: Run, tmp_path: Pat
     [
         ("horizon = 60", "horizon = 61", "horizon"),
         ("paths = 3", "paths = 3\nseed = 1", "seed"),
-        ("q = 2", "q = 3", "policies"),
+        ("q = 2", "q = 3", "policies, DTRB, 'DTRBandit', q"),
     ],
 )
 def test_a_folder_with_another_study_is_refused_and_unchanged(

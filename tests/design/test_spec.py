@@ -77,7 +77,7 @@ def test_a_design_survives_a_dict_and_a_toml_file(tmp_path: Path) -> None:
     assert hash(dtr.Design.from_toml(path)) == hash(stard())
 
 
-labels = st.text(min_size=1, max_size=8).filter(lambda s: s.isprintable() and s.strip())
+labels = st.text(min_size=1, max_size=8).filter(lambda s: s.isprintable() and s == s.strip())
 
 
 @given(st.lists(labels, min_size=1, max_size=3, unique=True), st.lists(labels, min_size=1, max_size=3, unique=True))
@@ -159,6 +159,10 @@ def test_a_function_cannot_be_read_back_from_a_log_or_written_as_toml() -> None:
         (lambda: dtr.Stage("s", "ab", "x"), "list"),  # type: ignore[arg-type]
         (lambda: dtr.Stage("s", (), "x"), "at least 1"),
         (lambda: dtr.Stage("", ("a",), "x"), "printable"),
+        (lambda: dtr.Stage(" s", ("a",), "x"), r"name must not begin or end with a space, found ' s'; write 's'"),
+        (lambda: dtr.Stage("s", ("a", "a "), "x"), r"arms: each must not .* a space, found 'a '; write 'a'"),
+        (lambda: dtr.Stage("s", ("a",), "x", columns=(" z",)), r"columns: each must not .* found ' z'; write 'z'"),
+        (lambda: dtr.Design([dtr.Stage("s", ("a",), "x")], plans=[("a ",)]), "unknown arm 'a '"),
         (lambda: dtr.Stage("s", ("a",), "x", expected_days=-3), "positive"),
         (lambda: dtr.Stage("s", ("a",), "x", expected_days=True), "positive"),
         (lambda: dtr.Stage("s", ("a",), "x", expected_days=10**400), "positive"),

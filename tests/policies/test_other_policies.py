@@ -10,7 +10,8 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
-from dtrbandit.policies.builtin import BUILTIN, policy_from_dict, policy_to_dict
+from dtrbandit.policies.builtin import BUILTIN
+from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict
 from dtrbandit.record import History
 
 DESIGN = dtr.Design(

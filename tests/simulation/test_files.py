@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
+from record.disk import watched
 from simulation.worlds import DESIGN, Branching, Slow, policies
 
 FEW = {"DTRB": dtr.DTRBandit(q=2, delta=0.5), "a/b: uniform": dtr.UniformRandom()}
@@ -19,6 +23,17 @@ FEW = {"DTRB": dtr.DTRBandit(q=2, delta=0.5), "a/b: uniform": dtr.UniformRandom(
 
 def run(paths: int = 2, horizon: int = 40) -> dtr.Study:
     return dtr.simulate(Synthetic(), FEW, horizon=horizon, paths=paths)
+
+
+def signed(manifest: dict[str, object]) -> str:
+    """Return the text of a manifest with the checksum that its content has."""
+    entries = {key: entry for key, entry in manifest.items() if key != "checksum"}
+    digest = hashlib.sha256(json.dumps(entries, separators=(",", ":")).encode()).hexdigest()
+    return json.dumps({**entries, "checksum": digest})
+
+
+def tables(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.parquet"))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -113,7 +128,7 @@ def test_a_folder_without_a_study_is_refused(tmp_path: Path) -> None:
         dtr.load_study(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"paths": [], "files": {}}', '{"paths": 3}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"paths": [], "files": {}}', signed({"paths": 3}), "\xff"])
 def test_a_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
 
@@ -127,7 +142,7 @@ def test_a_manifest_cannot_name_files_elsewhere_which_saving_would_remove(tmp_pa
     run(paths=2).save(folder)
     manifest = json.loads((folder / "manifest.json").read_text())
     for elsewhere in ("../victim", str(victim)):
-        (folder / "manifest.json").write_text(json.dumps({**manifest, "files": dict.fromkeys(FEW, elsewhere)}))
+        (folder / "manifest.json").write_text(signed({**manifest, "files": dict.fromkeys(FEW, elsewhere)}))
 
         with pytest.raises(dtr.DesignError, match=r"victim' is no file of a study"):
             run(paths=3).save(folder)
@@ -139,19 +154,103 @@ def test_a_manifest_cannot_name_files_elsewhere_which_saving_would_remove(tmp_pa
 def test_a_manifest_that_the_tables_do_not_bear_out_is_refused(tmp_path: Path, entry: dict[str, object]) -> None:
     run().save(tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
-    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, **entry}))
+    (tmp_path / "manifest.json").write_text(signed({**manifest, **entry}))
 
     with pytest.raises(dtr.DesignError, match="is damaged"):
         dtr.load_study(tmp_path)
 
 
-@pytest.mark.parametrize("damage", [lambda table: table.write_bytes(table.read_bytes()[:100]), Path.unlink])
-def test_a_damaged_table_is_refused(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+def flipped(content: bytes, bit: int) -> bytes:
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def test_no_flipped_bit_in_any_file_changes_what_is_loaded(tmp_path: Path) -> None:
+    """200 bits of each of the three files; one in the layout of the manifest may load, as the same study."""
+    study, rng, refused = run(), np.random.default_rng(1), []
+    study.save(tmp_path)
+    for name, content in sorted(contents(tmp_path).items()):
+        for bit in rng.choice(8 * len(content), size=200, replace=False):
+            (tmp_path / name).write_bytes(flipped(content, int(bit)))
+            try:
+                loaded = dtr.load_study(tmp_path)
+            except dtr.DesignError as error:
+                refused.append((name, str(error)))
+            else:
+                assert name == "manifest.json"
+                assert loaded == study
+        (tmp_path / name).write_bytes(content)
+
+    assert dtr.load_study(tmp_path) == study
+    assert len(refused) > 500
+    assert all(name in message and "restore the whole folder" in message for name, message in refused)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda table: table.write_bytes(table.read_bytes()[:-1]),
+        lambda table: table.write_bytes(table.read_bytes() + b"\0"),
+        lambda table: table.write_bytes(b""),
+        lambda table: table.write_bytes(next(each for each in tables(table.parent) if each != table).read_bytes()),
+        Path.unlink,
+    ],
+    ids=["cut off", "lengthened", "emptied", "another table", "missing"],
+)
+def test_a_damaged_table_is_refused_by_name(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     run().save(tmp_path)
-    damage(next(tmp_path.glob("*.parquet")))
+    table = tables(tmp_path)[1]
+    damage(table)
 
-    with pytest.raises(dtr.DesignError, match="is damaged"):
+    with pytest.raises(dtr.DesignError, match=rf"{re.escape(table.name)} is damaged.*restore the whole folder"):
         dtr.load_study(tmp_path)
+
+
+def test_a_table_of_another_study_is_refused(tmp_path: Path) -> None:
+    run().save(tmp_path / "one")
+    dtr.simulate(Synthetic(), FEW, horizon=40, paths=2, seed=1).save(tmp_path / "other")
+    table, foreign = tables(tmp_path / "one")[0], tables(tmp_path / "other")[0]
+    table.write_bytes(foreign.read_bytes())
+
+    with pytest.raises(dtr.DesignError, match=rf"{re.escape(table.name)} .*of another study"):
+        dtr.load_study(tmp_path / "one")
+
+
+@pytest.mark.parametrize("key", ["seed", "paths", "checksum", "policies"])
+def test_an_altered_manifest_is_refused(tmp_path: Path, key: str) -> None:
+    run().save(tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    altered = {
+        "seed": 7,
+        "paths": [1, 0],
+        "checksum": "0" * 64,
+        "policies": dict(reversed(manifest["policies"].items())),
+    }
+    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, key: altered[key]}))
+
+    with pytest.raises(dtr.DesignError, match=r"manifest\.json is damaged.*its own checksum"):
+        dtr.load_study(tmp_path)
+    with pytest.raises(dtr.DesignError, match=r"manifest\.json is damaged.*its own checksum"):
+        run(paths=3).save(tmp_path)
+
+
+def test_a_manifest_may_be_laid_out_anew(tmp_path: Path) -> None:
+    run().save(tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+
+    assert dtr.load_study(tmp_path) == run()
+
+
+def test_every_file_is_on_the_disk_before_its_name_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = watched(monkeypatch)
+
+    run().save(tmp_path)
+
+    files = [*tables(tmp_path), tmp_path / "manifest.json"]
+    each = ([f"sync file of {file.stat().st_size} bytes", "replace", "sync folder"] for file in files)
+    assert calls == [call for file in each for call in file]
 
 
 def test_whoever_may_read_the_folder_may_read_the_study(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -121,16 +121,17 @@ def test_the_death_of_a_worker_keeps_finished_paths(tmp_path: Any) -> None:
     assert done.stdout.split() == ["TerminatedWorkerError", "True", "True"], done.stderr
 
 
+@dataclass(frozen=True)
 class Moody(Own):
-    """Fails at round 30 of the third path that it plays to the end, while ``moody`` is set."""
+    """Fails once, at round 30 of the third path; what it has played is no parameter of it."""
 
-    plays = 0
-    moody = True
+    played: list[int] = field(default_factory=list, compare=False)
 
     def decide(self, state: Any, history: Any, u: float) -> Any:
-        Moody.plays += history.round == 30 and not history.arms
-        if Moody.moody and Moody.plays == 3:
-            raise ZeroDivisionError("no arm today")
+        if history.round == 30 and not history.arms:
+            self.played.append(30)
+            if len(self.played) == 3:
+                raise ZeroDivisionError("no arm today")
         return super().decide(state, history, u)
 
 
@@ -139,7 +140,6 @@ def test_an_error_in_a_path_is_named_and_finished_paths_are_kept() -> None:
 
     with pytest.raises(dtr.StudyError, match=r"ZeroDivisionError: no arm today \(in path 2\); 2 of 4 paths") as failed:
         dtr.simulate(Synthetic(), policies, horizon=50, paths=4)
-    Moody.moody = False
 
     assert isinstance(failed.value.__cause__, ZeroDivisionError)
     resumed = dtr.simulate(Synthetic(), policies, horizon=50, paths=4, resume=failed.value.study)
@@ -193,10 +193,13 @@ def test_resuming_with_fewer_paths_runs_nothing() -> None:
     [
         ({"horizon": 61}, "horizon is 60 there and 61 here"),
         ({"seed": 1}, "seed is 0 there and 1 here"),
-        ({"policies": {"DTRB": FEW["DTRB"]}}, "policies is"),
+        ({"policies": {"DTRB": FEW["DTRB"]}}, "policies, uniform is .* there and missing here"),
         ({"policies": dict(reversed(FEW.items()))}, "order of policies"),
-        ({"policies": {**FEW, "uniform": dtr.Greedy()}}, "policies is"),
-        ({"environment": Counted(called="Other")}, "environment is Counted there and Other here"),
+        (
+            {"policies": {**FEW, "uniform": dtr.Greedy()}},
+            "policies, uniform, name is 'UniformRandom' there and 'Greedy'",
+        ),
+        ({"environment": Counted(called="Other")}, "environment is 'Counted' there and 'Other' here"),
         ({"environment": Counted(shift=1.0)}, "fingerprint is"),
     ],
 )

@@ -13,7 +13,8 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
 from dtrbandit.plots import Curve, plot_curves
-from dtrbandit.policies.builtin import BUILTIN, policy_from_dict
+from dtrbandit.policies.builtin import BUILTIN
+from dtrbandit.policies.plain_values import policy_from_dict
 from dtrbandit.policies.policy import Policy
 from dtrbandit.reproduce import Reproduction
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH

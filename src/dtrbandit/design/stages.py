@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dtrbandit.design.features import FeatureFunction, describe
+from dtrbandit.design.identity import identity
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError
 
@@ -59,12 +60,13 @@ class Stage:
             object.__setattr__(self, "expected_days", _days(self.expected_days, f"{where}: expected_days"))
 
     def to_dict(self) -> dict[str, object]:
-        """Return the stage as plain values; a feature function is given by its name only."""
+        """Return the stage as plain values; a feature function is given by its name and what identifies it."""
         formula = self.features
+        known = formula if isinstance(formula, str) else {"function": describe(formula), "identity": identity(formula)}
         entries = {
             "name": self.name,
             "arms": list(self.arms),
-            "features": formula if isinstance(formula, str) else {"function": describe(formula)},
+            "features": known,
             "columns": None if self.columns is None else list(self.columns),
             "enter_if": self.enter_if,
             "expected_days": self.expected_days,
@@ -78,7 +80,7 @@ class Stage:
         require_keys(entries, required=("name", "arms", "features"), optional=OPTIONAL, where=where)
         if isinstance(entries["features"], Mapping):
             raise DesignError(
-                f"{where}: its features were a Python function ({shown(entries['features'])}); "
+                f"{where}: its features were a Python function ({shown(entries['features'].get('function'))}); "
                 "pass the design itself as design="
             )
         return cls(**entries)  # type: ignore[arg-type]  # checked by __post_init__
@@ -103,6 +105,8 @@ def label(text: object, what: str) -> str:
     """Return a short printable text as a plain str, or say what was found instead."""
     if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > 200:
         raise DesignError(f"{what} must be a printable text of 1 to 200 characters, found {shown(text)}")
+    if text != text.strip():  # two labels that look the same would be two
+        raise DesignError(f"{what} must not begin or end with a space, found {shown(text)}; write {text.strip()!r}")
     return str(text)
 
 

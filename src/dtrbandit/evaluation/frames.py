@@ -124,7 +124,7 @@ def arm_numbers(column: pd.Series, stage: Stage, recode: Recode) -> NDArray[np.i
 
     In ``recode`` None, or NaN, stands for every blank.
     """
-    meaning = {label.strip(): arm for arm, label in enumerate(stage.arms)}
+    meaning = {label: arm for arm, label in enumerate(stage.arms)}
     for cell, label in recode.items():
         blank = cell is None or cell != cell  # NaN
         meaning["" if blank else text(cell)] = NO_ARM if label is None else stage.arms.index(label)

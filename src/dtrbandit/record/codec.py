@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from pathlib import Path
 
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import LogError
+from dtrbandit.record.durable import beside, settle
 from dtrbandit.record.events import (
     Assigned,
     Completed,
@@ -43,18 +43,19 @@ def decode(line: str) -> Event:
 def write_log(path: str | Path, log: Iterable[Event]) -> None:
     """Write a log as JSON lines, each with its place in the sequence.
 
+    A log that was there before is replaced in one step, after the new one is on the disk.
+
     Examples
     --------
     >>> encode(Completed("u1", -8.5))
     '{"event":"Completed","outcome":-8.5,"unit":"u1"}'
     """
-    beside = Path(f"{path}.part")
-    with beside.open("w", encoding="utf-8", newline="\n") as file:
-        for sequence, event in enumerate(log, 1):
-            file.write(_text({"sequence": sequence, **_entries(event)}) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)  # at no moment is there half a log under this name
+    place = Path(path).resolve()  # a link stays one
+    with beside(place) as part:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            for sequence, event in enumerate(log, 1):
+                file.write(_text({"sequence": sequence, **_entries(event)}) + "\n")
+        settle(part, place)
 
 
 def read_log(path: str | Path) -> list[Event]:

@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, fields
 import numpy as np
 
 from dtrbandit._version import NUMERICS, __version__
+from dtrbandit.design.differences import difference
 from dtrbandit.design.features import describe
-from dtrbandit.design.values import MOST_SHOWN
 from dtrbandit.environments.potential_outcomes import Environment
-from dtrbandit.policies.builtin import policy_to_dict
+from dtrbandit.policies.plain_values import policy_to_dict
 from dtrbandit.simulation.setup import Setup, sample
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
@@ -59,7 +59,7 @@ class Manifest:
             if each.name == "policies" and own == others and list(own) != list(others):
                 return f"the order of policies is {list(own)} there and {list(others)} here"
             if each.name != "version" and own != others:
-                return f"{each.name} is {str(own)[:MOST_SHOWN]} there and {str(others)[:MOST_SHOWN]} here"
+                return difference(own, others, each.name)
         return None
 
 

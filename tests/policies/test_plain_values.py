@@ -1,0 +1,136 @@
+"""Logs under a function or a policy of one's own: only what they were opened with goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.policies import Choice
+from dtrbandit.policies.plain_values import policy_to_dict, require_same
+from dtrbandit.record import History, Opened
+from dtrbandit.record.events import Fact
+
+PLAIN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
+Features = Callable[[Mapping[str, Any]], Any]
+
+
+def bent(at: float) -> Features:
+    def hinge(columns: Mapping[str, Any]) -> Any:
+        return np.stack([np.ones_like(columns["x"]), np.maximum(columns["x"] - at, 0)], axis=1)
+
+    return hinge
+
+
+def straight() -> Features:
+    def hinge(columns: Mapping[str, Any]) -> Any:
+        return np.stack([np.ones_like(columns["x"]), columns["x"]], axis=1)
+
+    return hinge
+
+
+def design(features: Features) -> dtr.Design:
+    return dtr.Design([dtr.Stage("only", ("a", "b"), features, columns=("x",))])
+
+
+def above(cut: float) -> dtr.FixedRegime:
+    return dtr.FixedRegime(rule=lambda history: "a" if history.features[0][1] > cut else "b")
+
+
+@dataclass(frozen=True)
+class Stubborn:
+    """A policy that always gives one arm."""
+
+    arm: int
+
+    def init(self, design: dtr.Design) -> None:
+        """Nothing to learn."""
+
+    def update(self, state: None, history: History, event: Fact) -> None:
+        """Nothing to learn."""
+
+    def decide(self, state: None, history: History, u: float) -> Choice:  # noqa: ARG002
+        return Choice(self.arm, "rule", tuple(float(arm == self.arm) for arm in range(2)))
+
+
+def played(design: dtr.Design, policy: Any) -> dtr.Session:
+    session = dtr.Session(design, policy)
+    for unit, x in enumerate((0.5, 1.5, 2.5)):
+        session.enroll(f"u{unit}", {"x": x})
+        session.complete(f"u{unit}", x)
+    return session
+
+
+SAME: dict[str, Callable[[], tuple[dtr.Design, Any]]] = {
+    "features": lambda: (design(bent(1.0)), dtr.Greedy()),
+    "a rule": lambda: (PLAIN, above(1.0)),
+    "a policy": lambda: (PLAIN, Stubborn(1)),
+}
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_a_log_goes_on_under_what_it_was_opened_with_made_anew(what: str, tmp_path: Path) -> None:
+    session = played(*SAME[what]())
+    dtr.write_log(tmp_path / "log.jsonl", session.log)
+    again, policy = SAME[what]()
+
+    resumed = dtr.Session.resume(dtr.read_log(tmp_path / "log.jsonl"), design=again, policy=policy)
+
+    assert resumed.log == session.log
+    assert resumed.enroll("next", {"x": 0.7}) == session.enroll("next", {"x": 0.7})
+
+
+@pytest.mark.parametrize(
+    ("what", "other", "says"),
+    [
+        (
+            "features",
+            (design(bent(2.0)), dtr.Greedy()),
+            "'only', features.*hinge', enclosed at is '1.0' there and '2.0'",
+        ),
+        ("features", (design(straight()), dtr.Greedy()), "'only', features, function is 'bent.*' there and 'straight"),
+        ("a rule", (PLAIN, above(2.0)), "policy, 'FixedRegime'.*rule, enclosed cut is '1.0' there and '2.0' here"),
+        ("a policy", (PLAIN, Stubborn(0)), "policy, 'Stubborn', arm is '1' there and '0' here"),
+    ],
+)
+def test_another_function_or_parameter_is_refused_by_name(what: str, other: tuple[Any, Any], says: str) -> None:
+    log = played(*SAME[what]()).log
+
+    with pytest.raises(dtr.LogError, match=f"another design or policy: .*{says}.*open a new log"):
+        dtr.Session.resume(log, design=other[0], policy=other[1])
+
+
+def test_another_method_of_the_same_class_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = played(PLAIN, Stubborn(1)).log
+    monkeypatch.setattr(Stubborn, "decide", lambda self, state, history, u: Choice(1, "rule", (0.0, 1.0)))  # noqa: ARG005
+
+    with pytest.raises(dtr.LogError, match="policy, 'Stubborn', decide, source is"):
+        dtr.Session.resume(log, policy=Stubborn(1))
+
+
+def test_a_built_in_policy_with_another_parameter_is_refused_by_name() -> None:
+    opened = Opened(PLAIN.to_dict(), policy_to_dict(dtr.DTRBandit(q=1, delta=1.0)), 0, 1)
+
+    require_same(opened, PLAIN, dtr.DTRBandit(q=1, delta=1.0))
+    with pytest.raises(dtr.LogError, match="policy, 'DTRBandit', q is 1 there and 2 here"):
+        require_same(opened, PLAIN, dtr.DTRBandit(q=2, delta=1.0))
+
+
+def test_a_study_goes_on_under_the_same_function_only() -> None:
+    from dtrbandit.environments import Synthetic
+
+    def study(cut: float, **more: Any) -> dtr.Study:
+        arms = Synthetic().design.stages[0].arms
+        rule = dtr.FixedRegime(rule=lambda history: arms[int(history.features[0][1] > cut)])
+        return dtr.simulate(Synthetic(), {"rule": rule}, horizon=5, **more)
+
+    first = study(0.0, paths=1)
+
+    assert study(0.0, paths=2, resume=first).paths == (0, 1)
+    with pytest.raises(dtr.DesignError, match=r"policies, rule.*enclosed cut is '0\.0' there and '0\.5' here"):
+        study(0.5, paths=2, resume=first)
