@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from cold_start import measure_cold_start
-from stopwatch import in_words, spread
+from stopwatch import Spent, in_words, spent, spread
 from table import Line, report, seconds
 
 import dtrbandit as dtr
@@ -86,14 +86,14 @@ def warm_up() -> None:
 def measure_verbs(trial: Trial, units: int) -> Line:
     """Go on until so many units are enrolled."""
     low = trial.enrolled
-    trial.enrol(units - low)
+    core = spent(lambda: trial.enrol(units - low)).core / (units - low)
     took = trial.took[low:units]
-    each, whole = spread(took.ravel()), float(took.sum(axis=1).mean()) / 1e3
+    each, whole = spread(took.ravel()), Spent(float(took.sum(axis=1).mean()) / 1e9, core)
     row, verb = divmod(each.where, len(VERBS))
     longest = f"{in_words(each.longest)} ({VERBS[verb]} of unit {low + row + 1:,})"
     return Line(
         f"units {low:,} to {units:,}: mean of a whole unit; 99.9 % and longest of a verb",
-        f"{whole:.1f} µs; {in_words(each.rare)}; {longest}",
+        f"{whole}; {in_words(each.rare)}; {longest}",
         f"≤ 60 µs; ≤ 1 ms; ≤ {50 if units <= 10**5 else 120} ms",
     )
 
@@ -136,21 +136,21 @@ def measure_reading(size: Size) -> Iterator[Line]:
     yield from measure_log(trial.session, units)
     events = list(trial.session.log)
     del trial
-    yield Line(f"resume {units} from a list of events", in_words(resuming(events)), "≤ 3 s")
+    yield Line(f"resume {units} from a list of events", str(resuming(events)), "≤ 3 s")
     longer = list(repeated(events, size.copies))
     del events
-    yield Line(f"resume {size.copies} × {units} from a list of events", in_words(resuming(longer)))
+    yield Line(f"resume {size.copies} × {units} from a list of events", str(resuming(longer)))
 
 
 def measure_log(session: dtr.Session, units: str) -> Iterator[Line]:
-    yield Line(f"summary() at {units}", in_words(seconds(session.summary)))
-    yield Line(f"session.log at {units}", in_words(seconds(lambda: session.log)), "copies nothing")
-    yield Line(f"resume {units} from session.log", in_words(resuming(session.log)), "≤ 3 s")
+    yield Line(f"summary() at {units}", str(spent(session.summary)))
+    yield Line(f"session.log at {units}", str(spent(lambda: session.log)), "copies nothing")
+    yield Line(f"resume {units} from session.log", str(resuming(session.log)), "≤ 3 s")
 
 
-def resuming(log: Sequence[Event]) -> float:
+def resuming(log: Sequence[Event]) -> Spent:
     gc.collect()  # what was built for another line is not this one's
-    return seconds(lambda: dtr.Session.resume(log))
+    return spent(lambda: dtr.Session.resume(log))
 
 
 def repeated(log: Sequence[Event], times: int) -> Iterator[Event]:

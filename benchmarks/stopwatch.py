@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +18,22 @@ class Spread(NamedTuple):
     longest: float
     where: int
 
+
+class Spent(NamedTuple):
+    """Seconds on the clock, and of a core: they differ where others use the machine."""
+
+    clock: float
+    core: float
+
     def __str__(self) -> str:
-        return f"{self.mean * 1e6:.1f} µs; {in_words(self.rare)}; {in_words(self.longest)}"
+        return f"{in_words(self.clock)} (core {in_words(self.core)})"
+
+
+def spent(call: Callable[[], object]) -> Spent:
+    """Return what a call takes."""
+    clock, core = time.perf_counter(), time.process_time()
+    call()
+    return Spent(time.perf_counter() - clock, time.process_time() - core)
 
 
 def spread(nanoseconds: NDArray[np.int64]) -> Spread:
