@@ -62,8 +62,8 @@ def take_over(stretch: Stretch) -> str:
     first, late = float(np.median(stretch.took[: FIRST * VERBS])), float(np.median(list(median.values())[-5:]))
     if first < FASTER * late:
         return f"no take-over seen, median {in_words(first)} at first, {in_words(late)} at last"
-    slow = max(s for s, cost in median.items() if cost > np.sqrt(first * late))
-    return f"take-over in second {slow}, median {in_words(first)} before, {in_words(late)} after"
+    fast = 1 + max(s for s, cost in median.items() if cost > np.sqrt(first * late))
+    return f"take-over by second {fast}, median {in_words(first)} before, {in_words(late)} after"
 
 
 def lines(name: str, size: tuple[int, int], stretch: Stretch) -> Iterator[Line]:
