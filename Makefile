@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
+PEERS  ?= .venv-peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-peers clean
 
 demo: $(STAMPS)/base
 	$(BIN)/dtrbandit reproduce figure1
@@ -15,8 +16,12 @@ test: $(STAMPS)/test
 
 bench: $(STAMPS)/base
 	$(BIN)/python benchmarks/learning.py
+	$(BIN)/python benchmarks/sessions.py
 	$(BIN)/python benchmarks/studies.py
 	$(BIN)/python benchmarks/replay.py
+
+bench-peers: $(PEERS)/.stamp
+	$(PEERS)/bin/python benchmarks/peers.py
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
@@ -39,5 +44,11 @@ $(STAMPS)/lint: $(STAMPS)/test
 	$(BIN)/python -m pip install --quiet --editable '.[lint]'
 	touch $@
 
+$(PEERS)/.stamp: pyproject.toml benchmarks/peers.txt
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@echo "Installing dtrbandit and its peers into $(PEERS): a minute or two ..."
+	$(PEERS)/bin/python -m pip install --quiet --editable . --requirement benchmarks/peers.txt
+	touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

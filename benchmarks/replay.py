@@ -7,16 +7,15 @@ same rows, and must accept the same.
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
-from learning import Line, report
 from numpy.typing import NDArray
 from numpy_bandit import NumpyDTRBandit, by_lstsq
+from table import Line, report, seconds
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
@@ -41,12 +40,6 @@ def cohort(rng: np.random.Generator) -> Cohort:
     contexts = {"x1": units.contexts[0]["x1"]}, {"x2": units.contexts[1]["x2"][row, arms[:, 0]]}
     outcome = units.outcome[row, arms[:, 0], arms[:, 1]]
     return Cohort(units.design, tuple(map(str, row)), contexts, arms.astype(np.int8), outcome, np.ones(UNITS))
-
-
-def seconds(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def in_python(units: Cohort) -> NDArray[np.int64]:
@@ -74,7 +67,7 @@ def in_python(units: Cohort) -> NDArray[np.int64]:
 
 def measure() -> Iterator[Line]:
     units = cohort(np.random.default_rng(1))
-    replay(DTRB, units, horizon=10, paths=1)  # compiles, or loads
+    replay(DTRB, units, horizon=HORIZON, paths=PATHS, n_jobs=1)  # compiles, or loads
     costs = {}
     for name, policy in POLICIES.items():
         costs[name] = seconds(partial(replay, policy, units, horizon=HORIZON, paths=PATHS, n_jobs=1))
