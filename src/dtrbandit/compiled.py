@@ -129,27 +129,31 @@ def fold(kind, events, column, features, enters, leaf, outcome, drawn, arms, rea
     """Take events in order, decide for those who arrive, and write down their arms and reasons."""
     state = open_state(table)
     child, stages = state.observed.child, state.observed.shape.shape[0]
-    shown, nothing = np.empty((4, child.shape[1])), np.zeros(features.shape[2])
+    shown, learning = np.empty((4, child.shape[1])), np.bool_(True)
     nodes, standing = np.zeros(arms.shape[0], np.int64), np.zeros(arms.shape[0], np.int8)
     for e in range(events.shape[0]):
         what, unit = np.int64(events[e, 0]), np.int64(events[e, 1])
         node, m = nodes[unit], given_so_far(arms, unit)
-        fact = read_event(what, stages, standing[unit], m, enters[unit, column[node] if m < stages else 0])
+        place = column[node] if m < stages else np.int64(0)
+        fact, arm, index, value = read_event(what, stages, standing[unit], m, enters[unit, place]), m, np.int64(-1), 0.0
+        psi = features[unit, place]
+        if fact == NO_FACT:
+            continue
         if fact == ARRIVED:
-            psi = features[unit, column[node]]
             arm, reason = decide(kind, state, unit, m, node, psi, drawn[unit, m], shown)
             arms[unit, m], reasons[unit, m], nodes[unit] = arm, reason, child[node, arm]
-            take(kind, state, ARRIVED, unit, m, node, 0.0, psi, True)
-            take(kind, state, GIVEN, unit, m, arm, 1.0 if reason == FORCED else 0.0, psi, True)
+            index, value = node, 1.0 if reason == FORCED else 0.0
         elif fact == LEFT:
-            standing[unit], psi = GONE, features[unit, column[node]]
-            take(kind, state, LEFT, unit, m, np.int64(-1) if np.isnan(psi[0]) else node, 0.0, psi, True)
-        elif fact == COMPLETED:
+            standing[unit], index = GONE, np.int64(-1) if np.isnan(psi[0]) else node
+        else:
             standing[unit] = ENDED
-            take(kind, state, COMPLETED, unit, m - 1, np.int64(-1), outcome[unit, leaf[node]], nothing, True)
-        elif fact == LOST:
-            standing[unit] = ENDED
-            take(kind, state, LOST, unit, m, np.int64(-1), 0.0, nothing, True)
+            if fact == COMPLETED:
+                m, value = m - 1, outcome[unit, leaf[node]]
+        while True:  # twice on arrival: the arrival, then the arm. One place that learns: each would be compiled
+            take(kind, state, fact, unit, m, index, value, psi, learning)
+            if fact != ARRIVED:
+                break
+            fact, index = GIVEN, arm
 
 
 @kernel

@@ -93,4 +93,4 @@ def accept(kind, row, unit, features, arms, outcome, forced, state):
         else:
             fact, index, value = GIVEN, np.int64(arms[row, m]), forced[m]
             node = np.int64(state.observed.child[node, index])
-        take(kind, state, fact, unit, m, index, value, features[row, m], True)
+        take(kind, state, fact, unit, m, index, value, features[row, m], np.bool_(True))
