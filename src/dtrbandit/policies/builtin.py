@@ -70,6 +70,11 @@ decide = switch(
     [(rule.decide, f"{beliefs}, {memory}") for rule, beliefs, memory in zip(RULES, _beliefs, _memory, strict=True)],
     "unit, m, node, psi, u, shown",
 )
+explain = switch(
+    "explain",
+    [(rule.explain, f"{beliefs}, {memory}") for rule, beliefs, memory in zip(RULES, _beliefs, _memory, strict=True)],
+    "unit, m, psi, shown",
+)
 learn = switch(
     "learn", [(rule.estimator.learn, own) for rule, own in zip(RULES, _beliefs, strict=True)], "fact, unit, m"
 )

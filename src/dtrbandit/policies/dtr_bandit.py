@@ -141,22 +141,27 @@ def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
     """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3); return the arm and the reason."""
     forced, latest, offset = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
     feasible = show_nothing(observed.child, node, shown)
+    if forced:
+        arm = scheduled_arm(observed, memory, latest, offset, unit, m, u, shown)
+        if arm >= 0:
+            return arm, FORCED
+    explain(observed, beliefs, memory, unit, m, psi, shown)
+    contenders = keep_contenders(shown, memory.numbers[DELTA + m])
+    arm = best(shown, Q_HAT)
+    shown[PROPENSITY, arm] = 1.0
+    return arm, ONLY_FEASIBLE if feasible == 1 else CLEAR if contenders == 1 else CLOSE
+
+
+@kernel
+def explain(observed, beliefs, memory, unit, m, psi, shown):
+    """Show Q̂, and Q̃ as it was at e_t, the last forced round before this one."""
+    _, latest, _ = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
     show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
     if memory.frozen[latest]:
         show_tilde(memory.tilde[1 + latest], observed.shape, m, psi, shown)
     else:
         refit_forced(observed, memory, m)
         show_tilde(memory.tilde[LIVE], observed.shape, m, psi, shown)
-
-    arm, reason = np.int64(-1), FORCED
-    if forced:
-        arm = scheduled_arm(observed, memory, latest, offset, unit, m, u, shown)
-    if arm < 0:
-        contenders = keep_contenders(shown, memory.numbers[DELTA + m])
-        arm = best(shown, Q_HAT)
-        shown[PROPENSITY, arm] = 1.0
-        reason = ONLY_FEASIBLE if feasible == 1 else CLEAR if contenders == 1 else CLOSE
-    return arm, reason
 
 
 @kernel
@@ -324,6 +329,7 @@ RULE = Rule(
     name="dtr_bandit",
     estimator=EXACT,
     decide=decide,
+    explain=explain,
     example=DTRBandit(q=1, delta=1.0).memory(ONE_ARM),
     note=note,
     settle=settle,

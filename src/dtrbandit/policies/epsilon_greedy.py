@@ -135,16 +135,20 @@ def estimates_of(state: CompiledState) -> Estimates:
 def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
     """Make an initial pull, or act greedily, or explore when u < ε; return the arm and the reason."""
     feasible = show_nothing(observed.child, node, shown)
-    show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
     plan = np.int64(memory.pulled[unit]) if m > 0 else next_pull(memory)
-    arm, reason = np.int64(-1), FORCED
     if plan >= 0:
         arm = next_of_plan(observed.child, observed.arms, memory.plans, plan, unit, m)
-    if arm >= 0:
-        show_only(shown, arm)
-    else:
-        arm, reason = explore(shown, feasible - 1, memory.epsilon[0], u)
-    return arm, reason
+        if arm >= 0:
+            show_only(shown, arm)
+            return arm, FORCED
+    explain(observed, beliefs, memory, unit, m, psi, shown)
+    return explore(shown, feasible - 1, memory.epsilon[0], u)
+
+
+@kernel
+def explain(observed, beliefs, memory, unit, m, psi, shown):  # noqa: ARG001  # the signature of all
+    """Show Q̂."""
+    show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
 
 
 @kernel
@@ -209,6 +213,7 @@ RULE = Rule(
     name="epsilon_greedy",
     estimator=EXACT,
     decide=decide,
+    explain=explain,
     example=first_memory(ONE_ARM, 0.0),
     note=note,
     suppose=suppose,

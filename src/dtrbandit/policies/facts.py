@@ -17,10 +17,10 @@ from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, LE
 from dtrbandit.kernels import supply
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies import builtin
-from dtrbandit.policies.builtin import decide, note, open_state, take
+from dtrbandit.policies.builtin import decide, explain, note, open_state, take
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Choice
-from dtrbandit.policies.shown import Q_HAT, Q_TILDE, REASON_NAMES
+from dtrbandit.policies.shown import FORCED, Q_HAT, Q_TILDE, REASON_NAMES
 from dtrbandit.record.events import Assigned, Completed, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values, unpacked
@@ -39,6 +39,8 @@ def call_decide(kind, unit, m, node, u, table):
     if unit < 0 or m < 0 or m >= state.observed.shape.shape[0] or node < 0 or stands_at(state.observed, unit, m) != node:
         return np.int64(-1), np.int64(0)
     arm, reason = decide(kind, state, unit, m, node, state.desk.psi, u, shown)
+    if reason == FORCED:
+        explain(kind, state, unit, m, state.desk.psi, shown)
     for row in (Q_TILDE, Q_HAT):
         for a in range(shown.shape[1]):
             if not np.isfinite(shown[row, a]):

@@ -16,6 +16,11 @@ def note_nothing(observed, memory, fact, unit, m, value):  # noqa: ARG001  # the
 
 
 @kernel
+def explain_nothing(observed, beliefs, memory, unit, m, psi, shown):  # noqa: ARG001  # the signature of all
+    """Have shown everything already."""
+
+
+@kernel
 def settle_nothing(observed, memory):  # noqa: ARG001  # the signature of all
     """Have nothing to settle."""
 
@@ -44,7 +49,9 @@ class Rule:
         A memory whose arrays have the right types.
     decide
         ``decide(observed, beliefs, memory, unit, m, node, psi, u, shown)``: return an arm and the number of a reason,
-        and fill ``shown`` (4, K) with Q̃, Q̂, propensities and contenders.
+        and fill ``shown`` (4, K) with Q̃, Q̂, propensities and contenders; a forced decision needs no estimates.
+    explain
+        ``explain(observed, beliefs, memory, unit, m, psi, shown)``: show the estimates beside a forced decision.
     note
         ``note(observed, memory, fact, unit, m, value)``: keep the account of a fact that is written down; of GIVEN,
         ``value`` says whether the arm was scheduled.
@@ -61,6 +68,7 @@ class Rule:
     estimator: Estimator
     decide: Callable[..., tuple[int, int]]
     example: tuple[Any, ...] = Nothing()
+    explain: Callable[..., None] = explain_nothing
     note: Callable[..., None] = note_nothing
     settle: Callable[..., None] = settle_nothing
     suppose: Callable[..., None] = suppose_nothing
