@@ -1,8 +1,20 @@
-"""One set-up for all tests: Hypothesis draws the same examples on every run, and every log counts as long."""
+"""One set-up for all tests: Hypothesis draws the same examples on every run, and kernels run as machine code.
 
+``DTRBANDIT_KERNELS=plain`` runs them as plain Python.
+"""
+
+import math
+
+import pytest
 from hypothesis import settings
 
+from dtrbandit.kernels import supply
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
+
+@pytest.fixture(scope="session", autouse=True)
+def machine_code() -> None:
+    """Wait once for the machine code of all kernels that tests import."""
+    supply.require("the tests", seconds=math.inf)

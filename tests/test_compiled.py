@@ -14,12 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from dtrbandit.compiled import Played, at_once, fold, play, potential_arrivals
+from dtrbandit.compiled import Played, at_once, play, potential_arrivals
 from dtrbandit.environments import PotentialOutcomes, Synthetic
 from dtrbandit.estimators.estimates import hat_coefficients
-from dtrbandit.kernels.stream import uniforms
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
-from dtrbandit.policies.facts import start
 from plain.least_squares import least_squares
 
 PLACES_ONLY = ("cells", "tags", "follows", "owners", "blocks")  # room for units, more of it than is used
@@ -182,15 +180,11 @@ def test_a_hundred_thousand_units_agree_with_the_plain_refit_at_200_random_times
     n = 100_000
     units = potential_arrivals(Synthetic().draw(n, np.random.default_rng(6)))
     times = np.sort(np.random.default_rng(7).choice(n, 200, replace=False))
-    state = start(dtr.DTRBandit(q=5, delta=0.5), Synthetic().design)
-    state.reserve(n)
-    arms, reasons = np.full((n, 2), -1, dtype=np.int8), np.full((n, 2), -1, dtype=np.int8)
-    drawn = np.concatenate([uniforms(0, block, 2) for block in range(n // 256 + 1)])
+    played = Played(dtr.DTRBandit(q=5, delta=0.5), Synthetic().design, n)
 
     for begin, end in zip([0, *times[:-1]], times, strict=True):
-        some = units._replace(events=units.events[3 * begin : 3 * end])
-        fold.call(state.kind, *some, drawn, arms, reasons, state.table)
-        assert_refit(state, 1e-9)
+        played.go_on(units._replace(events=units.events[3 * begin : 3 * end]))
+        assert_refit(played.state, 1e-9)
 
 
 def test_unlike_scales_collinear_and_constant_columns_agree_with_the_plain_refit() -> None:

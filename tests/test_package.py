@@ -28,7 +28,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     [
         ("import dtrbandit", ()),
         ("import dtrbandit; dtrbandit.DesignError", ()),
-        ("import dtrbandit; dtrbandit.simulate", ("numba", "numpy", "rich")),
+        ("import dtrbandit; dtrbandit.simulate", ("numpy", "rich")),
     ],
 )
 def test_heavy_libraries_are_imported_when_needed_only(code: str, allowed: tuple[str, ...]) -> None:

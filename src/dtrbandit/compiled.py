@@ -16,10 +16,11 @@ from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes, along, observed
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED, GIVEN, LEFT, LOST
+from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.stream import ROUNDS, uniforms
 from dtrbandit.policies.builtin import decide, open_state, take
-from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
+from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.facts import start
 from dtrbandit.policies.shown import FORCED
 
@@ -51,26 +52,43 @@ class Arrivals(NamedTuple):
     outcome: NDArray[np.float64]
 
 
-class Played(NamedTuple):
-    """The arms (n, M) and the numbers of their reasons (n, M), −1 where a stage was not entered, and the state."""
+class Played:
+    """A policy that decides for n units as they arrive, as far as it was told.
 
-    arms: NDArray[np.int8]
-    reasons: NDArray[np.int8]
-    state: CompiledState
+    Attributes
+    ----------
+    arms, reasons
+        (n, M): the arms, and the numbers of their reasons, −1 where a stage was not entered.
+    state
+        What the policy has learnt.
+    """
+
+    def __init__(self, policy: CompiledPolicy, design: Design, n: int, *, seed: int = 0) -> None:
+        if policy.compiled_rule is None:
+            raise DesignError(f"{policy!r} holds a Python function and plays through a Session only")
+        compile_for("these units", [policy], design, units=n, entries=[fold])
+        stages = len(design.stages)
+        self.state = start(policy, design)
+        self.state.reserve(n)
+        self.arms = np.full((n, stages), NOT_YET, dtype=np.int8)
+        self.reasons = self.arms.copy()
+        self._drawn = np.concatenate([uniforms(seed, block, stages) for block in range(max(1, -(-n // ROUNDS)))])
+        self._nodes, self._standing = np.zeros(n, dtype=np.int64), np.full(n, UNDER_WAY, dtype=np.int8)
+
+    def go_on(self, units: Arrivals) -> None:
+        """Let the events of units happen."""
+        _require_fit(units, self.state.design)
+        if len(units.features) != len(self.arms):
+            raise DesignError(f"found {len(units.features)} units, expected {len(self.arms)}")
+        progress = self._drawn, self.arms, self.reasons, self._nodes, self._standing
+        fold.call(self.state.kind, *units, *progress, self.state.table)
 
 
 def play(policy: CompiledPolicy, units: Arrivals, design: Design, *, seed: int = 0) -> Played:
     """Let a policy decide for units as they arrive, from the beginning."""
-    if policy.compiled_rule is None:
-        raise DesignError(f"{policy!r} holds a Python function and plays through a Session only")
-    _require_fit(units, design)
-    state, n, stages = start(policy, design), len(units.features), len(design.stages)
-    state.reserve(n)
-    drawn = np.concatenate([uniforms(seed, block, stages) for block in range(max(1, -(-n // ROUNDS)))])
-    arms = np.full((n, stages), NOT_YET, dtype=np.int8)
-    reasons = arms.copy()
-    fold.call(state.kind, *units, drawn, arms, reasons, state.table)
-    return Played(arms, reasons, state)
+    played = Played(policy, design, len(units.features), seed=seed)
+    played.go_on(units)
+    return played
 
 
 def _require_fit(units: Arrivals, design: Design) -> None:
@@ -123,14 +141,16 @@ def potential_arrivals(
 
 @kernel(
     entry="int64, int32[:, ::1], int64[::1], float64[:, :, ::1], boolean[:, ::1], int64[::1], float64[:, ::1], "
-    "float64[:, ::1], int8[:, ::1], int8[:, ::1], table"
+    "float64[:, ::1], int8[:, ::1], int8[:, ::1], int64[::1], int8[::1], table"
 )
-def fold(kind, events, column, features, enters, leaf, outcome, drawn, arms, reasons, table):
-    """Take events in order, decide for those who arrive, and write down their arms and reasons."""
+def fold(kind, events, column, features, enters, leaf, outcome, drawn, arms, reasons, nodes, standing, table):
+    """Take events in order, decide for those who arrive, and write down their arms and reasons.
+
+    ``nodes`` and ``standing`` (n,) say where each unit stands, and whether it is under way.
+    """
     state = open_state(table)
     child, stages = state.observed.child, state.observed.shape.shape[0]
     shown, learning = np.empty((4, child.shape[1])), np.bool_(True)
-    nodes, standing = np.zeros(arms.shape[0], np.int64), np.zeros(arms.shape[0], np.int8)
     for e in range(events.shape[0]):
         what, unit = np.int64(events[e, 0]), np.int64(events[e, 1])
         node, m = nodes[unit], given_so_far(arms, unit)

@@ -15,7 +15,7 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, DTRError, LogError, ProtocolError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.kernels.stream import uniform
-from dtrbandit.policies.builtin import compiled_rule
+from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.facts import choose, update
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.policies.policy import Choice, Estimating, Numbers, Policy, is_policy
@@ -73,7 +73,7 @@ class Session:
         self._histories = Histories(design)
         self._state: Any = policy.init(design)
         # a policy that holds a built-in one has its state, but rules of its own
-        self._built_in = compiled_rule(policy) is not None
+        self._built_in = is_compiled(policy)
         self._choose: Rule = choose if self._built_in else trusted(policy, design)
         self._learn: Callable[[Any, History, Fact], Any] = update if self._built_in else policy.update
         self._whole = True

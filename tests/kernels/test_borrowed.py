@@ -1,7 +1,8 @@
-"""Arrays behind a pointer: kernels find those of a table of addresses, by name."""
+"""Arrays that Python lends to kernels: found by name in a table, by plain kernels and by machine code."""
 
 from __future__ import annotations
 
+import gc
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 from numba import TypingError
 from numpy.typing import NDArray
 
-from dtrbandit.kernels.borrowed import addresses, opener
-from dtrbandit.kernels.compile import kernel
+from dtrbandit.kernels import borrowed
+from dtrbandit.kernels.borrowed import Opener, lend
+from dtrbandit.kernels.compile import Entry, kernel
+from dtrbandit.kernels.machine import Workshop, compile_here
 
 
 class Pair(NamedTuple):
@@ -21,7 +24,17 @@ class Pair(NamedTuple):
 
 
 EXAMPLE = Pair(np.zeros(1, dtype=np.bool_), np.zeros((1, 1, 1)))
-open_first, open_second = opener(EXAMPLE), opener(EXAMPLE, after=EXAMPLE)
+
+
+class Pairs(NamedTuple):
+    """Two groups of arrays."""
+
+    first: Pair
+    second: Pair
+
+
+EXAMPLES = Pairs(EXAMPLE, EXAMPLE)
+open_pairs = Opener(EXAMPLES)
 
 
 @kernel
@@ -31,25 +44,34 @@ def add_sum(first: Any, second: Any) -> None:
         second.cube[i, 1, 2] += first.cube.sum() + 10.0 * second.cube.shape[1]
 
 
-@kernel(entry=True)
+@kernel(entry="table")
 def add_twice(table: NDArray[np.int64]) -> None:
     """Open a table of two pairs, and lend both to another kernel twice."""
-    first, second = open_first(table), open_second(table)
-    add_sum(first, second)
-    add_sum(first, second)
+    pairs = open_pairs(table)
+    add_sum(pairs.first, pairs.second)
+    add_sum(pairs.first, pairs.second)
+    second = pairs.second
     second.flags[second.flags.shape[0] - 1] = True
 
 
-@kernel(entry=True)
+@kernel(entry="table")
 def ask_for_another(table: NDArray[np.int64]) -> Any:
     """Ask for an array that was not lent."""
-    return open_first(table).other
+    return open_pairs(table).first.other
 
 
-def test_kernels_read_and_write_the_arrays_themselves() -> None:
+@pytest.fixture(params=["plain", "compiled"])
+def adding(request: pytest.FixtureRequest) -> Entry:
+    entry = Entry(add_twice.plain, "table")
+    if request.param == "compiled":
+        compile_here([entry])
+    return entry
+
+
+def test_kernels_read_and_write_the_arrays_themselves(adding: Entry) -> None:
     first, second = Pair(np.zeros(3, np.bool_), np.ones((2, 3, 4))), Pair(np.zeros(5, np.bool_), np.zeros((2, 2, 3)))
 
-    add_twice(addresses((*first, *second), (*EXAMPLE, *EXAMPLE)))
+    adding.call(lend(Pairs(first, second), EXAMPLES))
 
     assert second.cube[:, 1, 2].tolist() == [88.0, 88.0]
     assert second.cube.sum() == 176.0
@@ -59,13 +81,24 @@ def test_kernels_read_and_write_the_arrays_themselves() -> None:
 
 def test_an_array_that_was_not_lent_is_an_error_of_compilation() -> None:
     with pytest.raises(TypingError, match="other"):
-        ask_for_another(addresses(EXAMPLE, EXAMPLE))
+        Workshop().compile(ask_for_another)
+
+
+def test_a_table_keeps_its_arrays_alive_and_no_longer() -> None:
+    lent = len(borrowed._LENT)
+    table = lend((EXAMPLE,), (EXAMPLE,))
+    assert len(borrowed._LENT) == lent + 1
+
+    del table
+    gc.collect()
+
+    assert len(borrowed._LENT) == lent
 
 
 @pytest.mark.parametrize("wrong", [np.zeros((2, 2, 2), np.float32), np.zeros((2, 2))], ids=["type", "axes"])
 def test_an_array_of_another_type_is_refused(wrong: NDArray[np.float64]) -> None:
     with pytest.raises(TypeError, match="expected float64 of 3"):
-        addresses((EXAMPLE.flags, wrong), EXAMPLE)
+        lend((Pair(EXAMPLE.flags, wrong),), (EXAMPLE,))
 
 
 @pytest.mark.parametrize(
@@ -75,4 +108,4 @@ def test_an_array_of_another_type_is_refused(wrong: NDArray[np.float64]) -> None
 )
 def test_an_array_that_kernels_cannot_write_into_is_refused(wrong: NDArray[np.float64]) -> None:
     with pytest.raises(TypeError, match="expected one to write into"):
-        addresses((EXAMPLE.flags, wrong), EXAMPLE)
+        lend((Pair(EXAMPLE.flags, wrong),), (EXAMPLE,))

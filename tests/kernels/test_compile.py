@@ -1,72 +1,69 @@
-"""The cache of compiled kernels: an edited kernel is never served stale, and compilation is announced once."""
+"""Kernels and entries before machine code comes: plain functions, called as they are written."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
+import re
 
+import numpy as np
 import pytest
 
-from dtrbandit.kernels import compile as compiling
-
-LEAF = "from dtrbandit.kernels.compile import kernel\n\n@kernel\ndef leaf():\n    return {value}\n"
-CALLER = (
-    "from dtrbandit.kernels.compile import kernel\nfrom dtrbandit.leaf import leaf\n\n"
-    "@kernel(entry=True)\ndef caller():\n    return leaf() + 1\n"
-)
+from dtrbandit.kernels.compile import Entry, kernel, switch
+from dtrbandit.kernels.machine import compile_here
+from dtrbandit.kernels.sources import PACKAGE
 
 
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
-    """Return a package of two kernels, one calling the other in another file, compiled as ours are."""
-    folder = tmp_path / "dtrbandit"
-    shutil.copytree(compiling.PACKAGE / "kernels", folder / "kernels")
-    (folder / "__init__.py").touch()
-    (folder / "leaf.py").write_text(LEAF.format(value=1))
-    (folder / "caller.py").write_text(CALLER)
-    return tmp_path
+@kernel
+def half(x):  # type: ignore[no-untyped-def]  # a kernel
+    return x / 2
 
 
-def call(package: Path) -> tuple[int, str]:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(package / "cache"), "PYTHONPATH": str(package)}
-    command = [sys.executable, "-c", "from dtrbandit.caller import caller; print(caller())"]
-    done = subprocess.run(command, env=environment, cwd=package, capture_output=True, text=True, check=True)
-    return int(done.stdout), done.stderr
+@kernel
+def twice(x):  # type: ignore[no-untyped-def]  # a kernel
+    return x * 2
 
 
-def test_an_edited_kernel_in_another_file_is_never_served_stale(package: Path) -> None:
-    assert call(package)[0] == 2
-
-    (package / "dtrbandit" / "leaf.py").write_text(LEAF.format(value=41))
-
-    assert call(package)[0] == 42
+chosen = switch("chosen", [(half, "state"), (twice, "state"), (half, "state")], "")
 
 
-def test_compilation_is_announced_once_and_loading_is_silent(package: Path) -> None:
-    cold, warm = call(package)[1], call(package)[1]
-
-    assert cold.count("compiling its kernels") == 1
-    assert warm == ""
+@kernel(entry="int64, float64")
+def choose(kind, x):  # type: ignore[no-untyped-def]  # a kernel
+    return chosen(kind, x)
 
 
-def test_machine_code_is_made_and_kept_of_entries_alone(package: Path) -> None:
-    call(package)
-
-    kept = {path.name.split("-")[0] for path in (package / "cache").rglob("*.nbc")}
-
-    assert kept == {"caller.caller"}
+@kernel(entry="float64[::1]")
+def divide(numbers):  # type: ignore[no-untyped-def]  # a kernel
+    return numbers[0] / numbers[1]
 
 
-def test_without_a_place_to_write_the_kernels_still_compile(package: Path) -> None:
-    (package / "cache").write_text("a file where a folder should be")
+def test_a_switch_calls_the_case_of_a_number_in_both_modes() -> None:
+    entry = Entry(choose.plain, "int64, float64")
+    plain = [entry.call(kind, 3.0) for kind in range(3)]
 
-    assert call(package)[0] == 2
+    compile_here([entry])
+
+    assert [entry.call(kind, 3.0) for kind in range(3)] == plain == [1.5, 6.0, 1.5]
+    assert entry.compiled
+    assert not choose.compiled
 
 
-def test_the_only_place_that_says_njit_is_the_decorator() -> None:
-    said = [path.name for path in compiling.PACKAGE.rglob("*.py") if "njit" in path.read_text()]
+def test_dividing_by_zero_is_as_silent_in_plain_python_as_in_machine_code() -> None:
+    entry, zero = Entry(divide.plain, "float64[::1]"), np.array([1.0, 0.0])
+    plain = entry.call(zero)
 
-    assert said == ["compile.py"]
+    compile_here([entry])
+
+    assert entry.call(zero) == plain == np.inf
+
+
+def test_machine_code_refuses_arguments_of_other_types() -> None:
+    entry = Entry(divide.plain, "float64[::1]")
+    compile_here([entry])
+
+    with pytest.raises(TypeError, match="No matching definition"):
+        entry.call(np.zeros(2, dtype=np.int64))
+
+
+def test_the_only_place_that_says_njit_is_the_workshop() -> None:
+    said = [path.name for path in PACKAGE.rglob("*.py") if re.search(r"\bnjit\(", path.read_text())]
+
+    assert said == ["machine.py"]

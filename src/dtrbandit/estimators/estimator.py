@@ -38,12 +38,12 @@ class Estimator:
 
 
 @kernel
-def learn_nothing(observed, beliefs, fact, unit, m):  # noqa: ARG001  # the signature of all
+def learn_nothing(observed, beliefs, fact, unit, m):
     """Learn nothing."""
 
 
 @kernel
-def begin_nothing(observed, beliefs):  # noqa: ARG001  # the signature of all
+def begin_nothing(observed, beliefs):
     """Have nothing to learn again."""
 
 

@@ -17,16 +17,21 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.proposals import Weighting, drawn_rows, shuffled_rows, weigh
+from dtrbandit.evaluation.replay_kernel import ask_all, play_rows
 from dtrbandit.evaluation.replay_players import Player, Units, material_of, player_of
 from dtrbandit.evaluation.replay_result import Replay
 from dtrbandit.evaluation.retold import Retold
-from dtrbandit.parallel import check_jobs, map_unordered
+from dtrbandit.interpreted import compile_for
+from dtrbandit.kernels import supply
+from dtrbandit.parallel import check_jobs, map_unordered, workers
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, Greedy
 from dtrbandit.policies.lsvi_ucb import knowing_rounds
 from dtrbandit.policies.policy import Policy, is_policy
 
 ROWS, POLICY = range(2)  # streams of a path
+KERNELS = (play_rows, ask_all)
+OFFERS = 2.0  # what a round of a replay costs over one of a study: rows are offered that are not accepted
 LEAST_SHARE = 1e-6  # of the weight, that must agree with a policy for its round to be played
 
 
@@ -112,8 +117,12 @@ def replay(  # noqa: PLR0913  # each by its name
     check_jobs(n_jobs)
     rows, draws = _room(wanted, setup.horizon)
     _rehearse(setup)
+    share = OFFERS * wanted / workers(n_jobs)
+    compiled = compile_for(
+        "the replay", [setup.policy], setup.design, units=setup.horizon, times=share, entries=KERNELS
+    )
     results = map_unordered(
-        partial(play_path, setup), range(wanted), n_jobs=n_jobs, progress="paths" if progress else None
+        partial(_played, setup, compiled), range(wanted), n_jobs=n_jobs, progress="paths" if progress else None
     )
     for path in results:
         rows[path.number], draws[path.number] = path.rows, path.draws
@@ -179,8 +188,14 @@ def _ran_out(rounds: int, draws: int, setup: Setup) -> str:
 
 
 def _rehearse(setup: Setup) -> None:
-    """Play one round: finds what is wrong, and compiles, before work begins."""
+    """Play one round: finds what is wrong before work begins."""
     play_path(replace(setup, horizon=1), 0)
+
+
+def _played(setup: Setup, compiled: bool, number: int) -> Path:
+    if compiled:
+        supply.ensure(KERNELS)
+    return play_path(setup, number)
 
 
 def _room(paths: int, horizon: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

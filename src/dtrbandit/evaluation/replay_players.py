@@ -21,7 +21,7 @@ from dtrbandit.evaluation.proposals import Rows
 from dtrbandit.evaluation.replay_kernel import ask_all, play_rows
 from dtrbandit.evaluation.retold import Retold
 from dtrbandit.kernels.stream import ROUNDS, uniform, uniforms
-from dtrbandit.policies.builtin import compiled_rule
+from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.facts import start
 from dtrbandit.policies.lsvi_ucb import looks_only_back
@@ -65,7 +65,7 @@ def units_of(cohort: Cohort) -> Units:
 
 def material_of(policy: Policy[Any], cohort: Cohort) -> Units | Retold:
     """Return what a policy's player needs: arrays for a built-in one, facts for one of the caller's own."""
-    if compiled_rule(policy) is not None and looks_only_back(policy, len(cohort.design.stages)):
+    if is_compiled(policy) and looks_only_back(policy, len(cohort.design.stages)):
         return units_of(cohort)
     return Retold(cohort)
 
@@ -93,7 +93,7 @@ class CompiledPlayer:
         """Offer rows in order until T are accepted; return how many were offered."""
         kind, table = self.state.kind, self.state.table
         self.rounds, offered = play_rows.call(kind, order, self.rounds, *self._units, self._drawn, self.accepted, table)
-        return offered
+        return int(offered)
 
     def agreeing(self) -> NDArray[np.bool_]:
         """Return which units the policy would give their arms in the next round, (n,)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,5 +54,4 @@ class Opener(Generic[Groups]):
 
     def __call__(self, table: NDArray[np.int64]) -> Groups:
         """Return the groups as they were lent."""
-        groups: Any = _LENT[id(table)]
-        return groups
+        return cast("Groups", _LENT[id(table)])

@@ -1,9 +1,9 @@
-"""Where machine code is kept: one file for each entry, in a folder named after everything that it depends on.
+"""Where machine code is kept: one file for each entry, named after everything that it depends on.
 
-A folder belongs to one state of the sources, one release of Python, numba and llvmlite, and one kind of processor, so
-that nothing in it is ever stale. It holds pickles, and whoever can write a pickle can run code: a folder counts only if
-it belongs to the user (or to root) and nobody else may write into it. A file begins with its checksum; one that is
-damaged counts as missing.
+A folder belongs to one release of Python, numpy, numba and llvmlite, and one kind of processor; the name of a file says
+what the entry is made of (``digest.py``). So nothing in it is ever stale. It holds pickles, and whoever can write a
+pickle can run code: a folder counts only if it belongs to the user (or to root) and nobody else may write into it. A
+file begins with its checksum; one that is damaged counts as missing.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from dtrbandit.kernels.compile import Name
-from dtrbandit.kernels.sources import SOURCES
+from dtrbandit.kernels.sources import hash_of_makers
 
 CHECKSUM = hashlib.sha256().digest_size
 SUFFIX = ".machine"
@@ -36,38 +34,31 @@ class Cache:
 
     folder: Path
 
-    def has(self, name: Name) -> bool:
+    def has(self, key: str) -> bool:
         """Say whether there is a file for an entry, whole or not."""
-        return self.file(name).is_file()
+        return self.file(key).is_file()
 
-    def load(self, name: Name) -> bytes | None:
+    def load(self, key: str) -> bytes | None:
         """Return the machine code of an entry; None if there is none, or it is damaged."""
         if not (trusted(self.folder) and trusted(self.folder.parent)):
             return None
         try:
-            content = self.file(name).read_bytes()
+            content = self.file(key).read_bytes()
         except OSError:
             return None
         head, packed = content[: len(MARK) + CHECKSUM], content[len(MARK) + CHECKSUM :]
-        return packed if head == MARK + _checksum(name, packed) else None
+        return packed if head == MARK + _checksum(key, packed) else None
 
-    def store(self, name: Name, packed: bytes) -> None:
+    def store(self, key: str, packed: bytes) -> None:
         """Keep the machine code of an entry: the whole file, or none. Raises OSError if it cannot be written."""
         with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
             try:
-                file.write(MARK + _checksum(name, packed) + packed)
+                file.write(MARK + _checksum(key, packed) + packed)
                 file.close()
-                Path(file.name).replace(self.file(name))
+                Path(file.name).replace(self.file(key))
             except OSError:
                 Path(file.name).unlink(missing_ok=True)
                 raise
-
-    def drop(self, name: Name) -> None:
-        """Remove a file that is damaged, so that it is made anew."""
-        try:
-            self.file(name).unlink(missing_ok=True)
-        except OSError:
-            return  # then it stays, and counts as missing
 
     def open(self) -> None:
         """Make the folder, for this user alone. Raises NoCache if it cannot be used."""
@@ -85,17 +76,17 @@ class Cache:
         """The file that a process locks while it compiles."""
         return self.folder / "lock"
 
-    def file(self, name: Name) -> Path:
+    def file(self, key: str) -> Path:
         """Return the file of an entry."""
-        return self.folder / (".".join(name) + SUFFIX)
+        return self.folder / (key + SUFFIX)
 
-    def sizes(self) -> Iterator[int]:
-        """Give the size of each file."""
-        return (path.stat().st_size for path in self.folder.glob(f"*{SUFFIX}"))
+    def size(self, key: str) -> int:
+        """Return the size of the file of an entry, in bytes."""
+        return self.file(key).stat().st_size
 
 
 def find_cache() -> Cache:
-    """Return the cache of this state of the kernels on this machine. Imports llvmlite, to know the processor."""
+    """Return the cache for this machine. Imports llvmlite, to know the processor."""
     return Cache(base() / "dtrbandit" / f"kernels-{fingerprint()}")
 
 
@@ -107,11 +98,11 @@ def base() -> Path:
     return Path("~/.cache").expanduser().absolute()
 
 
-def fingerprint(sources: str = SOURCES) -> str:
-    """Return a hash of everything that machine code depends on."""
+def fingerprint() -> str:
+    """Return a hash of everything that machine code depends on beside the kernels."""
     from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
 
-    parts = [sources, sys.version, sys.platform, version("numba"), version("llvmlite"), version("numpy")]
+    parts = [hash_of_makers(), sys.version, sys.platform, version("numba"), version("llvmlite"), version("numpy")]
     parts += [get_host_cpu_name(), get_host_cpu_features().flatten()]
     parts += sorted(f"{key}={value}" for key, value in os.environ.items() if key in SETTINGS)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -133,6 +124,6 @@ def trusted(folder: Path) -> bool:
     return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _checksum(name: Name, packed: bytes) -> bytes:
+def _checksum(key: str, packed: bytes) -> bytes:
     """Return a checksum that also tells one entry from another."""
-    return hashlib.sha256(".".join(name).encode() + b"\0" + packed).digest()
+    return hashlib.sha256(key.encode() + b"\0" + packed).digest()

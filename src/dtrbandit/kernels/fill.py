@@ -7,6 +7,7 @@ from importlib import import_module
 
 from dtrbandit.kernels.cache import Cache
 from dtrbandit.kernels.compile import ENTRIES, Name
+from dtrbandit.kernels.digest import key_of
 from dtrbandit.kernels.lock import Lock
 from dtrbandit.kernels.sources import kernel_modules
 
@@ -27,7 +28,9 @@ def all_entries() -> list[Name]:
 
 
 def fill(cache: Cache, *, first: Iterable[Name] = (), report: Report | None = None) -> None:
-    """Compile what a cache lacks, those in ``first`` before the others; whoever holds the lock must call this.
+    """Compile what a cache lacks, those in ``first`` before the others; the caller must hold the lock.
+
+    ``report`` is told before each how many are done, and of how many.
 
     Raises OSError if something cannot be written.
     """
@@ -35,15 +38,12 @@ def fill(cache: Cache, *, first: Iterable[Name] = (), report: Report | None = No
 
     urgent = set(first)
     names = sorted(all_entries(), key=lambda name: name not in urgent)
-    workshop = None
-    for done, name in enumerate(names):
+    missing = [name for name in names if cache.load(key_of(name)) is None]
+    workshop = Workshop()
+    for done, name in enumerate(missing):
         if report is not None:
-            report(done, len(names))
-        if cache.load(name) is None:
-            workshop = workshop or Workshop()
-            cache.store(name, pack(workshop.compile(ENTRIES[name])))
-    if report is not None:
-        report(len(names), len(names))
+            report(done, len(missing))
+        cache.store(key_of(name), pack(workshop.compile(ENTRIES[name])))
 
 
 def fill_alone(cache: Cache, *, report: Report | None = None) -> None:

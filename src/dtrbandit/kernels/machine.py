@@ -33,11 +33,9 @@ class Workshop:
 
     def __init__(self) -> None:
         self._replaced: dict[int, Any] = {}  # what stands for a kernel, an entry, an opener or a module, by identity
-        self._spaces: dict[int, Space] = {}  # copies of globals, by identity
-        self._modules: dict[int, ModuleType] = {}
         functions = list(KERNELS.values())
         homes = {id(function.__globals__): function.__globals__ for function in functions}
-        self._spaces = {place: {} for place in homes}
+        self._spaces: dict[int, Space] = {place: {} for place in homes}  # copies of globals, by identity
         for function in functions:
             copy = _copied(function, self._spaces[id(function.__globals__)])
             self._replaced[id(function)] = _dispatcher(copy, entry=False)
@@ -47,7 +45,7 @@ class Workshop:
     def compile(self, entry: Entry) -> CompileResult:
         """Return the machine code of an entry."""
         plain = entry.plain
-        space = self._spaces[id(plain.__globals__)]  # type: ignore[attr-defined]  # a kernel is a function
+        space = self._spaces[id(plain.__globals__)]
         dispatcher = _dispatcher(_copied(plain, space), entry=True)
         arguments, _ = normalize_signature(f"({entry.types},)")
         dispatcher.compile(arguments)

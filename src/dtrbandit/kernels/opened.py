@@ -33,7 +33,9 @@ def compiled_opener(opener: Opener[Any]) -> Any:
             for group in groups:
                 views = []
                 for kind in group.members:
-                    entry = [builder.load(cgutils.gep_inbounds(builder, words, place + k)) for k in range(1 + kind.ndim)]
+                    entry = [
+                        builder.load(cgutils.gep_inbounds(builder, words, place + k)) for k in range(1 + kind.ndim)
+                    ]
                     views.append(_view(context, builder, kind, entry[0], entry[1:]))
                     place += 1 + kind.ndim
                 pointers.append(_laid_down(context, builder, group, views))

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from dtrbandit.kernels.cache import Cache, NoCache, find_cache
-from dtrbandit.kernels.child import BUSY, FILLED, WHY, start_child
+from dtrbandit.kernels.child import BUSY, FILLED, OTHER_MAKERS, WHY, start_child
 from dtrbandit.kernels.compile import ENTRIES, Name
+from dtrbandit.kernels.digest import key_of
 from dtrbandit.kernels.fill import fill_alone, own_entries
 from dtrbandit.kernels.lock import Lock
 from dtrbandit.kernels.waiting import Waiting
@@ -22,6 +23,7 @@ SECONDS_TO_COMPILE = 25.0  # on an ordinary machine
 SECONDS_TO_LOAD = 1.0
 SECONDS_BETWEEN_LOOKS = 0.2  # into the cache, while somebody compiles
 SECONDS_BETWEEN_LOADS = 0.01  # for verbs to come through
+SECONDS_BEFORE = 0.5  # for the first verbs to come through, and for work that cannot wait to say so
 
 
 class Supplier:
@@ -35,17 +37,16 @@ class Supplier:
         self._first: Sequence[Name] = ()  # what to compile before the rest
         self._child: subprocess.Popen[bytes] | None = None
         self._filled = False  # by a child of ours
+        self._urgent = threading.Event()  # somebody waits
         self._thread: threading.Thread | None = None
         self._starting, self._importing, self._loading = threading.Lock(), threading.Lock(), threading.Lock()
 
-    def begin(self, *, background: bool) -> None:
+    def begin(self) -> None:
         """Start the thread, unless it runs or there is nothing to do."""
         with self._starting:
             running = self._thread is not None and self._thread.is_alive()
             if not running and not self._gave_up and _missing(own_entries()):
-                self._thread = threading.Thread(
-                    target=self._serve, args=(background,), name="dtrbandit-kernels", daemon=True
-                )
+                self._thread = threading.Thread(target=self._serve, name="dtrbandit-kernels", daemon=True)
                 self._thread.start()
 
     def wait(self, what: str, names: Sequence[Name], *, seconds: float | None) -> bool:
@@ -58,9 +59,9 @@ class Supplier:
         except ImportError as error:
             self._give_up(f"numba cannot be imported ({error})")
             return False
-        filled = all(cache.has(name) for name in names)
+        filled = all(cache.has(key_of(name)) for name in names)
         if not filled and seconds is not None and seconds < SECONDS_TO_COMPILE:
-            self.begin(background=True)
+            self.begin()
             return False
         if self._is_worker():
             self.ensure(names)
@@ -86,7 +87,8 @@ class Supplier:
     def _watch(self, what: str, names: Sequence[Name]) -> None:
         """Show what the thread does until it has ended; then compile what it could not bring."""
         self._first = names
-        self.begin(background=False)
+        self._urgent.set()
+        self.begin()
         with Waiting(what, seconds=SECONDS_TO_COMPILE) as waiting:
             while self._thread is not None and self._thread.is_alive() and (missing := _missing(names)):
                 if self._child is not None:
@@ -98,32 +100,33 @@ class Supplier:
 
     # -- the thread ----------------------------------------------------------------------------------------------
 
-    def _serve(self, background: bool) -> None:
+    def _serve(self) -> None:
+        self._urgent.wait(SECONDS_BEFORE)
         try:
-            self._bring(background=background)
+            self._bring()
         except NoCache as error:
             self._give_up(str(error))
         except Exception as error:  # noqa: BLE001  # whatever fails here, sessions go on with plain kernels
             self._give_up(f"{type(error).__name__}: {error}")
 
-    def _bring(self, *, background: bool) -> None:
+    def _bring(self) -> None:
         """Load what the cache has, and let a child make the rest."""
         cache = self._find_cache()
         while True:
             self._load(cache, own_entries())
             if self._is_worker() or not _missing(own_entries()):
                 return
-            self._see_to_child(cache, background=background)
+            self._see_to_child(cache)
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
-    def _see_to_child(self, cache: Cache, *, background: bool) -> None:
+    def _see_to_child(self, cache: Cache) -> None:
         """Start a child if nobody compiles; raise NoCache if ours has failed."""
         if self._child is None:
             if self._filled:
-                raise NoCache(f"{cache.folder} was filled, and yet lacks {_missing(own_entries())}")
+                raise NoCache(WHY[OTHER_MAKERS])  # it has compiled others than these
             cache.open()
             if Lock(cache.lock).is_free():
-                self._child = start_child(cache, first=self._first, background=background)
+                self._child = start_child(cache, first=self._first, background=not self._urgent.is_set())
             return
         code = self._child.poll()
         if code is not None:
@@ -134,7 +137,7 @@ class Supplier:
     def _load(self, cache: Cache, names: Sequence[Name]) -> None:
         """Let entries run the machine code that the cache has."""
         for name in _missing(names):
-            if cache.has(name) and (packed := cache.load(name)) is not None:
+            if (packed := cache.load(key_of(name))) is not None:
                 machine = self._machine()
                 with self._loading:
                     if not ENTRIES[name].compiled:
@@ -191,7 +194,7 @@ class Supplier:
     def begin_again(self) -> None:
         """Forget the thread and the child, which a fork has left behind."""
         self.go_on()
-        self.asked, self._thread, self._starting = 0, None, threading.Lock()
+        self.asked, self._thread, self._starting, self._urgent = 0, None, threading.Lock(), threading.Event()
         self._let_go()
 
     def leave(self) -> None:
@@ -213,6 +216,4 @@ def _missing(names: Sequence[Name]) -> list[Name]:
 SUPPLIER = Supplier()
 atexit.register(SUPPLIER.leave)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=SUPPLIER.hold, after_in_parent=SUPPLIER.go_on, after_in_child=SUPPLIER.begin_again
-    )
+    os.register_at_fork(before=SUPPLIER.hold, after_in_parent=SUPPLIER.go_on, after_in_child=SUPPLIER.begin_again)

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable
 
 from dtrbandit.errors import DesignError
-from dtrbandit.kernels.compile import ENTRIES, Entry
+from dtrbandit.kernels.compile import ENTRIES, Entry, Name
 from dtrbandit.kernels.fill import own_entries
 from dtrbandit.kernels.supplier import SECONDS_TO_LOAD, SUPPLIER
 
@@ -41,7 +41,7 @@ def begin() -> None:
     if found == COMPILED:
         require("this process", seconds=0.0)
     elif found == AUTO:
-        SUPPLIER.begin(background=True)
+        SUPPLIER.begin()
 
 
 def require(what: str, *, seconds: float, entries: Iterable[Entry] = ()) -> bool:
@@ -59,16 +59,20 @@ def require(what: str, *, seconds: float, entries: Iterable[Entry] = ()) -> bool
         return found != PLAIN
     if found == AUTO and seconds < SECONDS_TO_LOAD:
         return False
-    names = [name for name in own_entries() if any(ENTRIES[name] is entry for entry in wanted)]
-    return SUPPLIER.wait(what, names, seconds=seconds if found == AUTO else None)
+    return SUPPLIER.wait(what, _names(wanted), seconds=seconds if found == AUTO else None)
 
 
-def ensure() -> None:
+def ensure(entries: Iterable[Entry]) -> None:
     """Load machine code into a worker of a study that has waited for it; make it where this machine has none."""
     if mode() != PLAIN:
-        SUPPLIER.ensure(own_entries())
+        SUPPLIER.ensure(_names(entries))
 
 
 def become_worker() -> None:
     """Never start a child from this process: it is a worker of a study."""
     SUPPLIER.worker = True
+
+
+def _names(entries: Iterable[Entry]) -> list[Name]:
+    wanted = {id(entry) for entry in entries}
+    return [name for name, entry in ENTRIES.items() if id(entry) in wanted]

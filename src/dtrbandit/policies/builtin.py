@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,12 @@ from dtrbandit.estimators.observed import observe
 from dtrbandit.kernels.borrowed import Opener, lend
 from dtrbandit.kernels.compile import kernel, switch
 from dtrbandit.policies import dtr_bandit, epsilon_greedy, fixed_regime, lsvi_ucb, uniform_random
-from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledState, Desk
+from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState, Desk
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, Greedy
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.policies.lsvi_ucb import LSVIUCB
 from dtrbandit.policies.policy import Policy
-from dtrbandit.policies.rule import Rule
 from dtrbandit.policies.uniform_random import UniformRandom
 
 BUILTIN: Mapping[str, type[Policy[Any]]] = {
@@ -33,18 +32,18 @@ RULES = (dtr_bandit.RULE, epsilon_greedy.RULE, lsvi_ucb.RULE, fixed_regime.FIXED
 KINDS: Mapping[str, int] = {rule.name: kind for kind, rule in enumerate(RULES)}
 
 
-def compiled_rule(policy: object) -> Rule | None:
-    """Return the rule of a policy that is built in and decides by kernels, None of any other.
+def is_compiled(policy: object) -> TypeGuard[CompiledPolicy]:
+    """Say whether a policy is built in and decides by kernels.
 
     A policy that holds a built-in one, or inherits from one, has rules of its own.
     """
-    return policy.compiled_rule if type(policy) in BUILTIN.values() else None  # type: ignore[attr-defined]  # these have
+    return isinstance(policy, CompiledPolicy) and type(policy) in BUILTIN.values() and policy.compiled_rule is not None
 
 
 # -- the arrays ----------------------------------------------------------------------------------------------
 
 ESTIMATORS = {rule.estimator.name: rule.estimator for rule in RULES}
-State: Any = namedtuple("State", ["observed", "desk", *ESTIMATORS, *KINDS])
+State: Any = namedtuple("State", ("observed", "desk", *ESTIMATORS, *KINDS))  # type: ignore[misc]  # named by rules
 EXAMPLE = State(
     store.create(ONE_ARM),
     Desk(np.zeros(1), np.zeros((4, 1))),
@@ -85,7 +84,9 @@ note = switch(
     "note", [(rule.note, f"state.observed, {own}") for rule, own in zip(RULES, _memory, strict=True)],
     "fact, unit, m, value",
 )  # fmt: skip
-settle = switch("settle", [(rule.settle, f"state.observed, {own}") for rule, own in zip(RULES, _memory, strict=True)], "")
+settle = switch(
+    "settle", [(rule.settle, f"state.observed, {own}") for rule, own in zip(RULES, _memory, strict=True)], ""
+)
 suppose = switch(
     "suppose", [(rule.suppose, own) for rule, own in zip(RULES, _memory, strict=True)], "unit, m, arm, forced"
 )

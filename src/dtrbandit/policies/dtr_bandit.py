@@ -320,9 +320,7 @@ def retract(memory, unit, m):
 
 def grow(memory: Memory, capacity: int) -> Memory:
     """Return the memory with room for ``capacity`` units."""
-    return memory._replace(
-        scheduled=longer(memory.scheduled, capacity, -1), forced=longer(memory.forced, capacity, 0)
-    )
+    return memory._replace(scheduled=longer(memory.scheduled, capacity, -1), forced=longer(memory.forced, capacity, 0))
 
 
 RULE = Rule(

@@ -126,9 +126,7 @@ def grow(memory: Memory, capacity: int) -> Memory:
 def estimates_of(state: CompiledState) -> Estimates:
     """Return the coefficients of Q̂ and the rows behind them."""
     design, beliefs = state.design, state.beliefs
-    return Estimates(
-        hat_coefficients(design, beliefs), hat_rows=rows_by_arm(design, state.observed, beliefs.counted)
-    )
+    return Estimates(hat_coefficients(design, beliefs), hat_rows=rows_by_arm(design, state.observed, beliefs.counted))
 
 
 @kernel
@@ -146,7 +144,7 @@ def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
 
 
 @kernel
-def explain(observed, beliefs, memory, unit, m, psi, shown):  # noqa: ARG001  # the signature of all
+def explain(observed, beliefs, memory, unit, m, psi, shown):
     """Show Q̂."""
     show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
 
@@ -184,7 +182,7 @@ def next_pull(memory):
 
 
 @kernel
-def note(observed, memory, fact, unit, m, value):  # noqa: ARG001  # the signature of all
+def note(observed, memory, fact, unit, m, value):
     """Count an initial pull; one of a unit that left or was lost is made up for (docs/readings.md, 10)."""
     if fact == GIVEN and m == 0:
         memory.pulled[unit] = next_pull(memory)
@@ -197,14 +195,14 @@ def note(observed, memory, fact, unit, m, value):  # noqa: ARG001  # the signatu
 
 
 @kernel
-def suppose(memory, unit, m, arm, forced):  # noqa: ARG001  # the signature of all
+def suppose(memory, unit, m, arm, forced):
     """Note the initial pull that the unit's later stages look for."""
     if m == 0:
         memory.pulled[unit] = next_pull(memory)
 
 
 @kernel
-def retract(memory, unit, m):  # noqa: ARG001  # the signature of all
+def retract(memory, unit, m):
     """Take a supposed pull back."""
     memory.pulled[unit] = -1
 

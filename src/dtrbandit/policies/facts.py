@@ -36,7 +36,13 @@ def call_decide(kind, unit, m, node, u, table):
     """Decide for features on the desk; what is shown is finite, or NaN. An arm of −1: the unit does not stand there."""
     state = open_state(table)
     shown = state.desk.shown
-    if unit < 0 or m < 0 or m >= state.observed.shape.shape[0] or node < 0 or stands_at(state.observed, unit, m) != node:
+    if (
+        unit < 0
+        or m < 0
+        or m >= state.observed.shape.shape[0]
+        or node < 0
+        or stands_at(state.observed, unit, m) != node
+    ):
         return np.int64(-1), np.int64(0)
     arm, reason = decide(kind, state, unit, m, node, state.desk.psi, u, shown)
     if reason == FORCED:
@@ -93,7 +99,7 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
 
 def choose(state: CompiledState, history: History, u: float) -> Choice:
     """Return a policy's choice for a unit that has arrived."""
-    _, t, node, features, given, feasible, _ = history
+    _, t, node, _, given, feasible, _ = history
     m, count = len(given), len(feasible)
     _lay_out(state, history, m)
     arm, reason = call_decide.call(state.kind, t - 1, m, node, u, state.table)
@@ -136,27 +142,26 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
     unit, m = t - 1, len(arms)
     if feasible:
         return state
-    kind = type(event)
-    if kind is Assigned:
+    if isinstance(event, Assigned):
         if unit >= state.capacity:
             state.reserve(unit + 1)
         forced = 1.0 if event.decision.reason == "forced" else 0.0
         _lay_out(state, history, m - 1)
         call = (ARRIVED, unit, m - 1, state.design.tree.parents[node], arms[-1], forced)
-    elif kind is Completed:
+    elif isinstance(event, Completed):
         call = (COMPLETED, unit, m - 1, -1, -1, event.outcome)
-    elif kind is Responded:
+    elif isinstance(event, Responded):
         known = len(features) > m
         if known:
             _lay_out(state, history, m)
         call = (LEFT, unit, m, node if known else -1, -1, 0.0)
-    elif kind is Withdrawn:
+    elif isinstance(event, Withdrawn):
         call = (LOST, unit, m, -1, -1, 0.0)
     else:
         amend(state, history)
         return state
     if not call_take.call(state.kind, *call, state.learning, state.table):
-        raise _misfit(state, history, kind.__name__)
+        raise _misfit(state, history, type(event).__name__)
     return state
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.formula import Matrix
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
@@ -122,7 +122,7 @@ class FixedRegime(CompiledPolicy):
 
 
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):  # noqa: ARG001  # the signature of all
+def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
     """Apply the rule; a settled arm that an override has made infeasible gives way to the lowest that is feasible."""
     feasible = show_nothing(observed.child, node, shown)
     arm = memory.settled[m]

@@ -121,7 +121,7 @@ class LSVIUCB(CompiledPolicy):
 
 
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):  # noqa: ARG001  # the signature of all
+def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
     """Pull argmax_a Q_m(h, a) (Jin et al., line 12); return the arm and the reason."""
     feasible, d = show_nothing(observed.child, node, shown), observed.shape[m, 1]
     phi, work = np.empty(d), np.empty(d)

@@ -11,27 +11,27 @@ from dtrbandit.kernels.compile import kernel
 
 
 @kernel
-def note_nothing(observed, memory, fact, unit, m, value):  # noqa: ARG001  # the signature of all
+def note_nothing(observed, memory, fact, unit, m, value):
     """Note nothing."""
 
 
 @kernel
-def explain_nothing(observed, beliefs, memory, unit, m, psi, shown):  # noqa: ARG001  # the signature of all
+def explain_nothing(observed, beliefs, memory, unit, m, psi, shown):
     """Have shown everything already."""
 
 
 @kernel
-def settle_nothing(observed, memory):  # noqa: ARG001  # the signature of all
+def settle_nothing(observed, memory):
     """Have nothing to settle."""
 
 
 @kernel
-def suppose_nothing(memory, unit, m, arm, forced):  # noqa: ARG001  # the signature of all
+def suppose_nothing(memory, unit, m, arm, forced):
     """Look at nothing that an earlier stage of the unit left behind."""
 
 
 @kernel
-def retract_nothing(memory, unit, m):  # noqa: ARG001  # the signature of all
+def retract_nothing(memory, unit, m):
     """Have nothing to take back."""
 
 

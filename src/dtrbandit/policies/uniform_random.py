@@ -35,7 +35,7 @@ class UniformRandom(CompiledPolicy):
 
 
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):  # noqa: ARG001  # the signature of all
+def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
     """Draw one of the feasible arms; return it and the reason."""
     feasible = show_nothing(observed.child, node, shown)
     pick = int(u * feasible)

@@ -12,7 +12,7 @@ from dtrbandit.compiled import Arrivals, at_once, play, potential_arrivals
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, check_shapes
 from dtrbandit.errors import DesignError, ObservationError
-from dtrbandit.policies.builtin import compiled_rule
+from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.policy import Policy
 from dtrbandit.simulation.regret import Arms, Array, Truth
 from dtrbandit.simulation.sessions import play_session
@@ -73,7 +73,7 @@ def play_policy(
     policy: Policy[Any], units: PotentialOutcomes, arrivals: Arrivals, design: Design, *, seed: int
 ) -> Arms:
     """Return the arms that a policy gives, (n, M): built-in ones in one compiled loop, others through a Session."""
-    if compiled_rule(policy) is not None:
+    if is_compiled(policy):
         return play(policy, arrivals, design, seed=seed).arms
     return play_session(policy, units, arrivals, design, seed=seed)
 

@@ -8,12 +8,15 @@ from functools import partial
 
 import numpy as np
 
+from dtrbandit.compiled import fold
 from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError, DTRError
-from dtrbandit.parallel import check_jobs, map_unordered
+from dtrbandit.interpreted import compile_for
+from dtrbandit.kernels import supply
+from dtrbandit.parallel import check_jobs, map_unordered, workers
 from dtrbandit.simulation.manifest import manifest_of
 from dtrbandit.simulation.paths import Path, Performance, play_path
 from dtrbandit.simulation.setup import ArrivalOrder, Policies, Setup, prepare
@@ -87,13 +90,19 @@ def simulate(  # noqa: PLR0913  # each by its name
     setup = prepare(environment, policies, horizon=horizon, seed=seed, arrivals=arrivals, design=design)
     kept = _Kept(setup, wanted, resume)
     if kept.missing:
-        play_path(replace(setup, horizon=1), 0)  # a rehearsal: finds what is wrong, and compiles, before work begins
+        play_path(replace(setup, horizon=1), 0)  # a rehearsal: finds what is wrong before work begins
+    share = len(kept.missing) / workers(n_jobs)
+    compiled = compile_for(
+        "the study", setup.policies.values(), setup.design, units=setup.horizon, times=share, entries=[fold]
+    )
     what = "paths" if progress else None
-    results = map_unordered(partial(_played, setup), kept.missing, n_jobs=n_jobs, progress=what)
+    results = map_unordered(partial(_played, setup, compiled), kept.missing, n_jobs=n_jobs, progress=what)
     return _collected(kept, results)
 
 
-def _played(setup: Setup, number: int) -> Path:
+def _played(setup: Setup, compiled: bool, number: int) -> Path:
+    if compiled:
+        supply.ensure([fold])
     try:
         return play_path(setup, number)
     except Exception as error:  # whatever it is goes on its way, with the path's number

@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import Arrivals, at_once, potential_arrivals, run
+from dtrbandit.compiled import Arrivals, Played, at_once, potential_arrivals
 from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.estimators.estimates import Estimates
-from dtrbandit.policies.builtin import start
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.theory.delay import feedback_misses
 from dtrbandit.theory.instance import Instance
@@ -59,14 +58,12 @@ def _order(trial: Trial, seed: np.random.SeedSequence) -> tuple[NDArray[np.int32
 
 def states(trial: Trial, units: Arrivals, *, seed: int) -> Iterator[tuple[int, Estimates]]:
     """Give each round to look at and what is believed just before the next unit enrols."""
-    (n, *_), stages = units.features.shape, len(trial.instance.coefficients)
-    state = start(trial.policy, trial.instance.evidence.design)
-    arms, nodes = np.full((n, stages), -1, dtype=np.int8), np.zeros(n, dtype=np.int64)
-    reasons, enrolments = arms.copy(), np.flatnonzero(units.events[:, 0] == 0)
+    played = Played(trial.policy, trial.instance.evidence.design, len(units.features), seed=seed)
+    enrolments = np.flatnonzero(units.events[:, 0] == 0)
     cuts = [0, *(int(enrolments[t]) for t in trial.rounds)]  # unit t, from 0, is round t + 1
     for t, (begin, end) in zip(trial.rounds, pairwise(cuts), strict=True):
-        run(state, units._replace(events=units.events[begin:end]), arms, reasons, nodes, seed=seed)
-        yield t, trial.policy.estimates(state)
+        played.go_on(units._replace(events=units.events[begin:end]))
+        yield t, trial.policy.estimates(played.state)
 
 
 def _tilde(instance: Instance, estimates: Estimates) -> Iterator[bool]:
