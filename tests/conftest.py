@@ -1,10 +1,6 @@
-"""One set-up for all tests: Hypothesis draws the same examples on every run, and every log counts as long."""
+"""One set-up for all tests: Hypothesis draws the same examples on every run."""
 
 from hypothesis import settings
 
-from dtrbandit import engine
-
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
-
-engine.LONG_LOG = 0

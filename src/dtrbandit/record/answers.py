@@ -1,0 +1,131 @@
+"""From a command to the fact that answers it, and from a log's next event to the fact that it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dtrbandit.design.values import shown
+from dtrbandit.errors import LogError, ProtocolError
+from dtrbandit.record.amendments import corrected, overridden
+from dtrbandit.record.commands import Command, Complete, Correct, Enroll, Override, Respond, Withdraw
+from dtrbandit.record.events import (
+    Assigned,
+    Completed,
+    Corrected,
+    Decision,
+    Enrolled,
+    Event,
+    Fact,
+    Opened,
+    Overridden,
+    Responded,
+    Withdrawn,
+)
+from dtrbandit.record.histories import Histories
+from dtrbandit.record.rules import assigned, completed, enrolled, on_record, responded, stage_of_response, withdrawn
+
+Answer = tuple[Fact | None, Decision | None]
+
+
+def answer_to(histories: Histories, command: Command) -> Answer:
+    """Return the fact that a command asks to record, None if it is on record, and the decision on record."""
+    answer = ANSWERS.get(type(command))
+    if answer is None:
+        commands = ", ".join(kind.__name__ for kind in ANSWERS)
+        raise ProtocolError(f"found {shown(command)}, which is no command; commands are {commands}")
+    return answer(histories, command)
+
+
+def _enroll(histories: Histories, command: Enroll) -> Answer:
+    fact = enrolled(histories, *command)
+    return fact, on_record(histories, command.unit).decisions[0] if fact is None else None
+
+
+def _respond(histories: Histories, command: Respond) -> Answer:
+    fact = responded(histories, *command)
+    if fact is not None:
+        return fact, None
+    unit, context, stage = command
+    record = on_record(histories, unit)
+    m = stage_of_response(histories, record, context, stage)
+    return None, record.decisions[m] if m < len(record.decisions) else None
+
+
+def _override(histories: Histories, command: Override) -> Answer:
+    fact, m = overridden(histories, *command)
+    decision = on_record(histories, command.unit).decisions[m]
+    return fact, decision._replace(arm=command.arm, reason="override", propensity=None)
+
+
+ANSWERS: dict[type, Callable[[Histories, Any], Answer]] = {
+    Enroll: _enroll,
+    Respond: _respond,
+    Complete: lambda histories, command: (completed(histories, *command), None),
+    Withdraw: lambda histories, command: (withdrawn(histories, *command), None),
+    Override: _override,
+    Correct: lambda histories, command: (corrected(histories, *command), None),
+}
+
+
+def checked(histories: Histories, event: Event) -> Fact:
+    """Return an event as it may be recorded next, else raise what its verb would have raised."""
+    check = CHECKS.get(type(event))
+    if check is None:
+        raise LogError(f"found {shown(event)}, which is no event")
+    fact = check(histories, event)
+    if fact is None:
+        raise LogError(f"found {event}, expected nothing, it is on record already")
+    return fact
+
+
+def _check_enrolled(histories: Histories, event: Enrolled) -> Fact | None:
+    unit, t, context = event
+    fact = enrolled(histories, unit, context)
+    if fact is not None and fact.round != t:
+        raise LogError(f"found {event}, expected {fact}")
+    return fact
+
+
+def _check_responded(histories: Histories, event: Responded) -> Fact | None:
+    unit, stage, context = event
+    return responded(histories, unit, context, stage)
+
+
+def _check_corrected(histories: Histories, event: Corrected) -> Fact | None:
+    unit, outcome, stage, context, reason = event
+    return corrected(histories, unit, reason, outcome, stage, context)
+
+
+def _check_opened(histories: Histories, event: Opened) -> Fact | None:  # noqa: ARG001  # one signature
+    raise LogError("a log is opened once")
+
+
+CHECKS: dict[type, Callable[[Histories, Any], Fact | None]] = {
+    Enrolled: _check_enrolled,
+    Assigned: lambda histories, event: assigned(histories, event.decision),
+    Responded: _check_responded,
+    Completed: lambda histories, event: completed(histories, *event),
+    Withdrawn: lambda histories, event: withdrawn(histories, *event),
+    Overridden: lambda histories, event: overridden(histories, event.unit, event.arm, event.reason, event.stage)[0],
+    Corrected: _check_corrected,
+    Opened: _check_opened,
+}
+
+
+def require_in_turn(event: Event, due: Decision | str | None) -> None:
+    """Refuse an event out of turn; ``due`` is the decision that must come next, or the unit that it must be for."""
+    if due is None:
+        if isinstance(event, Assigned):
+            raise LogError(f"no decision is due for unit {event.unit!r}: its arrival is missing or out of order")
+        return
+    unit = due if isinstance(due, str) else due.unit
+    if not isinstance(event, Assigned) or event.unit != unit:
+        raise LogError(f"the decision for unit {unit!r} must come here: the log is out of order or incomplete")
+    if isinstance(due, Decision) and event.decision != due:
+        found, expected = event.decision, due
+        field = next(name for name in Decision._fields if getattr(found, name) != getattr(expected, name))
+        raise LogError(
+            f"unit {unit!r}, stage {expected.stage!r}: the log has {field} {getattr(found, field)!r}, "
+            f"but these facts lead to {getattr(expected, field)!r}"
+        )
