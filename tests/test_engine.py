@@ -244,8 +244,8 @@ def test_the_public_names_are_these() -> None:
             "LSVIUCB", "LogError", "NUMERICS", "ObservationError", "ProtocolError", "Session", "Stage",
             "Study", "StudyError", "StudyInterrupted", "UniformRandom", "__version__", "load_study", "read_log",
             "simulate", "suggested_beta", "verify", "write_log", "Cohort", "NotEstimable", "PropensityModel",
-            "QLearning", "Replay", "replay", "Conflict", "Enroll", "Respond", "Complete", "Withdraw", "Override", "Correct",
-            "Reply",
+            "QLearning", "Replay", "replay", "Conflict", "Enroll", "Respond", "Complete", "Withdraw", "Override",
+            "Correct", "Reply",
         ]
     )  # fmt: skip
 

@@ -61,7 +61,7 @@ class Session:
         self._state: Any = policy.init(design)
         self._version = 1
         self._whole = True  # False while histories and state may hold more, or half of more, than _version events
-        self._answered: tuple[Reply, History | None] | None = None  # the last answer, and the history that it leads to
+        self._answered: tuple[Reply | None, History | None] = None, None  # the last, and the history it leads to
         self._take_up()
 
     def _take_up(self) -> None:
@@ -114,8 +114,8 @@ class Session:
 
     def _tell(self, command: Command) -> Decision | None:
         with self._turn:
-            reply = self.answer(command)
-            self.believe(reply)
+            reply = self._answer(command)
+            self._believe(reply)
             return reply.decision
 
     # -- the seam: answer, write, believe --------------------------------------------------------------------
@@ -126,18 +126,21 @@ class Session:
         A repetition of what is on record has a reply without facts.
         """
         with self._turn:
-            histories = self._known()
-            fact, decision = answer_to(histories, command)
-            if fact is None:
-                return Reply((), decision, self._version)
-            arrived = histories.advance(fact)
-            facts: tuple[Fact, ...] = (fact,)
-            if arrived.feasible:
-                decision = self._decide(arrived)
-                facts = (fact, Assigned(decision))
-            reply = Reply(facts, decision, self._version)
-            self._answered = reply, arrived
-            return reply
+            return self._answer(command)
+
+    def _answer(self, command: Command) -> Reply:
+        histories = self._known()
+        fact, decision = answer_to(histories, command)
+        if fact is None:
+            return Reply((), decision, self._version)
+        arrived = histories.advance(fact)
+        facts: tuple[Fact, ...] = (fact,)
+        if arrived.feasible:
+            decision = self._decide(arrived)
+            facts = (fact, Assigned(decision))
+        reply = Reply(facts, decision, self._version)
+        self._answered = reply, arrived
+        return reply
 
     def believe(self, reply: Reply) -> None:
         """Record the facts of a reply and learn from them: the only way in which a session changes.
@@ -148,18 +151,23 @@ class Session:
         with self._turn:
             if not isinstance(reply, Reply):
                 raise ProtocolError(f"found {shown(reply)}, which is no Reply; session.answer(command) gives one")
-            if not reply.facts:
-                return
-            if reply.version != self._version:
-                raise Conflict(
-                    f"this reply was made at version {reply.version}, and the session is at version {self._version}; "
-                    "follow what is new, then answer again"
-                )
-            self._known()
-            if self._answered is not None and reply is self._answered[0]:
-                self._learn_facts(reply.facts, self._answered[1])
-            else:
-                self._fold(reply.facts)
+            self._believe(reply)
+
+    def _believe(self, reply: Reply) -> None:
+        facts, _, version = reply
+        if not facts:
+            return
+        if version != self._version:
+            raise Conflict(
+                f"this reply was made at version {version}, and the session is at version {self._version}; "
+                "follow what is new, then answer again"
+            )
+        self._known()
+        answered, arrived = self._answered
+        if reply is answered:
+            self._learn_facts(facts, arrived)
+        else:
+            self._fold(facts)
 
     def follow(self, events: Iterable[Event]) -> None:
         """Take a tail of the log that was written elsewhere, each event checked; a tail is believed whole or not."""
@@ -260,7 +268,10 @@ class Session:
         due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
         for sequence, event in enumerate(events, self._version + 1):
             try:
-                if due is not None or type(event) is Assigned:
+                if due is None:
+                    if type(event) is Assigned:
+                        require_in_turn(event, due)
+                elif decide_again or type(event) is not Assigned or event.decision.unit != due:
                     require_in_turn(event, due)
                 fact = checked(histories, event)
                 history = histories.advance(fact)

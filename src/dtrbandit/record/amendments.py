@@ -16,16 +16,14 @@ from dtrbandit.record.histories import Histories, Unit, merged
 from dtrbandit.record.rules import accept, accept_reason, expects, on_record, stage_number
 
 
-def overridden(
-    histories: Histories, unit: str, arm: str, reason: str, stage: str | None = None
-) -> tuple[Overridden | None, int]:
-    """Return the override of the arm of ``unit`` at a stage, by default the latest, and the number of that stage."""
+def overridden(histories: Histories, unit: str, stage: str | None, arm: str, reason: str) -> Overridden | None:
+    """Return the override of the arm of ``unit`` at a stage, by default the latest."""
     design, record = histories.design, on_record(histories, unit)
     reason = accept_reason(reason, unit)
-    m = _stage_of_override(histories, record, arm, reason, stage)
+    m = stage_of_override(histories, record, stage, arm, reason)
     fact = Overridden(record.history.unit, design.stages[m].name, arm, reason)
     if fact == _latest_override(record, fact.stage):
-        return None, m
+        return None
     arms, labels = record.history.arms, design.stages[m].arms
     possible = [label for a, label in enumerate(labels) if design.tree.after((*arms[:m], a, *arms[m + 1 :])) >= 0]
     if arm not in possible:
@@ -35,16 +33,16 @@ def overridden(
         )
     if labels[arms[m]] == arm:
         raise ProtocolError(f"unit {unit!r} is on record with arm {arm!r} at stage {fact.stage!r}: nothing to override")
-    return fact, m
+    return fact
 
 
 def corrected(
     histories: Histories,
     unit: str,
+    outcome: float | None,
+    stage: str | None,
+    context: Mapping[str, float] | None,
     reason: str,
-    outcome: float | None = None,
-    stage: str | None = None,
-    context: Mapping[str, float] | None = None,
 ) -> Corrected | None:
     """Return the correction of an outcome, or of columns of one stage's context."""
     record = on_record(histories, unit)
@@ -80,7 +78,7 @@ def _latest_correction(record: Unit, fact: Corrected) -> Corrected | None:
     return next(of_field, None)
 
 
-def _stage_of_override(histories: Histories, record: Unit, arm: str, reason: str, stage: str | None) -> int:
+def stage_of_override(histories: Histories, record: Unit, stage: str | None, arm: str, reason: str) -> int:
     """Return the stage that an override speaks of: the one named, or the latest decided."""
     unit, stages = record.history.unit, histories.design.stages
     latest = len(record.decisions) - 1

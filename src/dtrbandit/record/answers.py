@@ -7,7 +7,7 @@ from typing import Any
 
 from dtrbandit.design.values import shown
 from dtrbandit.errors import LogError, ProtocolError
-from dtrbandit.record.amendments import corrected, overridden
+from dtrbandit.record.amendments import corrected, overridden, stage_of_override
 from dtrbandit.record.commands import Command, Complete, Correct, Enroll, Override, Respond, Withdraw
 from dtrbandit.record.events import (
     Assigned,
@@ -38,24 +38,32 @@ def answer_to(histories: Histories, command: Command) -> Answer:
 
 
 def _enroll(histories: Histories, command: Enroll) -> Answer:
-    fact = enrolled(histories, *command)
-    return fact, on_record(histories, command.unit).decisions[0] if fact is None else None
+    unit, context = command
+    fact = enrolled(histories, unit, None, context)
+    return fact, on_record(histories, unit).decisions[0] if fact is None else None
 
 
 def _respond(histories: Histories, command: Respond) -> Answer:
-    fact = responded(histories, *command)
+    unit, context, stage = command
+    fact = responded(histories, unit, stage, context)
     if fact is not None:
         return fact, None
-    unit, context, stage = command
     record = on_record(histories, unit)
-    m = stage_of_response(histories, record, context, stage)
+    m = stage_of_response(histories, record, stage, context)
     return None, record.decisions[m] if m < len(record.decisions) else None
 
 
 def _override(histories: Histories, command: Override) -> Answer:
-    fact, m = overridden(histories, *command)
-    decision = on_record(histories, command.unit).decisions[m]
-    return fact, decision._replace(arm=command.arm, reason="override", propensity=None)
+    unit, arm, reason, stage = command
+    fact = overridden(histories, unit, stage, arm, reason)
+    record = on_record(histories, unit)
+    decision = record.decisions[stage_of_override(histories, record, stage, arm, reason)]
+    return fact, decision._replace(arm=arm, reason="override", propensity=None)
+
+
+def _correct(histories: Histories, command: Correct) -> Answer:
+    unit, reason, outcome, stage, context = command
+    return corrected(histories, unit, outcome, stage, context, reason), None
 
 
 ANSWERS: dict[type, Callable[[Histories, Any], Answer]] = {
@@ -64,52 +72,29 @@ ANSWERS: dict[type, Callable[[Histories, Any], Answer]] = {
     Complete: lambda histories, command: (completed(histories, *command), None),
     Withdraw: lambda histories, command: (withdrawn(histories, *command), None),
     Override: _override,
-    Correct: lambda histories, command: (corrected(histories, *command), None),
+    Correct: _correct,
 }
 
 
 def checked(histories: Histories, event: Event) -> Fact:
     """Return an event as it may be recorded next, else raise what its verb would have raised."""
-    check = CHECKS.get(type(event))
-    if check is None:
-        raise LogError(f"found {shown(event)}, which is no event")
-    fact = check(histories, event)
+    rule = RULES.get(type(event))
+    if rule is None:
+        raise LogError("a log is opened once" if type(event) is Opened else f"found {shown(event)}, which is no event")
+    fact = rule(histories, *event)
     if fact is None:
         raise LogError(f"found {event}, expected nothing, it is on record already")
     return fact
 
 
-def _check_enrolled(histories: Histories, event: Enrolled) -> Fact | None:
-    unit, t, context = event
-    fact = enrolled(histories, unit, context)
-    if fact is not None and fact.round != t:
-        raise LogError(f"found {event}, expected {fact}")
-    return fact
-
-
-def _check_responded(histories: Histories, event: Responded) -> Fact | None:
-    unit, stage, context = event
-    return responded(histories, unit, context, stage)
-
-
-def _check_corrected(histories: Histories, event: Corrected) -> Fact | None:
-    unit, outcome, stage, context, reason = event
-    return corrected(histories, unit, reason, outcome, stage, context)
-
-
-def _check_opened(histories: Histories, event: Opened) -> Fact | None:  # noqa: ARG001  # one signature
-    raise LogError("a log is opened once")
-
-
-CHECKS: dict[type, Callable[[Histories, Any], Fact | None]] = {
-    Enrolled: _check_enrolled,
-    Assigned: lambda histories, event: assigned(histories, event.decision),
-    Responded: _check_responded,
-    Completed: lambda histories, event: completed(histories, *event),
-    Withdrawn: lambda histories, event: withdrawn(histories, *event),
-    Overridden: lambda histories, event: overridden(histories, event.unit, event.arm, event.reason, event.stage)[0],
-    Corrected: _check_corrected,
-    Opened: _check_opened,
+RULES: dict[type, Callable[..., Fact | None]] = {  # a rule takes the fields of its event, in order
+    Enrolled: enrolled,
+    Assigned: assigned,
+    Responded: responded,
+    Completed: completed,
+    Withdrawn: withdrawn,
+    Overridden: overridden,
+    Corrected: corrected,
 }
 
 

@@ -119,10 +119,9 @@ class Histories:
     def advance(self, fact: Fact) -> History:
         """Return the history of the fact's unit as the fact makes it."""
         kind = type(fact)
-        unit = fact.decision.unit if type(fact) is Assigned else fact[0]
-        record = self.in_flight.get(unit)
-        if record is None and kind is not Enrolled:
-            record = self.get(unit)
+        if kind is Enrolled:
+            return _enrolled(self.design, None, fact)
+        record = self.in_flight.get(fact.unit) or self.get(fact.unit)
         return ADVANCES[kind](self.design, record, fact)
 
     def record(self, fact: Fact, history: History) -> None:

@@ -39,8 +39,11 @@ Head = tuple[Any, ...]  # what unpacks the event, then what it has in common wit
 Unpack = Callable[[Head, str, int, bytes], Fact]
 
 # from a tuple, in half the time
+new_enrolled = partial(tuple.__new__, Enrolled)
 new_assigned = partial(tuple.__new__, Assigned)
 new_decision = partial(tuple.__new__, Decision)
+new_responded = partial(tuple.__new__, Responded)
+new_completed = partial(tuple.__new__, Completed)
 
 
 class PackedLog:
@@ -73,19 +76,24 @@ class PackedLog:
             self.rounds[fact.unit] = t
             self._last.append(0)
         before = self._last[t - 1]
-        packed = PACKS[kind](self, fact, t, before) if kind in PACKS else None
-        self._last[t - 1] = self._add(packed or HEAD.pack(0, t, before) + pickle.dumps((kind, _without_unit(fact))))
-
-    def _add(self, entry: bytes) -> int:
-        """Append an entry and return its place; blocks change in one assignment."""
+        pack = PACKS.get(kind)
+        entry = None if pack is None else pack(self, fact, t, before)
+        if entry is None:
+            entry = HEAD.pack(0, t, before) + pickle.dumps((kind, _without_unit(fact)))
         count, rest = self._held
         if len(rest) == BLOCK:
-            self._blocks[count:] = [(b"".join(rest), array("I", accumulate(map(len, rest), initial=0)))]
-            self._held = count, rest = count + 1, []
+            count, rest = self._seal()
+        self._last[t - 1] = count * BLOCK + len(rest)
         rest.append(entry)
-        return count * BLOCK + len(rest) - 1
 
-    def _head(self, head: Head) -> int | None:
+    def _seal(self) -> tuple[int, list[bytes]]:
+        """Join the events after the last block to another one; it counts by one assignment."""
+        count, rest = self._held
+        self._blocks[count:] = [(b"".join(rest), array("I", accumulate(map(len, rest), initial=0)))]
+        self._held = count + 1, []
+        return self._held
+
+    def head(self, head: Head) -> int | None:
         """Return the number of a head, None if there are too many."""
         number = self._numbers.get(head)
         if number is None and len(self._heads) < MOST_HEADS:
@@ -103,8 +111,12 @@ class PackedLog:
         """Give the events from one place to before another."""
         if start == 0 < stop:
             yield self.opened
+        heads, names, unpack_head = self._heads, self.names, HEAD.unpack_from
         for place in range(max(start, 1), stop):
-            yield self._fact(self._entry(place))
+            entry = self._entry(place)
+            number, t, _ = unpack_head(entry)
+            head = heads[number]
+            yield head[0](head, names[t - 1], t, entry)
 
     def story(self, t: int) -> list[Fact]:
         """Return all that happened to the unit of a round, in order."""
@@ -136,35 +148,35 @@ def _pack_enrolled(log: PackedLog, fact: Enrolled, t: int, before: int) -> bytes
     context = fact.context
     if type(context) is not Values or fact.round != t:
         return None
-    number = log._head((_enrolled, context.labels))
+    number = log.head((_enrolled, context.labels))
     return None if number is None else HEAD.pack(number, t, before) + context.packed
 
 
 def _enrolled(head: Head, unit: str, t: int, entry: bytes) -> Enrolled:
-    return Enrolled(unit, t, Values(head[1], entry[HEAD.size :]))
+    return new_enrolled((unit, t, Values(head[1], entry[HEAD.size :])))
 
 
 def _pack_responded(log: PackedLog, fact: Responded, t: int, before: int) -> bytes | None:
     _, stage, context = fact
     if type(context) is not Values:
         return None
-    number = log._head((_responded, stage, context.labels))
+    number = log.head((_responded, stage, context.labels))
     return None if number is None else HEAD.pack(number, t, before) + context.packed
 
 
 def _responded(head: Head, unit: str, t: int, entry: bytes) -> Responded:  # noqa: ARG001  # one signature
-    return Responded(unit, head[1], Values(head[2], entry[HEAD.size :]))
+    return new_responded((unit, head[1], Values(head[2], entry[HEAD.size :])))
 
 
 def _pack_completed(log: PackedLog, fact: Completed, t: int, before: int) -> bytes | None:
-    number = log._head((_completed,))
+    number = log.head((_completed,))
     if number is None or type(fact.outcome) is not float:
         return None
     return WITH_NUMBER.pack(number, t, before, fact.outcome)
 
 
 def _completed(head: Head, unit: str, t: int, entry: bytes) -> Completed:  # noqa: ARG001  # one signature
-    return Completed(unit, NUMBER.unpack_from(entry, HEAD.size)[0])
+    return new_completed((unit, NUMBER.unpack_from(entry, HEAD.size)[0]))
 
 
 def _pack_assigned(log: PackedLog, fact: Assigned, t: int, before: int) -> bytes | None:
@@ -178,7 +190,7 @@ def _pack_assigned(log: PackedLog, fact: Assigned, t: int, before: int) -> bytes
         return None
     if q_tilde is None or q_hat is None or type(contenders) is not tuple or type(reason) is not str or t_again != t:
         return None
-    head = log._head((_assigned, stage, arm, reason, contenders, q_tilde.labels, q_hat.labels))
+    head = log.head((_assigned, stage, arm, reason, contenders, q_tilde.labels, q_hat.labels))
     return None if head is None else WITH_NUMBER.pack(head, t, before, number) + q_tilde.packed + q_hat.packed
 
 

@@ -14,11 +14,12 @@ from dtrbandit.errors import ObservationError, ProtocolError
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Responded, Withdrawn
 from dtrbandit.record.features import Context, columns_of
 from dtrbandit.record.histories import Histories, Unit, in_order
+from dtrbandit.record.packed import new_assigned, new_completed, new_enrolled, new_responded
 from dtrbandit.record.values import Values
 
 
-def enrolled(histories: Histories, unit: str, context: Mapping[str, float]) -> Enrolled | None:
-    """Return the enrolment of ``unit``, which takes the next round."""
+def enrolled(histories: Histories, unit: str, t: int | None, context: Mapping[str, float]) -> Enrolled | None:
+    """Return the enrolment of ``unit``, which takes the next round; if ``t`` is given, it must be this."""
     if not isinstance(unit, str) or not 0 < len(unit) <= 200 or not unit.isprintable() or unit.strip() != unit:
         raise ObservationError(
             f"a unit's id must be a printable text of 1 to 200 characters, found {unit!r}; "
@@ -30,7 +31,9 @@ def enrolled(histories: Histories, unit: str, context: Mapping[str, float]) -> E
         require_columns(histories.design, 0, accepted, columns, unit=unit)
     rounds = histories.log.rounds
     if unit not in rounds:
-        return Enrolled(unit, len(rounds) + 1, accepted)
+        if t is not None and t != len(rounds) + 1:
+            raise ProtocolError(f"unit {unit!r}: the next round is {len(rounds) + 1}, found {t!r}")
+        return new_enrolled((unit, len(rounds) + 1, accepted))
     known = on_record(histories, unit)
     if accepted in (known.reported[0], known.contexts[0]):
         return None
@@ -40,17 +43,15 @@ def enrolled(histories: Histories, unit: str, context: Mapping[str, float]) -> E
     )
 
 
-def responded(
-    histories: Histories, unit: str, context: Mapping[str, float], stage: str | None = None
-) -> Responded | None:
+def responded(histories: Histories, unit: str, stage: str | None, context: Mapping[str, float]) -> Responded | None:
     """Return the response of ``unit`` on arrival at its next stage."""
     design, record = histories.design, on_record(histories, unit)
-    m = stage_of_response(histories, record, context, stage)
+    m = stage_of_response(histories, record, stage, context)
     accepted = accept(histories, unit, m, context)
     if m == len(record.reported):
         if accepted.labels != design.columns[m]:
             _require_enough(histories, record, m, accepted)
-        return Responded(record.history.unit, design.stages[m].name, accepted)
+        return new_responded((record.history.unit, design.stages[m].name, accepted))
     if accepted in (record.reported[m], record.contexts[m]):
         return None
     raise ProtocolError(
@@ -73,7 +74,7 @@ def completed(histories: Histories, unit: str, outcome: float) -> Completed | No
         )
     if record.withdrawn is not None or (not record.left and len(record.reported) < len(histories.design.stages)):
         raise ProtocolError(f"unit {unit!r} cannot complete: {expects(histories, record)}")
-    return Completed(record.history.unit, accepted)
+    return new_completed((record.history.unit, accepted))
 
 
 def withdrawn(histories: Histories, unit: str, reason: str) -> Withdrawn | None:
@@ -102,7 +103,7 @@ def assigned(histories: Histories, decision: Decision) -> Assigned:
     if arm not in here.arms or not history.feasible[here.arms.index(arm)]:
         feasible = [label for label, yes in zip(here.arms, history.feasible, strict=True) if yes]
         raise ProtocolError(f"unit {unit!r} cannot receive {arm!r} at stage {stage!r}: feasible arms are {feasible}")
-    return Assigned(decision)
+    return new_assigned((decision,))
 
 
 # -- what the rules share ----------------------------------------------------------------------------------------
@@ -110,11 +111,10 @@ def assigned(histories: Histories, decision: Decision) -> Assigned:
 
 def on_record(histories: Histories, unit: str) -> Unit:
     """Return what is on record for a unit, or say that it is unknown."""
-    record = histories.in_flight.get(unit) if isinstance(unit, str) else None
+    known = isinstance(unit, str)
+    record = histories.in_flight.get(unit) or histories.get(unit) if known else None
     if record is None:
-        record = histories.get(unit) if isinstance(unit, str) else None
-        if record is None:
-            raise ProtocolError(f"unknown unit {unit!r}: enroll it first ({len(histories)} units are enrolled)")
+        raise ProtocolError(f"unknown unit {unit!r}: enroll it first ({len(histories)} units are enrolled)")
     return record
 
 
@@ -164,13 +164,11 @@ def expects(histories: Histories, record: Unit) -> str:
     return f"it awaits its response at stage {stages[record.awaited].name!r} ({columns})"
 
 
-def stage_of_response(
-    histories: Histories, record: Unit, context: Mapping[str, float], stage: str | None = None
-) -> int:
+def stage_of_response(histories: Histories, record: Unit, stage: str | None, context: Mapping[str, float]) -> int:
     """Return the stage that a response speaks of: the one named, or the one its columns belong to."""
     unit, awaited = record.history.unit, len(record.reported)
-    closed = record.left or record.ended or awaited == len(histories.design.stages)
-    if stage is None and awaited == 1 and not closed:
+    closed = record.left or awaited == len(histories.design.stages) or record.ended
+    if awaited == 1 and not closed and stage in (None, histories.design.stages[1].name):
         return 1  # the usual case: there is no response that this could repeat
     if stage is not None:
         m = stage_number(histories, unit, stage)
