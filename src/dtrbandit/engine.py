@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from dtrbandit.kernels.stream import uniform
 from dtrbandit.policies.builtin import BUILTIN, choose, policy_from_dict, policy_to_dict, update
 from dtrbandit.policies.compiled_policy import CompiledState
 from dtrbandit.policies.policy import Estimating, Policy, is_policy
-from dtrbandit.record.answers import answer_to, checked, require_in_turn
+from dtrbandit.record.answers import RULES, answer_to, refuse, require_in_turn
 from dtrbandit.record.commands import Command, Complete, Correct, Enroll, Override, Reply, Respond, Withdraw
 from dtrbandit.record.events import Assigned, Decision, Event, Fact, Opened
 from dtrbandit.record.histories import Histories, History
@@ -76,7 +76,7 @@ class Session:
 
     def enroll(self, unit: str, context: Mapping[str, float]) -> Decision:
         """Enrol a unit with its first context and decide its first arm."""
-        return cast("Decision", self._tell(Enroll(unit, context)))
+        return self._tell(Enroll(unit, context))  # type: ignore[return-value]  # an arrival at the first stage has one
 
     def respond(self, unit: str, context: Mapping[str, float], *, stage: str | None = None) -> Decision | None:
         """Record the response of a unit and decide its next arm; None if the unit leaves early.
@@ -95,7 +95,7 @@ class Session:
 
     def override(self, unit: str, arm: str, *, reason: str, stage: str | None = None) -> Decision:
         """Record that another arm than the one decided was really given, at the latest stage or at ``stage``."""
-        return cast("Decision", self._tell(Override(unit, arm, reason, stage)))
+        return self._tell(Override(unit, arm, reason, stage))  # type: ignore[return-value]  # one that was overridden
 
     def correct(
         self,
@@ -129,7 +129,7 @@ class Session:
             return self._answer(command)
 
     def _answer(self, command: Command) -> Reply:
-        histories = self._known()
+        histories = self._histories if self._whole else self._known()
         fact, decision = answer_to(histories, command)
         if fact is None:
             return Reply((), decision, self._version)
@@ -162,7 +162,8 @@ class Session:
                 f"this reply was made at version {version}, and the session is at version {self._version}; "
                 "follow what is new, then answer again"
             )
-        self._known()
+        if not self._whole:
+            self._known()
         answered, arrived = self._answered
         if reply is answered:
             self._learn_facts(facts, arrived)
@@ -248,12 +249,12 @@ class Session:
         again, as far as it counts, before they are next used.
         """
         self._whole = False
-        histories, history = self._histories, arrived
+        histories, history, learn = self._histories, arrived, self._learn
         for fact in facts:
             if history is None:
                 history = histories.advance(fact)
             histories.record(fact, history)
-            self._state = self._learn(self._state, history, fact)
+            self._state = learn(self._state, history, fact)
             history = None
         self._version += len(facts)  # from here on they count
         self._whole = True
@@ -264,7 +265,8 @@ class Session:
         This one loop resumes, verifies and follows. With ``decide_again`` every decision must be the one that the
         policy would make.
         """
-        histories, learn = self._histories, self._learn  # all events are known here, should a policy learn them faster
+        histories, state = self._histories, self._state
+        learn = self._learn  # all events are known here: what learns them faster together can take its place
         due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
         for sequence, event in enumerate(events, self._version + 1):
             try:
@@ -273,14 +275,17 @@ class Session:
                         require_in_turn(event, due)
                 elif decide_again or type(event) is not Assigned or event.decision.unit != due:
                     require_in_turn(event, due)
-                fact = checked(histories, event)
+                rule = RULES.get(type(event))
+                fact = rule(histories, *event) if rule else None
+                if fact is None:
+                    refuse(event)
                 history = histories.advance(fact)
                 due = None
                 if history.feasible:
                     due = self._decide(history) if decide_again else history.unit
                 self._whole = False
                 histories.record(fact, history)
-                self._state = learn(self._state, history, fact)
+                state = learn(state, history, fact)
             except DTRError as error:
                 raise LogError(f"event {sequence} of the log, {type(event).__name__}: {error}") from error
         if due is not None:
@@ -288,6 +293,7 @@ class Session:
                 f"the log ends after event {self._version + len(events)}, before the decision that it led to; "
                 "it was cut off"
             )
+        self._state = state
         self._version += len(events)
         self._whole = True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from dtrbandit.design.values import shown
 from dtrbandit.errors import LogError, ProtocolError
@@ -76,18 +76,8 @@ ANSWERS: dict[type, Callable[[Histories, Any], Answer]] = {
 }
 
 
-def checked(histories: Histories, event: Event) -> Fact:
-    """Return an event as it may be recorded next, else raise what its verb would have raised."""
-    rule = RULES.get(type(event))
-    if rule is None:
-        raise LogError("a log is opened once" if type(event) is Opened else f"found {shown(event)}, which is no event")
-    fact = rule(histories, *event)
-    if fact is None:
-        raise LogError(f"found {event}, expected nothing, it is on record already")
-    return fact
-
-
-RULES: dict[type, Callable[..., Fact | None]] = {  # a rule takes the fields of its event, in order
+# what must hold for an event to be recorded next; a rule takes the fields of its event, in order
+RULES: dict[type, Callable[..., Fact | None]] = {
     Enrolled: enrolled,
     Assigned: assigned,
     Responded: responded,
@@ -96,6 +86,13 @@ RULES: dict[type, Callable[..., Fact | None]] = {  # a rule takes the fields of 
     Overridden: overridden,
     Corrected: corrected,
 }
+
+
+def refuse(event: object) -> NoReturn:
+    """Refuse an event that has no rule, or that its rule finds on record already."""
+    if type(event) in RULES:
+        raise LogError(f"found {event}, expected nothing, it is on record already")
+    raise LogError("a log is opened once" if type(event) is Opened else f"found {shown(event)}, which is no event")
 
 
 def require_in_turn(event: Event, due: Decision | str | None) -> None:

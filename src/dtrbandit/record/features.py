@@ -19,20 +19,19 @@ ONE = Values(("1",), (1.0,)).packed
 
 def features_at(design: Design, unit: str, m: int, contexts: tuple[Context, ...], arms: tuple[int, ...]) -> Vector:
     """Return ψ_m, given the contexts up to stage ``m`` and the arms given before it, or refuse values out of range."""
-    features, _, _, places = design.arrivals[m]
-    if places is not None:  # each feature is 1 or a column
+    features, _, _, pieces = design.arrivals[m]
+    if pieces is not None:  # each feature is 1 or a column
         packed = ONE
         for context in contexts:
             packed += context.packed
-        vector = np.frombuffer(packed).take(places)
-    else:
-        row = features.row(columns_of(contexts), {design.stages[k].name: arms[k] for k in range(m)})
-        if not all(-LARGEST <= value <= LARGEST for value in row):
-            raise ObservationError(
-                f"unit {unit!r}, stage {design.stages[m].name!r}: features must be finite and at most {LARGEST:g} in "
-                f"size, found {dict(zip(features.names, row, strict=True))}"
-            )
-        vector = np.array(row)
+        return np.frombuffer(packed[pieces[0]] if len(pieces) == 1 else b"".join([packed[each] for each in pieces]))
+    row = features.row(columns_of(contexts), {design.stages[k].name: arms[k] for k in range(m)})
+    if not all(-LARGEST <= value <= LARGEST for value in row):
+        raise ObservationError(
+            f"unit {unit!r}, stage {design.stages[m].name!r}: features must be finite and at most {LARGEST:g} in "
+            f"size, found {dict(zip(features.names, row, strict=True))}"
+        )
+    vector = np.array(row)
     vector.setflags(write=False)
     return vector
 

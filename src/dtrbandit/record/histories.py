@@ -118,11 +118,10 @@ class Histories:
 
     def advance(self, fact: Fact) -> History:
         """Return the history of the fact's unit as the fact makes it."""
-        kind = type(fact)
-        if kind is Enrolled:
-            return _enrolled(self.design, None, fact)
-        record = self.in_flight.get(fact.unit) or self.get(fact.unit)
-        return ADVANCES[kind](self.design, record, fact)
+        if type(fact) is Assigned:
+            return _assigned(self.design, self.in_flight[fact.decision.unit], fact)
+        record = None if type(fact) is Enrolled else self.in_flight.get(fact.unit) or self.get(fact.unit)
+        return ADVANCES[type(fact)](self.design, record, fact)
 
     def record(self, fact: Fact, history: History) -> None:
         """Believe a fact and the history it leads to."""

@@ -18,13 +18,16 @@ from typing import Any
 from dtrbandit.record.events import (
     Assigned,
     Completed,
+    Corrected,
     Decision,
     Enrolled,
     Event,
     Fact,
     Opened,
+    Overridden,
     QValues,
     Responded,
+    Withdrawn,
 )
 from dtrbandit.record.values import Values
 
@@ -57,8 +60,8 @@ class PackedLog:
         self.names: list[str] = []  # of units, by round
         self.rounds: dict[str, int] = {}  # the reverse; numbers and texts are nothing to the garbage collector
         self._last = array("I")  # the place of each unit's last event, by round
-        self._heads: list[Head] = [(_any_fact,)]
-        self._numbers: dict[Head, int] = {}
+        self.heads: list[Head] = list(HEADS)
+        self.numbers: dict[Head, int] = {}  # of heads, where they are looked for
         self._blocks: list[tuple[bytes, array[int]]] = []
         self._held: tuple[int, list[bytes]] = (0, [b""])  # how many blocks count, and the events after them
 
@@ -75,15 +78,12 @@ class PackedLog:
             self.names.append(fact.unit)
             self.rounds[fact.unit] = t
             self._last.append(0)
-        before = self._last[t - 1]
-        pack = PACKS.get(kind)
-        entry = None if pack is None else pack(self, fact, t, before)
-        if entry is None:
-            entry = HEAD.pack(0, t, before) + pickle.dumps((kind, _without_unit(fact)))
+        last = self._last
+        entry = PACKS[kind](self, fact, t, last[t - 1])
         count, rest = self._held
         if len(rest) == BLOCK:
             count, rest = self._seal()
-        self._last[t - 1] = count * BLOCK + len(rest)
+        last[t - 1] = count * BLOCK + len(rest)
         rest.append(entry)
 
     def _seal(self) -> tuple[int, list[bytes]]:
@@ -93,13 +93,13 @@ class PackedLog:
         self._held = count + 1, []
         return self._held
 
-    def head(self, head: Head) -> int | None:
-        """Return the number of a head, None if there are too many."""
-        number = self._numbers.get(head)
-        if number is None and len(self._heads) < MOST_HEADS:
-            number = len(self._heads)
-            self._heads.append(head)
-            self._numbers[head] = number  # last: a number that is known has its head
+    def new_head(self, head: Head) -> int:
+        """Return the number of a head that is not known yet, 0 if there are too many."""
+        number = len(self.heads)
+        if number == MOST_HEADS:
+            return 0
+        self.heads.append(head)
+        self.numbers[head] = number  # last: a number that is known has its head
         return number
 
     # -- reading ---------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class PackedLog:
         """Give the events from one place to before another."""
         if start == 0 < stop:
             yield self.opened
-        heads, names, unpack_head = self._heads, self.names, HEAD.unpack_from
+        heads, names, unpack_head = self.heads, self.names, HEAD.unpack_from
         for place in range(max(start, 1), stop):
             entry = self._entry(place)
             number, t, _ = unpack_head(entry)
@@ -136,62 +136,65 @@ class PackedLog:
 
     def _fact(self, entry: bytes) -> Fact:
         number, t, _ = HEAD.unpack_from(entry)
-        head = self._heads[number]
+        head = self.heads[number]
         fact: Fact = head[0](head, self.names[t - 1], t, entry)
         return fact
 
 
-# -- the usual events; each pack returns None for an event that is not as usual -------------------------------------
+# -- the usual events: what is their own is numbers -------------------------------------------------------------------
 
 
-def _pack_enrolled(log: PackedLog, fact: Enrolled, t: int, before: int) -> bytes | None:
+def _pack_enrolled(log: PackedLog, fact: Enrolled, t: int, before: int) -> bytes:
     context = fact.context
-    if type(context) is not Values or fact.round != t:
-        return None
-    number = log.head((_enrolled, context.labels))
-    return None if number is None else HEAD.pack(number, t, before) + context.packed
+    if type(context) is not Values:
+        return _pack_any(log, fact, t, before)
+    head = (_enrolled, context.labels)
+    number = log.numbers.get(head) or log.new_head(head)
+    return HEAD.pack(number, t, before) + context.packed if number else _pack_any(log, fact, t, before)
 
 
 def _enrolled(head: Head, unit: str, t: int, entry: bytes) -> Enrolled:
     return new_enrolled((unit, t, Values(head[1], entry[HEAD.size :])))
 
 
-def _pack_responded(log: PackedLog, fact: Responded, t: int, before: int) -> bytes | None:
+def _pack_responded(log: PackedLog, fact: Responded, t: int, before: int) -> bytes:
     _, stage, context = fact
     if type(context) is not Values:
-        return None
-    number = log.head((_responded, stage, context.labels))
-    return None if number is None else HEAD.pack(number, t, before) + context.packed
+        return _pack_any(log, fact, t, before)
+    head = (_responded, stage, context.labels)
+    number = log.numbers.get(head) or log.new_head(head)
+    return HEAD.pack(number, t, before) + context.packed if number else _pack_any(log, fact, t, before)
 
 
 def _responded(head: Head, unit: str, t: int, entry: bytes) -> Responded:  # noqa: ARG001  # one signature
     return new_responded((unit, head[1], Values(head[2], entry[HEAD.size :])))
 
 
-def _pack_completed(log: PackedLog, fact: Completed, t: int, before: int) -> bytes | None:
-    number = log.head((_completed,))
-    if number is None or type(fact.outcome) is not float:
-        return None
-    return WITH_NUMBER.pack(number, t, before, fact.outcome)
+def _pack_completed(log: PackedLog, fact: Completed, t: int, before: int) -> bytes:  # noqa: ARG001  # one signature
+    return WITH_NUMBER.pack(COMPLETED, t, before, fact.outcome)
 
 
 def _completed(head: Head, unit: str, t: int, entry: bytes) -> Completed:  # noqa: ARG001  # one signature
     return new_completed((unit, NUMBER.unpack_from(entry, HEAD.size)[0]))
 
 
-def _pack_assigned(log: PackedLog, fact: Assigned, t: int, before: int) -> bytes | None:
-    _, t_again, stage, arm, reason, propensity, tilde, hat, contenders = fact.decision
-    q_tilde = tilde if type(tilde) is Values else _as_values(tilde)
-    q_hat = hat if type(hat) is Values else _as_values(hat)
-    number = propensity
-    if propensity is None:
-        number = NONE
-    elif type(propensity) is not float or propensity != propensity:
-        return None
-    if q_tilde is None or q_hat is None or type(contenders) is not tuple or type(reason) is not str or t_again != t:
-        return None
-    head = log.head((_assigned, stage, arm, reason, contenders, q_tilde.labels, q_hat.labels))
-    return None if head is None else WITH_NUMBER.pack(head, t, before, number) + q_tilde.packed + q_hat.packed
+def _pack_assigned(log: PackedLog, fact: Assigned, t: int, before: int) -> bytes:
+    _, _, stage, arm, reason, propensity, tilde, hat, contenders = fact.decision
+    if (
+        type(tilde) is not Values
+        or type(hat) is not Values
+        or type(propensity) is not float
+        or propensity != propensity
+    ):
+        plain = _plainly(fact.decision)
+        if plain is None:
+            return _pack_any(log, fact, t, before)
+        propensity, tilde, hat = plain
+    head = (_assigned, stage, arm, reason, contenders, tilde.labels, hat.labels)
+    number = log.numbers.get(head) or log.new_head(head)
+    if not number:
+        return _pack_any(log, fact, t, before)
+    return WITH_NUMBER.pack(number, t, before, propensity) + tilde.packed + hat.packed
 
 
 def _assigned(head: Head, unit: str, t: int, entry: bytes) -> Assigned:
@@ -206,28 +209,48 @@ def _assigned(head: Head, unit: str, t: int, entry: bytes) -> Assigned:
     return new_assigned((new_decision((unit, t, stage, arm, reason, propensity, q_tilde, q_hat, contenders)),))
 
 
+def _plainly(decision: Decision) -> tuple[float, Values[float | None], Values[float | None]] | None:
+    """Return propensity and estimates as they are packed, None if they are not as usual."""
+    _, _, _, _, reason, propensity, tilde, hat, contenders = decision
+    if type(reason) is not str or type(contenders) is not tuple:
+        return None
+    number = NONE if propensity is None else propensity
+    if type(number) is not float or (number != number and propensity is not None):
+        return None
+    q_tilde, q_hat = _as_values(tilde), _as_values(hat)
+    return None if q_tilde is None or q_hat is None else (number, q_tilde, q_hat)
+
+
 def _as_values(numbers: QValues) -> Values[float | None] | None:
     """Return a dict of plain floats as what holds them packed."""
+    if isinstance(numbers, Values):
+        return numbers
     usual = type(numbers) is dict and all(q is None or (type(q) is float and q == q) for q in numbers.values())
     return Values(tuple(numbers), tuple(numbers.values())) if usual else None
 
 
-PACKS: dict[type, Callable[[PackedLog, Any, int, int], bytes | None]] = {
+# -- all others --------------------------------------------------------------------------------------------------
+
+
+def _pack_any(log: PackedLog, fact: Fact, t: int, before: int) -> bytes:  # noqa: ARG001  # one signature
+    content = tuple(fact.decision if isinstance(fact, Assigned) else fact)[1:]  # the unit's name is kept once
+    return HEAD.pack(ANY, t, before) + pickle.dumps((type(fact), content))
+
+
+def _any(head: Head, unit: str, t: int, entry: bytes) -> Fact:  # noqa: ARG001  # one signature
+    kind, content = pickle.loads(entry[HEAD.size :])
+    fact: Fact = Assigned(Decision(unit, *content)) if kind is Assigned else kind(unit, *content)
+    return fact
+
+
+ANY, COMPLETED = 0, 1  # the numbers of these heads
+HEADS: tuple[Head, ...] = (_any,), (_completed,)
+PACKS: dict[type, Callable[[PackedLog, Any, int, int], bytes]] = {
     Enrolled: _pack_enrolled,
     Assigned: _pack_assigned,
     Responded: _pack_responded,
     Completed: _pack_completed,
+    Withdrawn: _pack_any,
+    Overridden: _pack_any,
+    Corrected: _pack_any,
 }
-
-
-# -- all others ------------------------------------------------------------------------------------------------
-
-
-def _without_unit(fact: Fact) -> tuple[Any, ...]:
-    return tuple(fact.decision if isinstance(fact, Assigned) else fact)[1:]
-
-
-def _any_fact(head: Head, unit: str, t: int, entry: bytes) -> Fact:  # noqa: ARG001  # one signature
-    kind, content = pickle.loads(entry[HEAD.size :])
-    fact: Fact = Assigned(Decision(unit, *content)) if kind is Assigned else kind(unit, *content)
-    return fact

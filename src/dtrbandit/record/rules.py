@@ -15,7 +15,7 @@ from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Res
 from dtrbandit.record.features import Context, columns_of
 from dtrbandit.record.histories import Histories, Unit, in_order
 from dtrbandit.record.packed import new_assigned, new_completed, new_enrolled, new_responded
-from dtrbandit.record.values import Values
+from dtrbandit.record.values import Values, unpacked
 
 
 def enrolled(histories: Histories, unit: str, t: int | None, context: Mapping[str, float]) -> Enrolled | None:
@@ -123,7 +123,7 @@ def accept(histories: Histories, unit: str, m: int, context: Mapping[str, float]
     columns = histories.design.columns[m]
     numbers: Any = (None,)
     if type(context) is Values and context.labels == columns:
-        numbers = context.numbers
+        numbers = unpacked(context.packed)
     elif type(context) is dict and len(context) == len(columns):
         numbers = [context.get(column) for column in columns]
     for number in numbers:
