@@ -128,8 +128,8 @@ def test_an_interrupted_update_leaves_neither_half_a_fact_nor_a_lost_one() -> No
 
     assert session.log == log
     session.complete("good", 1.0)
-    assert "bad Completed" not in session._state
-    assert session._state.count("good Completed") == 1
+    assert "bad Completed" not in session._belief.state
+    assert session._belief.state.count("good Completed") == 1
     assert session.log[: len(log)] == log
 
 
