@@ -26,7 +26,7 @@ Learn = Callable[[Any, History, Fact], Any]
 class Belief:
     """Histories and a policy's state, learnt from the first ``version`` events of a log.
 
-    Whatever interrupts or refuses more events leaves it not ``whole``: it may then hold half a fact, but its ``log`` is as
+    Whatever interrupts or refuses more events leaves it not ``whole``: it may then hold half a fact. Its ``log`` is as
     it was, and ``again`` reads that.
     """
 
@@ -90,10 +90,7 @@ class Belief:
         due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
         for sequence, event in enumerate(events, self.version + 1):
             try:
-                if due is None:
-                    if type(event) is Assigned:
-                        require_in_turn(event, due)
-                elif decide_again or type(event) is not Assigned or event.decision.unit != due:
+                if decide_again or (due is None) is (type(event) is Assigned):
                     require_in_turn(event, due)
                 rule = RULES.get(type(event))
                 fact = rule(histories, *event) if rule else None

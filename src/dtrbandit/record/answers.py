@@ -97,17 +97,17 @@ def refuse(event: object) -> NoReturn:
 
 def require_in_turn(event: Event, due: Decision | str | None) -> None:
     """Refuse an event out of turn; ``due`` is the decision that must come next, or the unit that it must be for."""
+    found = event.decision if isinstance(event, Assigned) else None
     if due is None:
-        if isinstance(event, Assigned):
-            raise LogError(f"no decision is due for unit {event.unit!r}: its arrival is missing or out of order")
+        if found is not None:
+            raise LogError(f"no decision is due, found {shown(found)}: its arrival is missing or out of order")
         return
     unit = due if isinstance(due, str) else due.unit
-    if not isinstance(event, Assigned) or event.unit != unit:
+    if not isinstance(found, Decision) or found.unit != unit:
         raise LogError(f"the decision for unit {unit!r} must come here: the log is out of order or incomplete")
-    if isinstance(due, Decision) and event.decision != due:
-        found, expected = event.decision, due
-        field = next(name for name in Decision._fields if getattr(found, name) != getattr(expected, name))
+    if isinstance(due, Decision) and found != due:
+        field = next(name for name in Decision._fields if getattr(found, name) != getattr(due, name))
         raise LogError(
-            f"unit {unit!r}, stage {expected.stage!r}: the log has {field} {getattr(found, field)!r}, "
-            f"but these facts lead to {getattr(expected, field)!r}"
+            f"unit {unit!r}, stage {due.stage!r}: the log has {field} {getattr(found, field)!r}, "
+            f"but these facts lead to {getattr(due, field)!r}"
         )
