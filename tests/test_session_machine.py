@@ -126,9 +126,7 @@ class NaiveUnit:
     outcome: float | None = None
     said_outcome: float | None = None
     withdrawn: str | None = None
-    latest: dict[tuple[str | int, ...], tuple[float | int, str]] = field(
-        default_factory=dict
-    )  # amendment of each field
+    latest: dict[tuple[str | int, ...], tuple[float, str]] = field(default_factory=dict)  # amendment of a field
 
     @property
     def open(self) -> bool:
@@ -208,7 +206,7 @@ class SessionMachine(RuleBasedStateMachine):
         session = self.twins.session if self.twins else dtr.Session(self.problem.design, self.policy, seed=seed)
         self.session: Any = Seam(session)
         if self.twins:
-            self.twins.session = self.session
+            self.twins.session = self.session  # it has the same verbs
         self.units: dict[str, NaiveUnit] = {}
         self.careful = False  # the past is told without looking at everything after each step
         rng = np.random.default_rng(seed)
@@ -342,7 +340,6 @@ class SessionMachine(RuleBasedStateMachine):
         otherwise = {**unit.said[m], self.problem.decisive[m][0] if m else "x": other}
         context = {"as said": unit.said[m], "as it holds": unit.contexts[m], "otherwise": otherwise}[same]
         if context in (unit.said[m], unit.contexts[m]):
-            self.tally["a correction said again"] += context != unit.said[m]
             answer = self.accepts(verb, name, context, events=0)
             assert answer == (unit.decided[m] if m < len(unit.decided) else None)
         else:
@@ -457,6 +454,8 @@ class SessionMachine(RuleBasedStateMachine):
         else:
             self.accepts("correct", name, events=1, **more)
             unit.contexts, unit.latest[m, column] = contexts, (value, reason)
+            self.accepts("respond" if m else "enroll", name, contexts[m], events=0)
+            self.tally["a correction said again"] += contexts[m] != unit.said[m]
             self.tally["corrected context"] += 1
 
     # -- what must hold after every step ---------------------------------------------------------------------

@@ -69,7 +69,7 @@ def test_a_repetition_is_answered_without_facts_and_with_the_recorded_decision(c
 
     reply = told.answer(command)
 
-    assert reply == ((), recorded, told.version)
+    assert reply == dtr.Reply((), recorded, told.version)
     told.believe(reply)
     assert reply.version == told.version
 

@@ -103,6 +103,8 @@ def label(text: object, what: str) -> str:
     """Return a short printable text as a plain str, or say what was found instead."""
     if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > 200:
         raise DesignError(f"{what} must be a printable text of 1 to 200 characters, found {shown(text)}")
+    if text != text.strip():
+        raise DesignError(f"{what} must have no spaces before or after it, found {shown(text)}; take them away")
     return str(text)
 
 
