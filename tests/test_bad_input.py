@@ -97,6 +97,8 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
         (dtr.ObservationError, ("''",), lambda s: s.enroll("", CONTEXT)),
         (dtr.ObservationError, ("7",), lambda s: s.enroll(7, CONTEXT)),  # type: ignore[arg-type]
         (dtr.ObservationError, ("200",), lambda s: s.enroll("x" * 201, CONTEXT)),
+        (dtr.ObservationError, ("' u'", "spaces"), lambda s: s.enroll(" u", CONTEXT)),
+        (dtr.ObservationError, ("'new '", "spaces"), lambda s: s.enroll("new ", CONTEXT)),
         (dtr.ObservationError, ("printable",), lambda s: s.enroll("a\nb", CONTEXT)),
         (dtr.ObservationError, ("printable",), lambda s: s.enroll("\ud800", CONTEXT)),
     ],
@@ -313,6 +315,19 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
     "policy-breaks-contract": [
         (dtr.DesignError, ("arm 7", "feasible"), lambda s: lawless(s.design).enroll("u", CONTEXT))
     ],
+    "no-command": [
+        (dtr.ProtocolError, ("'enroll'", "Enroll, Respond"), lambda s: s.answer("enroll")),  # type: ignore[arg-type]
+        (dtr.ProtocolError, ("None", "session.answer"), lambda s: s.believe(None)),  # type: ignore[arg-type]
+        (dtr.ProtocolError, ("0 to 18", "99"), lambda s: s.since(99)),
+    ],
+    "stale-reply": [
+        (dtr.Conflict, ("version 1,", "version 18;", "follow"), lambda s: s.believe(stale(s))),
+    ],
+    "refused-tail": [
+        (dtr.LogError, ("event 19", "'u'", "round is 6"), lambda s: s.follow(another_future(s)[2:])),
+        (dtr.LogError, ("ends after event 19",), lambda s: s.follow(another_future(s)[:1])),
+        (dtr.LogError, ("event 20", "Decision"), lambda s: s.follow([*another_future(s)[:1], Assigned("a")])),  # type: ignore[arg-type]
+    ],
     "log-of-other-numerics": [
         (
             dtr.LogError,
@@ -394,6 +409,19 @@ def lawless(design: dtr.Design) -> dtr.Session:
     return dtr.Session(design, Lawless())
 
 
+def stale(session: dtr.Session) -> dtr.Reply:
+    """Return the reply of a session that has the same beginning only."""
+    return dtr.Session.resume(session.log[:1]).answer(dtr.Enroll("u", CONTEXT))
+
+
+def another_future(session: dtr.Session) -> list[Event]:
+    """Return what a session could go on with: two enrolments and their decisions."""
+    elsewhere = dtr.Session.resume(session.log)
+    for unit in ("t", "u"):
+        elsewhere.enroll(unit, CONTEXT)
+    return list(elsewhere.since(session.version))
+
+
 def swapped(log: Sequence[Event], i: int, j: int) -> list[Event]:
     events = list(log)
     events[i], events[j] = events[j], events[i]
@@ -439,7 +467,7 @@ def test_bad_input_is_refused_and_changes_nothing(
 
 
 def test_every_row_of_the_table_in_the_docs_has_a_test() -> None:
-    rows = re.findall(r"^\| ([a-z-]+) \| .*`(\w+Error)`", DOCS.read_text(), flags=re.MULTILINE)
+    rows = re.findall(r"^\| ([a-z-]+) \| .*`(\w+Error|Conflict)`", DOCS.read_text(), flags=re.MULTILINE)
 
     assert {key for key, _ in rows} == set(ATTEMPTS)
     for key, name in rows:

@@ -131,8 +131,8 @@ def test_both_drivers_give_the_same_arms_and_bits(world: str, number: int, delay
     played = play(policy, potential_arrivals(units, events=events), units.design, seed=9)
 
     assert np.array_equal(played.arms, arms)
-    assert_same_bits(session._state, played.state)
-    assert_same_bits(dtr.Session.resume(session.log)._state, session._state)
+    assert_same_bits(session._belief.state, played.state)
+    assert_same_bits(dtr.Session.resume(session.log)._belief.state, session._belief.state)
 
 
 def test_some_units_leave_are_lost_and_wait_in_these_worlds() -> None:

@@ -33,6 +33,13 @@ def test_every_settled_reading_has_a_test() -> None:
     assert all("`tests/" in paragraph for paragraph in paragraphs)
 
 
+def test_the_lines_on_sessions_run() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/sessions.md").read_text(), flags=re.DOTALL)
+
+    assert len(blocks) == 4
+    exec(compile("\n".join(blocks), "docs/sessions.md", "exec"), {})
+
+
 def test_the_readmes_lines_run_and_print_what_it_shows() -> None:
     readme = (ROOT / "README.md").read_text()
     code = re.search(r"```python\n(import.*?)```", readme, flags=re.DOTALL)

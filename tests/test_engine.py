@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +15,8 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit import engine
 from dtrbandit.policies import Choice
-from dtrbandit.record import Assigned, Completed, Enrolled, History
+from dtrbandit.record import Assigned, Completed, History
 from dtrbandit.record.events import REASONS, Fact
 
 DESIGN = dtr.Design(
@@ -129,8 +133,8 @@ def test_an_interrupted_update_leaves_neither_half_a_fact_nor_a_lost_one() -> No
 
     assert session.log == log
     session.complete("good", 1.0)
-    assert "bad Completed" not in session._state
-    assert session._state.count("good Completed") == 1
+    assert "bad Completed" not in session._belief.state
+    assert session._belief.state.count("good Completed") == 1
     assert session.log[: len(log)] == log
 
 
@@ -179,7 +183,7 @@ def some_session() -> dtr.Session:
         arm = session.enroll(f"u{t}", {"start1": float(rng.normal())}).arm
         if session.respond(f"u{t}", {"start2": float(rng.normal()), "end1": 9.0 if t % 4 else 2.0}):
             session.complete(f"u{t}", float(rng.normal()) + 3 * (arm == "other"))
-    session.withdraw("u8", reason="moved away") if session._histories.units["u8"].outcome is None else None
+    session.withdraw("u8", reason="moved away")  # it has left early
     session.enroll("in flight", {"start1": 0.0})
     return session
 
@@ -245,7 +249,8 @@ def test_the_public_names_are_these() -> None:
             "LSVIUCB", "LogError", "NUMERICS", "ObservationError", "ProtocolError", "Session", "Stage",
             "Study", "StudyError", "StudyInterrupted", "UniformRandom", "__version__", "load_study", "read_log",
             "simulate", "suggested_beta", "verify", "write_log", "Cohort", "NotEstimable", "PropensityModel",
-            "QLearning", "Replay", "replay",
+            "QLearning", "Replay", "replay", "Conflict", "Enroll", "Respond", "Complete", "Withdraw", "Override",
+            "Correct", "Reply",
         ]
     )  # fmt: skip
 
@@ -263,20 +268,6 @@ def test_a_session_refuses_what_is_no_policy(policy: Any) -> None:
 
     with pytest.raises(dtr.DesignError, match=r"needs a policy such as Greedy\(\), found"):
         dtr.Session(design, policy)
-
-
-def test_a_short_log_leads_where_a_long_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = some_session().log
-
-    in_one_go = dtr.Session.resume(log)
-    monkeypatch.setattr(engine, "LONG_LOG", len(log))
-    one_by_one = dtr.Session.resume(log)
-
-    assert one_by_one.log == in_one_go.log
-    assert one_by_one.coefficients() == in_one_go.coefficients()
-    first = log[1]
-    assert isinstance(first, Enrolled)
-    assert one_by_one.enroll("next", first.context) == in_one_go.enroll("next", first.context)
 
 
 def test_recovery_never_decides_again() -> None:
@@ -344,3 +335,181 @@ def test_a_policy_that_holds_a_built_in_one_learns_its_own_way_when_resumed() ->
 def _under_greedy(session: dtr.Session) -> list[Any]:
     opened = dtr.Session(DESIGN, dtr.Greedy()).log[0]
     return [opened, *session.log[1:]]
+
+
+# -- answer, then believe ----------------------------------------------------------------------------------------
+
+
+def test_an_answer_changes_nothing_and_a_write_that_fails_leaves_the_session_as_it_was() -> None:
+    session, twin = some_session(), some_session()
+    belief = session._belief
+
+    for command in (dtr.Enroll("next", {"start1": 1.0}), dtr.Complete("u0", 0.5), dtr.Correct("u1", "typo", 9.0)):
+        reply = session.answer(command)
+        assert reply.facts
+        # here a store would fail to write the facts: nothing more happens
+
+    assert session._belief is belief  # nothing was read again
+    assert session.log == twin.log
+    assert session.coefficients() == twin.coefficients()
+    assert session.enroll("next", {"start1": 1.0}) == twin.enroll("next", {"start1": 1.0})
+
+
+def test_a_reply_is_believed_once_and_not_after_something_else() -> None:
+    session = some_session()
+    first = session.answer(dtr.Enroll("x", {"start1": 1.0}))
+    second = session.answer(dtr.Enroll("y", {"start1": 1.0}))
+    session.believe(second)
+    log = session.log
+
+    for stale in (first, second):
+        with pytest.raises(dtr.Conflict, match=rf"version {stale.version}.* version {session.version}; follow"):
+            session.believe(stale)
+
+    assert session.log == log
+    again = session.answer(dtr.Enroll("x", {"start1": 1.0}))
+    session.believe(again)
+    assert session.enroll("x", {"start1": 1.0}) == again.decision
+
+
+def test_a_reply_without_facts_is_never_a_conflict() -> None:
+    session = some_session()
+    repetition = session.answer(dtr.Enroll("in flight", {"start1": 0.0}))
+    session.enroll("y", {"start1": 1.0})
+    log = session.log
+
+    session.believe(repetition)
+
+    assert session.log == log
+
+
+def elsewhere(session: dtr.Session, command: Any) -> dtr.Reply:
+    return dtr.Session.resume(session.log).answer(command)
+
+
+def unpickled(session: dtr.Session, command: Any) -> dtr.Reply:
+    reply: dtr.Reply = pickle.loads(pickle.dumps(session.answer(command)))
+    return reply
+
+
+def answered_before(session: dtr.Session, command: Any) -> dtr.Reply:
+    reply = session.answer(command)
+    session.answer(dtr.Enroll("another", {"start1": 0.5}))
+    return reply
+
+
+@pytest.mark.parametrize("answered", [elsewhere, unpickled, answered_before])
+@pytest.mark.parametrize(
+    "command",
+    [
+        dtr.Enroll("next", {"start1": 1.0}),
+        dtr.Respond("in flight", {"end1": 2.0}),
+        dtr.Respond("in flight", {"start2": 1.0, "end1": 8.0}),
+        dtr.Correct("u1", "typo", 9.0),
+    ],
+)
+def test_a_reply_from_elsewhere_leads_where_the_verb_does(
+    answered: Callable[[dtr.Session, Any], dtr.Reply], command: Any
+) -> None:
+    session, twin = some_session(), some_session()
+
+    session.believe(answered(session, command))
+
+    twin.believe(twin.answer(command))
+    assert session.log == twin.log
+    assert session.coefficients() == twin.coefficients()
+
+
+def test_a_reply_that_does_not_fit_is_refused_and_changes_nothing() -> None:
+    session, twin = some_session(), some_session()
+    enrolled, assigned = session.answer(dtr.Enroll("next", {"start1": 1.0})).facts
+    version = session.version
+
+    for facts in ((enrolled,), (assigned,), (assigned, enrolled), (enrolled, assigned, assigned)):
+        with pytest.raises(dtr.LogError):
+            session.believe(dtr.Reply(facts, None, version))
+        assert session.log == twin.log
+    with pytest.raises(dtr.ProtocolError, match="no Reply"):
+        session.believe((enrolled, assigned))  # type: ignore[arg-type]
+
+    assert session.coefficients() == twin.coefficients()
+    assert session.enroll("next", {"start1": 1.0}) == twin.enroll("next", {"start1": 1.0})
+
+
+def test_since_gives_the_tail_after_a_version() -> None:
+    session = some_session()
+
+    assert session.version == len(session.log)
+    assert session.since(0) == session.log
+    assert session.since(5) == list(session.log)[5:]
+    assert session.since(session.version) == []
+    for version in (-1, session.version + 1, 1.0, None):
+        with pytest.raises(dtr.ProtocolError, match=f"the versions 0 to {session.version}"):
+            session.since(version)  # type: ignore[arg-type]
+
+
+# -- threads and copies --------------------------------------------------------------------------------------------
+
+
+def test_threads_take_turns_on_one_session() -> None:
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.1))
+    workers, units = 8, 40
+    begin = threading.Barrier(workers)
+
+    def work(worker: int) -> int:
+        begin.wait()
+        for number in range(units):
+            unit = f"{worker} {number}"
+            session.enroll(unit, {"start1": number / units})
+            session.enroll(f"everybody's {number}", {"start1": 0.5})
+            if session.respond(unit, {"start2": worker / workers, "end1": 9.0 if number % 3 else 1.0}):
+                session.correct(unit, stage="first", context={"start1": 1.5}, reason="misread")
+            session.complete(unit, number / 7)
+            assert session.log[-1] is not None
+            session.coefficients()
+        return len(session.since(session.version))
+
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(work, range(workers)))
+
+    assert session.summary().units == (workers + 1) * units
+    dtr.verify(session.log)
+    resumed = dtr.Session.resume(session.log)
+    assert resumed.coefficients() == session.coefficients()
+    assert resumed.enroll("next", {"start1": 1.0}) == session.enroll("next", {"start1": 1.0})
+
+
+def test_a_session_waits_while_another_thread_is_in_a_verb_and_another_session_does_not() -> None:
+    session, other = some_session(), some_session()
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow(dict[str, float]):
+        def items(self) -> Any:
+            entered.set()
+            leave.wait(10)
+            return super().items()
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(session.enroll, "slow", Slow(start1=1))
+        assert entered.wait(10)
+        second = pool.submit(session.enroll, "quick", {"start1": 1.0})
+        other.enroll("quick", {"start1": 1.0})
+        assert not second.done()
+        leave.set()
+        assert first.result(10).round < second.result(10).round
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda session: pickle.loads(pickle.dumps(session))])
+def test_a_copy_of_a_session_goes_its_own_way(copied: Callable[[dtr.Session], dtr.Session]) -> None:
+    session = some_session()
+    log = list(session.log)
+
+    twin = copied(session)
+
+    assert twin.log == session.log
+    assert twin.enroll("next", {"start1": 1.0}) == session.enroll("next", {"start1": 1.0})
+    twin.withdraw("next", reason="moved away")
+    session.respond("next", {"end1": 1.0})
+    assert twin.log[: len(log)] == log
+    dtr.verify(twin.log)
+    dtr.verify(session.log)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,11 @@ ARMS = ("a", "b")
 Context = dict[str, float]
 numbers = st.integers(-300, 300).map(lambda n: n / 100)
 some = st.integers(0, 99)
+reasons = st.sampled_from(["because", "for another reason"])
+COMMANDS: dict[str, Any] = {
+    kind.__name__.lower(): kind
+    for kind in (dtr.Enroll, dtr.Respond, dtr.Complete, dtr.Withdraw, dtr.Override, dtr.Correct)
+}
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,7 @@ class NaiveUnit:
     outcome: float | None = None
     said_outcome: float | None = None
     withdrawn: str | None = None
+    latest: dict[tuple[str | int, ...], tuple[float, str]] = field(default_factory=dict)  # amendment of a field
 
     @property
     def open(self) -> bool:
@@ -157,6 +164,32 @@ class NaiveUnit:
         )
 
 
+class Seam:
+    """A session whose verbs go different ways in turn: all must lead to the same."""
+
+    def __init__(self, session: dtr.Session) -> None:
+        self.session, self.said = session, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(self.say, name) if name in COMMANDS else getattr(self.session, name)
+
+    def say(self, verb: str, *content: Any, **more: Any) -> Any:
+        self.said += 1
+        if self.said % 3:
+            return getattr(self.session, verb)(*content, **more)
+        if self.said % 2:
+            reply = self.session.answer(COMMANDS[verb](*content, **more))
+            self.session.believe(reply)
+            return reply.decision
+        elsewhere = dtr.Session.resume(self.session.log)
+        if self.said % 4:
+            self.session.believe(elsewhere.answer(COMMANDS[verb](*content, **more)))
+            return getattr(elsewhere, verb)(*content, **more)
+        answer = getattr(elsewhere, verb)(*content, **more)
+        self.session.follow(elsewhere.since(self.session.version))
+        return answer
+
+
 class SessionMachine(RuleBasedStateMachine):
     """Abstract: the test below names a problem and a policy."""
 
@@ -170,7 +203,10 @@ class SessionMachine(RuleBasedStateMachine):
     def open_session(self, seed: int, blocks: int) -> None:
         self.learns = not isinstance(self.policy, dtr.UniformRandom)
         self.twins = Twins(self.problem.design, self.policy, seed=seed, tally=self.tally) if self.learns else None
-        self.session = self.twins.session if self.twins else dtr.Session(self.problem.design, self.policy, seed=seed)
+        session = self.twins.session if self.twins else dtr.Session(self.problem.design, self.policy, seed=seed)
+        self.session: Any = Seam(session)
+        if self.twins:
+            self.twins.session = self.session  # it has the same verbs
         self.units: dict[str, NaiveUnit] = {}
         self.careful = False  # the past is told without looking at everything after each step
         rng = np.random.default_rng(seed)
@@ -182,9 +218,9 @@ class SessionMachine(RuleBasedStateMachine):
             if chance < 0.3 and any(unit.alternatives() for unit in self.units.values()):
                 self.override_late(index, which)
             elif chance < 0.5:
-                self.correct_outcome(index, draw(rng))
+                self.correct_outcome(index, draw(rng), "because")
             elif chance < 0.7:
-                self.correct_context(index, which, draw(rng))
+                self.correct_context(index, which, draw(rng), "because")
         self.careful, self.past, self.seen = True, len(self.units), 0
 
     def pick(self, index: int) -> tuple[str, NaiveUnit]:
@@ -296,13 +332,14 @@ class SessionMachine(RuleBasedStateMachine):
     # -- things said twice, too late or too early ------------------------------------------------------------
 
     @precondition(lambda self: self.units)
-    @rule(index=some, which=some, other=numbers, same=st.booleans())
-    def say_a_context_again(self, index: int, which: int, other: float, same: bool) -> None:
+    @rule(index=some, which=some, other=numbers, same=st.sampled_from(["as said", "as it holds", "otherwise"]))
+    def say_a_context_again(self, index: int, which: int, other: float, same: str) -> None:
         name, unit = self.pick(index)
         m = which % len(unit.said)
         verb = "respond" if m else "enroll"
-        context = unit.said[m] if same else {**unit.said[m], self.problem.decisive[m][0] if m else "x": other}
-        if context == unit.said[m]:
+        otherwise = {**unit.said[m], self.problem.decisive[m][0] if m else "x": other}
+        context = {"as said": unit.said[m], "as it holds": unit.contexts[m], "otherwise": otherwise}[same]
+        if context in (unit.said[m], unit.contexts[m]):
             answer = self.accepts(verb, name, context, events=0)
             assert answer == (unit.decided[m] if m < len(unit.decided) else None)
         else:
@@ -314,7 +351,8 @@ class SessionMachine(RuleBasedStateMachine):
         name, unit = self.pick(index)
         if same and unit.said_outcome is not None:
             self.accepts("complete", name, unit.said_outcome, events=0)
-        elif unit.due is not None or (not unit.open and unit.said_outcome != y):
+            self.accepts("complete", name, unit.outcome, events=0)
+        elif unit.due is not None or (not unit.open and y not in (unit.said_outcome, unit.outcome)):
             self.refuses("complete", name, y)
 
     @precondition(lambda self: self.units)
@@ -328,24 +366,27 @@ class SessionMachine(RuleBasedStateMachine):
 
     # -- amendments ------------------------------------------------------------------------------------------
 
-    def try_override(self, name: str, m: int, arm: int) -> None:
+    def try_override(self, name: str, m: int, arm: int, reason: str = "because") -> None:
         unit, stage = self.units[name], self.problem.names[m]
-        reason = f"because {len(self.session.log)}"  # one of its own, so that nothing is a repetition
         arms = (*unit.arms[:m], arm, *unit.arms[m + 1 :])
         possible = len(unit.arms) > m and any(plan[: len(arms)] == arms for plan in self.problem.plans)
+        if unit.latest.get(("arm", m)) == (arm, reason):
+            answer = self.accepts("override", name, ARMS[arm], stage=stage, reason=reason, events=0)
+            assert answer.arm == ARMS[unit.arms[m]] == ARMS[arm]
+            return
         if not possible or unit.arms[m] == arm:
             self.refuses("override", name, ARMS[arm], stage=stage, reason=reason)
             return
         answer = self.accepts("override", name, ARMS[arm], stage=stage, reason=reason, events=1)
         assert (answer.arm, answer.reason, answer.propensity) == (ARMS[arm], "override", None)
         assert self.accepts("override", name, ARMS[arm], stage=stage, reason=reason, events=0) == answer
-        unit.arms[m] = arm
+        unit.arms[m], unit.latest["arm", m] = arm, (arm, reason)
         self.tally["late override" if len(unit.contexts) > m + 1 or unit.outcome is not None else "override"] += 1
 
     @precondition(lambda self: self.units)
-    @rule(index=some, arm=st.integers(0, 1), which=some)
-    def override(self, index: int, arm: int, which: int) -> None:
-        self.try_override(self.pick(index)[0], which % len(self.problem.names), arm)
+    @rule(index=some, arm=st.integers(0, 1), which=some, reason=reasons)
+    def override(self, index: int, arm: int, which: int, reason: str) -> None:
+        self.try_override(self.pick(index)[0], which % len(self.problem.names), arm, reason)
 
     @precondition(lambda self: any(unit.alternatives() for unit in self.units.values()))
     @rule(index=some, which=some)
@@ -354,7 +395,8 @@ class SessionMachine(RuleBasedStateMachine):
         name = names[index % len(names)]
         stages = self.units[name].alternatives()
         m = stages[which % len(stages)]
-        self.try_override(name, m, 1 - self.units[name].arms[m])
+        for _ in range(3 if which % 4 == 0 else 1):  # there, and at times back and there again
+            self.try_override(name, m, 1 - self.units[name].arms[m])
 
     @precondition(lambda self: any(unit.open for unit in self.units.values()))
     @rule(which=some)
@@ -364,21 +406,32 @@ class SessionMachine(RuleBasedStateMachine):
         self.try_override(f"u{unit.round - 1:02d}", m, 1 - unit.arms[m])
 
     @precondition(lambda self: self.units)
-    @rule(index=some, y=numbers)
-    def correct_outcome(self, index: int, y: float) -> None:
+    @rule(index=some, y=numbers, reason=reasons)
+    def correct_outcome(self, index: int, y: float, reason: str) -> None:
         name, unit = self.pick(index)
-        reason = f"because {len(self.session.log)}"
-        if unit.outcome is None or unit.outcome == y:
+        if unit.latest.get(("outcome",)) == (y, reason):
+            self.accepts("correct", name, outcome=y, reason=reason, events=0)
+        elif unit.outcome is None or unit.outcome == y:
             self.refuses("correct", name, outcome=y, reason=reason)
         else:
             self.accepts("correct", name, outcome=y, reason=reason, events=1)
             self.accepts("correct", name, outcome=y, reason=reason, events=0)
-            unit.outcome = y
+            unit.outcome, unit.latest["outcome",] = y, (y, reason)
             self.tally["corrected outcome"] += 1
 
+    @precondition(lambda self: any(unit.outcome is not None for unit in self.units.values()))
+    @rule(index=some, y=numbers)
+    def correct_an_outcome_there_and_back(self, index: int, y: float) -> None:
+        _, unit = self.pick(index)
+        if unit.outcome is not None and unit.outcome != y:
+            before, version = unit.outcome, self.session.version
+            for value in (y, before, y):
+                self.correct_outcome(index, value, "because")
+            self.tally["there and back"] += self.session.version == version + 3
+
     @precondition(lambda self: self.units)
-    @rule(index=some, which=some, value=numbers)
-    def correct_context(self, index: int, which: int, value: float) -> None:
+    @rule(index=some, which=some, value=numbers, reason=reasons)
+    def correct_context(self, index: int, which: int, value: float, reason: str) -> None:
         name, unit = self.pick(index)
         reached = self.problem.columns[: len(unit.contexts) + (index % 7 == 6)]  # at times one stage too far
         pairs = [(m, column) for m, columns in enumerate(reached) for column in columns]
@@ -386,8 +439,11 @@ class SessionMachine(RuleBasedStateMachine):
         more = {
             "stage": self.problem.names[m],
             "context": {column: value},
-            "reason": f"because {len(self.session.log)}",
+            "reason": reason,
         }
+        if unit.latest.get((m, column)) == (value, reason):
+            self.accepts("correct", name, events=0, **more)
+            return
         if len(unit.contexts) <= m or unit.contexts[m].get(column) == value:
             self.refuses("correct", name, **more)
             return
@@ -397,7 +453,9 @@ class SessionMachine(RuleBasedStateMachine):
             self.refuses("correct", name, **more)
         else:
             self.accepts("correct", name, events=1, **more)
-            unit.contexts = contexts
+            unit.contexts, unit.latest[m, column] = contexts, (value, reason)
+            self.accepts("respond" if m else "enroll", name, contexts[m], events=0)
+            self.tally["a correction said again"] += contexts[m] != unit.said[m]
             self.tally["corrected context"] += 1
 
     # -- what must hold after every step ---------------------------------------------------------------------
@@ -464,6 +522,8 @@ def test_any_course_of_events_is_told_as_the_naive_model_and_decided_as_the_plai
     assert tally["completed"] >= 50
     assert tally["late override"] >= 30
     assert tally["corrected outcome"] + tally["corrected context"] >= 30
+    assert tally["there and back"] >= 5
+    assert tally["a correction said again"] >= 5
     if not isinstance(policy, dtr.UniformRandom):
         assert tally["free"] >= 40
         assert tally["ties"] <= 0.05 * tally["free"]

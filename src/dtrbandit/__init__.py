@@ -17,21 +17,43 @@ from dtrbandit._version import NUMERICS, __version__
 if TYPE_CHECKING:
     from dtrbandit.design import Design, Stage
     from dtrbandit.engine import Session, verify
-    from dtrbandit.errors import DesignError, DTRError, LogError, NotEstimable, ObservationError, ProtocolError
+    from dtrbandit.errors import (
+        Conflict,
+        DesignError,
+        DTRError,
+        LogError,
+        NotEstimable,
+        ObservationError,
+        ProtocolError,
+    )
     from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
     from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, FixedRegime, Greedy, UniformRandom, suggested_beta
-    from dtrbandit.record import Decision, read_log, write_log
+    from dtrbandit.record import (
+        Complete,
+        Correct,
+        Decision,
+        Enroll,
+        Override,
+        Reply,
+        Respond,
+        Withdraw,
+        read_log,
+        write_log,
+    )
     from dtrbandit.simulation import Study, StudyError, StudyInterrupted, load_study, simulate
 
 _HOMES = {
     "design": ("Design", "Stage"),
     "engine": ("Session", "verify"),
-    "errors": ("DTRError", "DesignError", "LogError", "NotEstimable", "ObservationError", "ProtocolError"),
+    "errors": ("Conflict", "DTRError", "DesignError", "LogError", "NotEstimable", "ObservationError", "ProtocolError"),
     "evaluation": ("Cohort", "PropensityModel", "QLearning", "Replay", "replay"),
     "policies": (
         "LSVIUCB", "DTRBandit", "EpsilonGreedy", "FixedRegime", "Greedy", "UniformRandom", "suggested_beta",
     ),
-    "record": ("Decision", "read_log", "write_log"),
+    "record": (
+        "Complete", "Correct", "Decision", "Enroll", "Override", "Reply", "Respond", "Withdraw", "read_log",
+        "write_log",
+    ),
     "simulation": ("Study", "StudyError", "StudyInterrupted", "load_study", "simulate"),
 }  # fmt: skip
 
@@ -39,27 +61,35 @@ __all__ = [
     "LSVIUCB",
     "NUMERICS",
     "Cohort",
+    "Complete",
+    "Conflict",
+    "Correct",
     "DTRBandit",
     "DTRError",
     "Decision",
     "Design",
     "DesignError",
+    "Enroll",
     "EpsilonGreedy",
     "FixedRegime",
     "Greedy",
     "LogError",
     "NotEstimable",
     "ObservationError",
+    "Override",
     "PropensityModel",
     "ProtocolError",
     "QLearning",
     "Replay",
+    "Reply",
+    "Respond",
     "Session",
     "Stage",
     "Study",
     "StudyError",
     "StudyInterrupted",
     "UniformRandom",
+    "Withdraw",
     "__version__",
     "load_study",
     "read_log",

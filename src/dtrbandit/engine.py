@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from dtrbandit._version import NUMERICS, RELEASES
+from dtrbandit.belief import Belief, believed
 from dtrbandit.design.contexts import history_features
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
-from dtrbandit.errors import DesignError, DTRError, LogError, ProtocolError
+from dtrbandit.errors import Conflict, ProtocolError
 from dtrbandit.estimators.estimates import Estimates
-from dtrbandit.kernels.stream import uniform
-from dtrbandit.policies.builtin import is_compiled
-from dtrbandit.policies.facts import choose, update
-from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
-from dtrbandit.policies.policy import Choice, Estimating, Numbers, Policy, is_policy
-from dtrbandit.record.events import (
-    Assigned,
-    Completed,
-    Corrected,
-    Decision,
-    Enrolled,
-    Event,
-    Fact,
-    Opened,
-    Overridden,
-    Responded,
-    Withdrawn,
-)
-from dtrbandit.record.histories import Histories, History
-from dtrbandit.record.values import Values
+from dtrbandit.policies.policy import Estimating, Policy
+from dtrbandit.record.answers import answer_to
+from dtrbandit.record.commands import Command, Complete, Correct, Enroll, Override, Reply, Respond, Withdraw
+from dtrbandit.record.events import Assigned, Decision, Event, Fact
+from dtrbandit.record.histories import History
+from dtrbandit.record.log import Log
 from dtrbandit.summary import Coefficient, Summary, coefficient_table, summarise
-
-new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the time
-Rule = Callable[[Any, History, float], Choice]
-LONG_LOG = 2_000  # units from which a log is folded in one go: faster, once that is compiled
 
 
 class Session:
     """A trial in memory: units enrol, respond and complete in any order, and each arrival gets a decision.
 
-    Repeating a call with equal content returns the recorded answer and writes nothing. An error changes nothing. A
-    session is for one thread at a time; different sessions may run in different threads.
+    Repeating a call with equal content returns the recorded answer and writes nothing. An error changes nothing.
+    Verbs take turns: a session may be called from several threads.
 
     Examples
     --------
@@ -60,64 +40,38 @@ class Session:
     """
 
     def __init__(self, design: Design, policy: Policy[Any], *, seed: int = 0) -> None:
-        if not isinstance(design, Design):
-            raise DesignError(f"a session needs a Design, found {design!r}; a file is read by Design.from_toml")
-        if not is_policy(policy):
-            raise DesignError(f"a session needs a policy such as Greedy(), found {policy!r}")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-            raise DesignError(f"seed must be a whole number from 0 to 2**64 - 1, found {seed!r}")
-        self.design = design
-        self.policy = policy
-        self.seed = int(seed)
-        self._log: list[Event] = [Opened(design.to_dict(), policy_to_dict(policy), self.seed, NUMERICS)]
-        self._histories = Histories(design)
-        self._state: Any = policy.init(design)
-        # a policy that holds a built-in one has its state, but rules of its own
-        self._built_in = is_compiled(policy)
-        self._choose: Rule = choose if self._built_in else trusted(policy, design)
-        self._learn: Callable[[Any, History, Fact], Any] = update if self._built_in else policy.update
-        self._whole = True
+        self._begin(Belief(design, policy, seed))
+
+    def _begin(self, belief: Belief) -> None:
+        self.design, self.policy, self.seed = belief.design, belief.policy, belief.seed
+        self._belief = belief
+        self._answered: tuple[Reply, History] | None = None  # the last answer, and the history that it leads to
+        self._turn = threading.RLock()
 
     # -- the verbs -------------------------------------------------------------------------------------------
 
     def enroll(self, unit: str, context: Mapping[str, float]) -> Decision:
         """Enrol a unit with its first context and decide its first arm."""
-        fact = self._known().enrolled(unit, context)
-        if fact is None:
-            return self._histories.units[unit].decisions[0]
-        return self._arrive(fact, self._histories.advance(fact))
+        return self._tell(Enroll(unit, context))  # type: ignore[return-value]  # an arrival at the first stage has one
 
     def respond(self, unit: str, context: Mapping[str, float], *, stage: str | None = None) -> Decision | None:
         """Record the response of a unit and decide its next arm; None if the unit leaves early.
 
         ``stage`` is needed only where two stages observe nothing new.
         """
-        fact = self._known().responded(unit, context, stage)
-        if fact is None:
-            m, decisions = (
-                self._histories.stage_of_response(unit, context, stage),
-                self._histories.units[unit].decisions,
-            )
-            return decisions[m] if m < len(decisions) else None
-        history = self._histories.advance(fact)
-        if history.feasible:
-            return self._arrive(fact, history)
-        self._believe(fact, arrived=history)
-        return None
+        return self._tell(Respond(unit, context, stage))
 
     def complete(self, unit: str, outcome: float) -> None:
         """Record the outcome of a unit that has been through all its stages, or has left early."""
-        self._tell(self._known().completed(unit, outcome))
+        self._tell(Complete(unit, outcome))
 
     def withdraw(self, unit: str, *, reason: str) -> None:
         """Record that a unit is lost: it keeps what it taught so far and teaches nothing more."""
-        self._tell(self._known().withdrawn(unit, reason))
+        self._tell(Withdraw(unit, reason))
 
     def override(self, unit: str, arm: str, *, reason: str, stage: str | None = None) -> Decision:
         """Record that another arm than the one decided was really given, at the latest stage or at ``stage``."""
-        m = self._known().stage_of_override(unit, arm, reason, stage)
-        self._tell(self._histories.overridden(unit, arm, reason, stage))
-        return self._histories.units[unit].decisions[m]._replace(arm=arm, reason="override", propensity=None)
+        return self._tell(Override(unit, arm, reason, stage))  # type: ignore[return-value]  # one that was overridden
 
     def correct(
         self,
@@ -132,14 +86,88 @@ class Session:
 
         Estimates change from now on; decisions already made, and a Q̃ already frozen, do not.
         """
-        self._tell(self._known().corrected(unit, reason, outcome, stage, context))
+        self._tell(Correct(unit, reason, outcome, stage, context))
+
+    def _tell(self, command: Command) -> Decision | None:
+        with self._turn:
+            reply = self._answer(command)
+            self._believe(reply)
+            return reply.decision
+
+    # -- the seam: answer, write, believe --------------------------------------------------------------------
+
+    def answer(self, command: Command) -> Reply:
+        """Return what a command leads to, and change nothing.
+
+        A repetition of what is on record has a reply without facts.
+        """
+        with self._turn:
+            return self._answer(command)
+
+    def _answer(self, command: Command) -> Reply:
+        belief = self._belief if self._belief.whole else self._whole()
+        fact, decision = answer_to(belief.histories, command)
+        if fact is None:
+            return Reply((), decision, belief.version)
+        arrived = belief.histories.advance(fact)
+        facts: tuple[Fact, ...] = (fact,)
+        if arrived.feasible:
+            decision = belief.decide(arrived)
+            facts = (fact, Assigned(decision))
+        reply = Reply(facts, decision, belief.version)
+        self._answered = reply, arrived
+        return reply
+
+    def believe(self, reply: Reply) -> None:
+        """Record the facts of a reply and learn from them: the only way in which a session changes.
+
+        A reply from elsewhere is checked as ``follow`` checks a tail. Raises Conflict if the session has moved on
+        since the answer.
+        """
+        with self._turn:
+            if not isinstance(reply, Reply):
+                raise ProtocolError(f"found {shown(reply)}, which is no Reply; session.answer(command) gives one")
+            self._believe(reply)
+
+    def _believe(self, reply: Reply) -> None:
+        belief = self._belief if self._belief.whole else self._whole()
+        if not reply.facts:
+            return
+        if reply.version != belief.version:
+            raise Conflict(
+                f"this reply was made at version {reply.version}, and the session is at version {belief.version}; "
+                "follow what is new, then answer again"
+            )
+        if self._answered is not None and reply is self._answered[0]:
+            belief.learn(reply.facts, self._answered[1])
+        else:
+            belief.fold(reply.facts)
+
+    def follow(self, events: Iterable[Event]) -> None:
+        """Take a tail of the log that was written elsewhere, each event checked; a tail is believed whole or not."""
+        tail = events if isinstance(events, Sequence) else list(events)
+        with self._turn:
+            self._whole().fold(tail)
 
     # -- what is on record -----------------------------------------------------------------------------------
 
     @property
-    def log(self) -> Sequence[Event]:
-        """All events so far, in order."""
-        return tuple(self._log)
+    def version(self) -> int:
+        """The number of events on record."""
+        return self._belief.version
+
+    @property
+    def log(self) -> Log:
+        """All events so far, in order; copies nothing, and does not change when the session goes on."""
+        with self._turn:
+            return self._belief.log
+
+    def since(self, version: int) -> Sequence[Event]:
+        """Return the events after the first ``version`` ones."""
+        log = self.log
+        if type(version) is not int or not 0 <= version <= len(log):
+            raise ProtocolError(f"this session has the versions 0 to {len(log)}, found {shown(version)}")
+        return log[version:]
 
     @classmethod
     def resume(
@@ -150,7 +178,9 @@ class Session:
         What was assigned is read, never decided again. ``design`` and ``policy`` are needed only where they
         hold Python functions, which a log cannot.
         """
-        return _reread(log, design, policy, decide_again=False)
+        session = cls.__new__(cls)
+        session._begin(believed(log, design, policy))
+        return session
 
     # -- what is believed ------------------------------------------------------------------------------------
 
@@ -170,185 +200,34 @@ class Session:
 
     def summary(self) -> Summary:
         """Return where the trial stands: units, arms, estimates, and what cannot be estimated yet."""
-        estimates = self._estimates() if isinstance(self.policy, Estimating) else None
-        return summarise(self.design, self.policy, self._known().units, estimates)
+        with self._turn:
+            estimates = self._estimates() if isinstance(self.policy, Estimating) else None
+            return summarise(self.design, self.policy, self._whole().histories, estimates)
 
     def __repr__(self) -> str:
-        return f"<Session of {len(self._histories.units)} units under {self.policy!r}, seed {self.seed}>"
-
-    # -- believing -------------------------------------------------------------------------------------------
-
-    def _arrive(self, fact: Enrolled | Responded, history: History) -> Decision:
-        """Decide, then believe the arrival and the decision together: no unit is ever without an arm."""
-        decision = self._decide(history)
-        self._believe(fact, Assigned(decision), arrived=history)
-        return decision
-
-    def _tell(self, fact: Fact | None) -> None:
-        if fact is not None:
-            self._believe(fact, arrived=self._histories.advance(fact))
-
-    def _believe(self, *facts: Fact, arrived: History) -> None:
-        """Fold facts into histories and policy; ``arrived`` is the history that the first leads to.
-
-        Whatever interrupts this leaves a state that may have learnt half a fact: it is read from the log again
-        before it is next used.
-        """
-        self._whole = False
-        histories, history = self._histories, arrived
-        for fact in facts:
-            if fact is not facts[0]:
-                history = histories.advance(fact)
-            histories.record(fact, history)
-            self._state = self._learn(self._state, history, fact)
-        self._log.extend(facts)
-        self._whole = True
-
-    def _known(self) -> Histories:
-        """Return the units' histories, read from the log again if the last update was interrupted."""
-        if not self._whole:
-            again = _reread(self._log, self.design, self.policy, decide_again=False)
-            self._histories, self._state, self._whole = again._histories, again._state, True
-        return self._histories
-
-    def _decide(self, history: History) -> Decision:
-        u = uniform(self.seed, history.round, len(history.arms), len(self.design.stages))
-        return decision_of(self._choose(self._state, history, u), history, self.design)
+        with self._turn:
+            return f"<Session of {len(self._whole().histories)} units under {self.policy!r}, seed {self.seed}>"
 
     def _estimates(self) -> Estimates:
-        self._known()
-        if not isinstance(self.policy, Estimating):
-            raise ProtocolError(f"the policy {self.policy!r} estimates nothing")
-        return self.policy.estimates(self._state)
+        with self._turn:
+            if not isinstance(self.policy, Estimating):
+                raise ProtocolError(f"the policy {self.policy!r} estimates nothing")
+            return self.policy.estimates(self._whole().state)
+
+    def _whole(self) -> Belief:
+        """Return what is believed, read from the log again if the last update was interrupted or refused."""
+        if not self._belief.whole:
+            self._belief = self._belief.again()
+        return self._belief
+
+    def __getstate__(self) -> Belief:
+        with self._turn:
+            return self._whole()
+
+    def __setstate__(self, belief: Belief) -> None:
+        self._begin(belief)  # a copy takes turns of its own
 
 
 def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy[Any] | None = None) -> None:
     """Decide again everything that a log assigned, and refuse the log at the first difference."""
-    _reread(log, design, policy, decide_again=True)
-
-
-def _reread(log: Iterable[Event], design: Design | None, policy: Policy[Any] | None, *, decide_again: bool) -> Session:
-    """Return the session that a log leads to, checking each event as if it came for the first time."""
-    events = list(log)
-    session = _opened(events[0] if events else None, design, policy)
-    due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
-    for sequence, event in enumerate(events[1:], 2):
-        try:
-            _require_in_turn(event, due)
-            fact = _checked(session._histories, event)
-            history = session._histories.advance(fact)
-            due = None
-            if isinstance(fact, Enrolled | Responded) and history.feasible:
-                due = session._decide(history) if decide_again else fact.unit
-            session._believe(fact, arrived=history)
-        except DTRError as error:
-            raise LogError(f"event {sequence} of the log, {type(event).__name__}: {error}") from error
-    if due is not None:
-        raise LogError(f"the log ends after event {len(events)}, before the decision that it led to; it was cut off")
-    return session
-
-
-def _opened(event: Event | None, design: Design | None, policy: Policy[Any] | None) -> Session:
-    """Return the new session that the first event of a log speaks of."""
-    if not isinstance(event, Opened):
-        found = repr(event) if isinstance(event, str) else type(event).__name__
-        raise LogError(f"a log begins with Opened, found {found}; use a whole log, or read_log(path) for a file")
-    if event.numerics != NUMERICS:
-        release = RELEASES.get(event.numerics, f"whose NUMERICS is {event.numerics}")
-        raise LogError(
-            f"this log has numerics {event.numerics}, this release has {NUMERICS}: "
-            f"the next decision could differ; use dtrbandit release {release}"
-        )
-    session = Session(
-        design or Design.from_dict(event.design), policy or policy_from_dict(event.policy), seed=event.seed
-    )
-    require_same(event, session.design, session.policy)
-    return session
-
-
-def _require_in_turn(event: Event, due: Decision | str | None) -> None:
-    if due is None:
-        if isinstance(event, Assigned):
-            raise LogError(f"no decision is due for unit {event.unit!r}: its arrival is missing or out of order")
-        return
-    unit = due if isinstance(due, str) else due.unit
-    if not isinstance(event, Assigned) or event.unit != unit:
-        raise LogError(f"the decision for unit {unit!r} must come here: the log is out of order or incomplete")
-    if isinstance(due, Decision) and event.decision != due:
-        found, expected = event.decision, due
-        field = next(name for name in Decision._fields if getattr(found, name) != getattr(expected, name))
-        raise LogError(
-            f"unit {unit!r}, stage {expected.stage!r}: the log has {field} {getattr(found, field)!r}, "
-            f"but these facts lead to {getattr(expected, field)!r}"
-        )
-
-
-def _checked(histories: Histories, event: Event) -> Fact:
-    """Return the event if it may be recorded next, else raise what its verb would have raised."""
-    fact: Fact | None
-    if isinstance(event, Assigned):
-        fact = histories.assigned(event.decision)
-    elif isinstance(event, Enrolled):
-        fact = histories.enrolled(event.unit, event.context)
-    elif isinstance(event, Responded):
-        fact = histories.responded(event.unit, event.context, event.stage)
-    elif isinstance(event, Completed):
-        fact = histories.completed(event.unit, event.outcome)
-    elif isinstance(event, Withdrawn):
-        fact = histories.withdrawn(event.unit, event.reason)
-    elif isinstance(event, Overridden):
-        fact = histories.overridden(event.unit, event.arm, event.reason, event.stage)
-    elif isinstance(event, Corrected):
-        fact = histories.corrected(event.unit, event.reason, event.outcome, event.stage, event.context)
-    elif isinstance(event, Opened):
-        raise LogError("a log is opened once")
-    else:
-        raise LogError(f"found {shown(event)}, which is no event")
-    if fact is None or fact != event:
-        raise LogError(f"found {event}, expected {'nothing, it is on record already' if fact is None else fact}")
-    return fact
-
-
-def decision_of(choice: Choice, history: History, design: Design) -> Decision:
-    """Return a choice, of a built-in policy or a trusted rule, as it goes on record, in labels."""
-    arm, reason, propensities, q_tilde, q_hat, contenders = choice
-    stage = design.stages[len(history.arms)]
-    arms, unit, t = stage.arms, history.unit, history.round
-    labels = _labels(arms, contenders)
-    return new_decision((unit, t, stage.name, arms[arm], reason, propensities[arm], q_tilde, q_hat, labels))
-
-
-def trusted(policy: Policy[Any], design: Design) -> Rule:
-    """Return the rule of a policy that is not ours to trust: its choices are checked and completed."""
-
-    def decide(state: Any, history: History, u: float) -> Choice:
-        choice = policy.decide(state, history, u)
-        _require_feasible(choice, history)
-        arms = design.stages[len(history.arms)].arms
-        return choice._replace(
-            q_tilde=_by_label(arms, choice.q_tilde),
-            q_hat=_by_label(arms, choice.q_hat),
-            contenders=choice.contenders or tuple(arm for arm, p in enumerate(choice.propensities) if p > 0),
-        )
-
-    return decide
-
-
-def _by_label(arms: tuple[str, ...], numbers: Numbers) -> Values[float | None]:
-    return numbers if isinstance(numbers, Values) else Values(arms, numbers or (None,) * len(arms))
-
-
-def _require_feasible(choice: Choice, history: History) -> None:
-    arms = [arm for arm, yes in enumerate(history.feasible) if yes]
-    honest = all(p >= 0 for p in choice.propensities) and abs(sum(choice.propensities) - 1) < 1e-9
-    if choice.arm not in arms or len(choice.propensities) != len(history.feasible) or not honest:
-        raise DesignError(
-            f"the policy chose arm {choice.arm} with propensities {choice.propensities} for unit {history.unit!r}; "
-            f"feasible are the arms {arms}; propensities are one for each of {len(history.feasible)} arms and sum to 1"
-        )
-
-
-@lru_cache(maxsize=1024)
-def _labels(arms: tuple[str, ...], numbers: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the labels of some arms; equal ones share them."""
-    return tuple(arms[number] for number in numbers)
+    believed(log, design, policy, decide_again=True)

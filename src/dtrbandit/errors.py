@@ -7,6 +7,7 @@
     ├── ObservationError   fix the value: a context or an outcome that cannot be recorded
     ├── NotEstimable       get more data, or ask for less: no unit tells what was asked for
     ├── ProtocolError      this cannot happen now: another content, an unknown unit, a wrong moment
+    ├── Conflict           catch up and retry: the session has moved on since it answered
     ├── LogError           this log cannot be continued here: damaged, or of another release
     └── StudyError         a path of a study failed: resume from its ``study`` (in ``simulation``, which it knows)
 
@@ -32,6 +33,10 @@ class NotEstimable(DTRError):  # noqa: N818  # what it is, not that it is one
 
 class ProtocolError(DTRError):
     """The call contradicts what is already recorded."""
+
+
+class Conflict(DTRError):  # noqa: N818  # what it is, not that it is one
+    """The session has moved on since it answered; follow what is new and answer again."""
 
 
 class LogError(DTRError):

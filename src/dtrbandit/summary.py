@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Coefficients, Estimates, rank_of
-from dtrbandit.record.events import Corrected, Overridden, in_words
+from dtrbandit.record.events import Overridden, in_words
 from dtrbandit.record.histories import Unit
 
 
@@ -98,25 +98,47 @@ class Summary:
         return lines
 
 
-def summarise(design: Design, policy: object, units: Mapping[str, Unit], estimates: Estimates | None) -> Summary:
-    """Return the summary of a session's units and estimates."""
-    outcomes = [unit.history.outcome for unit in units.values() if unit.history.outcome is not None]
-    given = {
-        stage.name: {
-            arm: sum(u.history.arms[m : m + 1] == (a,) for u in units.values()) for a, arm in enumerate(stage.arms)
-        }
-        for m, stage in enumerate(design.stages)
-    }
+def summarise(design: Design, policy: object, units: Iterable[Unit], estimates: Estimates | None) -> Summary:
+    """Return the summary of a session's units, which are looked at once, one by one, and of its estimates."""
+    states = ["completed", "left early, completed", "withdrawn"]
+    states += [f"awaiting the response at stage {stage.name}" for stage in design.stages[1:]]
+    states += ["awaiting the outcome", "arms overridden", "values corrected"]
+    status: Counter[str] = Counter(dict.fromkeys(states, 0))
+    given: Counter[tuple[int, int]] = Counter()
+    reasons: Counter[str] = Counter()
+    total, completed, count = 0.0, 0, 0
+    for unit in units:
+        count += 1
+        status[_state(design, unit)] += 1
+        given.update(enumerate(unit.history.arms))
+        reasons.update([decision.reason for decision in unit.decisions])
+        for amendment in unit.amendments:
+            status["arms overridden" if isinstance(amendment, Overridden) else "values corrected"] += 1
+        if unit.history.outcome is not None:
+            total, completed = total + unit.history.outcome, completed + 1
     return Summary(
         policy=repr(policy),
-        units=len(units),
-        status=_status(design, units),
-        given=given,
-        reasons=dict(Counter(d.reason for unit in units.values() for d in unit.decisions).most_common()),
-        mean_outcome=sum(outcomes) / len(outcomes) if outcomes else None,
+        units=count,
+        status=dict(status),
+        given={
+            stage.name: {arm: given[m, a] for a, arm in enumerate(stage.arms)} for m, stage in enumerate(design.stages)
+        },
+        reasons=dict(reasons.most_common()),
+        mean_outcome=total / completed if completed else None,
         coefficients=() if estimates is None else coefficient_table(design, estimates),
         gaps=() if estimates is None else _gaps(design, estimates),
     )
+
+
+def _state(design: Design, unit: Unit) -> str:
+    """Return where a unit stands."""
+    if unit.outcome is not None:
+        return "left early, completed" if unit.left else "completed"
+    if unit.withdrawn is not None:
+        return "withdrawn"
+    if unit.left or unit.awaited == len(design.stages):
+        return "awaiting the outcome"
+    return f"awaiting the response at stage {design.stages[unit.awaited].name}"
 
 
 def coefficient_table(design: Design, estimates: Estimates) -> tuple[Coefficient, ...]:
@@ -132,22 +154,6 @@ def coefficient_table(design: Design, estimates: Estimates) -> tuple[Coefficient
 def _entry(coefficients: Coefficients | None, m: int, a: int, j: int) -> float | None:
     value = float("nan") if coefficients is None else float(coefficients[m][a, j])
     return value if value == value else None
-
-
-def _status(design: Design, units: Mapping[str, Unit]) -> dict[str, int]:
-    status = {
-        "completed": sum(u.outcome is not None and not u.left for u in units.values()),
-        "left early, completed": sum(u.outcome is not None and u.left for u in units.values()),
-        "withdrawn": sum(u.withdrawn is not None for u in units.values()),
-    }
-    amendments = [amendment for unit in units.values() for amendment in unit.amendments]
-    waiting = [unit for unit in units.values() if not unit.ended]
-    for m, stage in enumerate(design.stages[1:], 1):
-        status[f"awaiting the response at stage {stage.name}"] = sum(u.awaited == m and not u.left for u in waiting)
-    status["awaiting the outcome"] = sum(u.left or u.awaited == len(design.stages) for u in waiting)
-    status["arms overridden"] = sum(isinstance(amendment, Overridden) for amendment in amendments)
-    status["values corrected"] = sum(isinstance(amendment, Corrected) for amendment in amendments)
-    return status
 
 
 def _gaps(design: Design, estimates: Estimates) -> tuple[Gap, ...]:

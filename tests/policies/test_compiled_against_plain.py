@@ -205,14 +205,14 @@ def test_a_copied_state_has_arrays_of_its_own(copied: Callable[[CompiledState], 
     design = Synthetic().design
     session = dtr.Session(design, dtr.DTRBandit(q=1, delta=0.5))
     session.enroll("u1", {"x1": 0.5})
-    kept = copied(session._state)
+    kept = copied(session._belief.state)
 
     session.respond("u1", {"x2": 0.5})
     session.complete("u1", 1.0)
 
-    assert kept.table.tolist() != session._state.table.tolist()
+    assert kept.table.tolist() != session._belief.state.table.tolist()
     assert np.isnan(hat_coefficients(design, kept.beliefs)[1]).all()
-    assert not np.isnan(hat_coefficients(design, session._state.beliefs)[1][0]).all()
+    assert not np.isnan(hat_coefficients(design, session._belief.state.beliefs)[1][0]).all()
 
 
 def test_a_state_whose_arrays_come_back_read_only_copies_them() -> None:
@@ -224,7 +224,7 @@ def test_a_state_whose_arrays_come_back_read_only_copies_them() -> None:
     lent = pickle.loads(pickled, buffers=[bytes(buffer) for buffer in buffers])
 
     assert buffers
-    assert all(array.flags.writeable for array in lent._state.arrays())
+    assert all(array.flags.writeable for array in lent._belief.state.arrays())
     assert lent.enroll("u1", {"x1": 0.5}) == session.enroll("u1", {"x1": 0.5})
 
 

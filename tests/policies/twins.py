@@ -90,7 +90,7 @@ class Twins:
     """Both sessions; ``tally`` counts decisions, those that compared estimates, and the ties among them."""
 
     def __init__(self, design: dtr.Design, policy: Any, *, seed: int, tally: Counter[str] | None = None) -> None:
-        self.session = dtr.Session(design, policy, seed=seed)
+        self.session: Any = dtr.Session(design, policy, seed=seed)
         self.follower = Follower(plain_twin(policy))
         self.follower.tally = Counter() if tally is None else tally
         self.plain = dtr.Session(design, self.follower, seed=seed)

@@ -12,9 +12,6 @@ from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dtrbandit.design.condition import Condition, parse_condition
 from dtrbandit.design.features import FeatureMap, computed_features
 from dtrbandit.design.formula import Formula, parse_formula
@@ -34,15 +31,15 @@ class Arrival(NamedTuple):
     ----------
     columns
         Those of the stage's context.
-    places
-        Where each feature is found, if all are 1 or columns: 0 for the 1, else the number, from 1, of a column among
-        those of this context and the ones before. Else None.
+    pieces
+        Where the features are found, if all are 1 or columns: pieces of the bytes of a 1 and of all columns up to this
+        stage, packed as doubles in order. Else None.
     """
 
     features: FeatureMap
     condition: Condition | None
     columns: tuple[str, ...]
-    places: NDArray[np.int64] | None
+    pieces: tuple[slice, ...] | None
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,7 @@ class Design:
             named = {**dict.fromkeys(features.columns), **named}
             own = tuple(column for column in named if column not in known)
             known.update(zip(own, count(len(known) + 1)))
-            arrivals.append(Arrival(features, condition, own, _places(features, known)))
+            arrivals.append(Arrival(features, condition, own, _pieces(features, known)))
         return tuple(arrivals)
 
     @cached_property
@@ -243,10 +240,16 @@ def _tables(text: str) -> Mapping[str, object]:
         raise DesignError(f"not valid TOML: {error}") from error
 
 
-def _places(features: FeatureMap, known: Mapping[str, int]) -> NDArray[np.int64] | None:
+def _pieces(features: FeatureMap, known: Mapping[str, int]) -> tuple[slice, ...] | None:
     if not isinstance(features, Formula) or not features.plain:
         return None
-    return np.array([known[str(term[0])] if term else 0 for term in features.terms])
+    pieces: list[slice] = []
+    for term in features.terms:
+        start = 8 * known[str(term[0])] if term else 0
+        if pieces and pieces[-1].stop == start:
+            start = pieces.pop().start
+        pieces.append(slice(start, 8 * (known[str(term[0])] if term else 0) + 8))
+    return tuple(pieces)
 
 
 def _condition(stage: Stage, stages: Sequence[str]) -> Condition | None:

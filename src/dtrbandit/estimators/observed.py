@@ -73,7 +73,8 @@ def observe(observed, fact, unit, m, index, value, psi):
     """Write a fact down.
 
     ARRIVED at stage ``m``, at node ``index``, with features ``psi``. GIVEN arm ``index`` at stage ``m``. COMPLETED
-    after stage ``m`` with outcome ``value``. LEFT before stage ``m``, at node ``index`` if the features ``psi`` are known.
+    after stage ``m`` with outcome ``value``. LEFT before stage ``m``, at node ``index`` if the features ``psi`` are
+    known.
     """
     if fact == ARRIVED or (fact == LEFT and index >= 0):
         for j in range(observed.shape[m, 1]):

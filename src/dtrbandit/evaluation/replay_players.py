@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.deciding import decision_of, trusted
 from dtrbandit.design.spec import Design
-from dtrbandit.engine import decision_of, trusted
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.proposals import Rows
 from dtrbandit.evaluation.replay_kernel import ask_all, play_rows

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.record.events import Completed, Enrolled, Responded
-from dtrbandit.record.histories import Context, History
+from dtrbandit.record.features import Context
+from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values
 
 

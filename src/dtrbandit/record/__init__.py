@@ -1,6 +1,7 @@
-"""The facts of a trial and their fold: events, their text form, and units' histories."""
+"""The facts of a trial and their fold: commands, events, their packed and their text form, and units' histories."""
 
 from dtrbandit.record.codec import read_log, write_log
+from dtrbandit.record.commands import Command, Complete, Correct, Enroll, Override, Reply, Respond, Withdraw
 from dtrbandit.record.events import (
     Assigned,
     Completed,
@@ -14,19 +15,29 @@ from dtrbandit.record.events import (
     Withdrawn,
 )
 from dtrbandit.record.histories import Histories, History
+from dtrbandit.record.log import Log
 
 __all__ = [
     "Assigned",
+    "Command",
+    "Complete",
     "Completed",
+    "Correct",
     "Corrected",
     "Decision",
+    "Enroll",
     "Enrolled",
     "Event",
     "Histories",
     "History",
+    "Log",
     "Opened",
     "Overridden",
+    "Override",
+    "Reply",
+    "Respond",
     "Responded",
+    "Withdraw",
     "Withdrawn",
     "read_log",
     "write_log",

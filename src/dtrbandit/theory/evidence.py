@@ -148,11 +148,14 @@ def _require_hat(session: Session) -> None:
 
 
 def _records(session: Session) -> list[Unit]:
-    histories = Histories(session.design)
-    for event in session.log:
-        if not isinstance(event, Opened):
-            histories.record(event, histories.advance(event))
-    return list(histories.units.values())
+    log = session.log
+    opened = log[0]
+    assert isinstance(opened, Opened)  # as every log begins
+    histories = Histories(session.design, opened)
+    for event in log[1:]:
+        assert not isinstance(event, Opened)
+        histories.record(event, histories.advance(event))
+    return list(histories)
 
 
 def _visit(design: Design, records: Iterable[Unit], path: Plan, hat: Array) -> Visit:

@@ -1,0 +1,113 @@
+"""From a command to the fact that answers it, and from a log's next event to the fact that it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from dtrbandit.design.values import shown
+from dtrbandit.errors import LogError, ProtocolError
+from dtrbandit.record.amendments import corrected, overridden, stage_of_override
+from dtrbandit.record.commands import Command, Complete, Correct, Enroll, Override, Respond, Withdraw
+from dtrbandit.record.events import (
+    Assigned,
+    Completed,
+    Corrected,
+    Decision,
+    Enrolled,
+    Event,
+    Fact,
+    Opened,
+    Overridden,
+    Responded,
+    Withdrawn,
+)
+from dtrbandit.record.histories import Histories
+from dtrbandit.record.rules import assigned, completed, enrolled, on_record, responded, stage_of_response, withdrawn
+
+Answer = tuple[Fact | None, Decision | None]
+
+
+def answer_to(histories: Histories, command: Command) -> Answer:
+    """Return the fact that a command asks to record, None if it is on record, and the decision on record."""
+    answer = ANSWERS.get(type(command))
+    if answer is None:
+        commands = ", ".join(kind.__name__ for kind in ANSWERS)
+        raise ProtocolError(f"found {shown(command)}, which is no command; commands are {commands}")
+    return answer(histories, command)
+
+
+def _enroll(histories: Histories, command: Enroll) -> Answer:
+    unit, context = command
+    fact = enrolled(histories, unit, None, context)
+    return fact, on_record(histories, unit).decisions[0] if fact is None else None
+
+
+def _respond(histories: Histories, command: Respond) -> Answer:
+    unit, context, stage = command
+    fact = responded(histories, unit, stage, context)
+    if fact is not None:
+        return fact, None
+    record = on_record(histories, unit)
+    m = stage_of_response(histories, record, stage, context)
+    return None, record.decisions[m] if m < len(record.decisions) else None
+
+
+def _override(histories: Histories, command: Override) -> Answer:
+    unit, arm, reason, stage = command
+    fact = overridden(histories, unit, stage, arm, reason)
+    record = on_record(histories, unit)
+    decision = record.decisions[stage_of_override(histories, record, stage, arm, reason)]
+    return fact, decision._replace(arm=arm, reason="override", propensity=None)
+
+
+def _correct(histories: Histories, command: Correct) -> Answer:
+    unit, reason, outcome, stage, context = command
+    return corrected(histories, unit, outcome, stage, context, reason), None
+
+
+ANSWERS: dict[type, Callable[[Histories, Any], Answer]] = {
+    Enroll: _enroll,
+    Respond: _respond,
+    Complete: lambda histories, command: (completed(histories, *command), None),
+    Withdraw: lambda histories, command: (withdrawn(histories, *command), None),
+    Override: _override,
+    Correct: _correct,
+}
+
+
+# what must hold for an event to be recorded next; a rule takes the fields of its event, in order
+RULES: dict[type, Callable[..., Fact | None]] = {
+    Enrolled: enrolled,
+    Assigned: assigned,
+    Responded: responded,
+    Completed: completed,
+    Withdrawn: withdrawn,
+    Overridden: overridden,
+    Corrected: corrected,
+}
+
+
+def refuse(event: object) -> NoReturn:
+    """Refuse an event that has no rule, or that its rule finds on record already."""
+    if type(event) in RULES:
+        raise LogError(f"found {event}, expected nothing, it is on record already")
+    raise LogError("a log is opened once" if type(event) is Opened else f"found {shown(event)}, which is no event")
+
+
+def require_in_turn(event: Event, due: Decision | str | None) -> None:
+    """Refuse an event out of turn; ``due`` is the decision that must come next, or the unit that it must be for."""
+    found = event.decision if isinstance(event, Assigned) else None
+    if due is None:
+        if found is not None:
+            raise LogError(f"no decision is due, found {shown(found)}: its arrival is missing or out of order")
+        return
+    unit = due if isinstance(due, str) else due.unit
+    if not isinstance(found, Decision) or found.unit != unit:
+        raise LogError(f"the decision for unit {unit!r} must come here: the log is out of order or incomplete")
+    if isinstance(due, Decision) and found != due:
+        field = next(name for name in Decision._fields if getattr(found, name) != getattr(due, name))
+        raise LogError(
+            f"unit {unit!r}, stage {due.stage!r}: the log has {field} {getattr(found, field)!r}, "
+            f"but these facts lead to {getattr(due, field)!r}"
+        )

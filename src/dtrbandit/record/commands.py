@@ -1,0 +1,77 @@
+"""What can be asked of a session, one command per verb, and the reply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from dtrbandit.record.events import Decision, Fact
+
+
+class Enroll(NamedTuple):
+    """Enrol a unit with its first context and decide its first arm."""
+
+    unit: str
+    context: Mapping[str, float]
+
+
+class Respond(NamedTuple):
+    """Record the response of a unit and decide its next arm, unless it leaves early."""
+
+    unit: str
+    context: Mapping[str, float]
+    stage: str | None = None
+
+
+class Complete(NamedTuple):
+    """Record the outcome of a unit."""
+
+    unit: str
+    outcome: float
+
+
+class Withdraw(NamedTuple):
+    """Record that a unit is lost."""
+
+    unit: str
+    reason: str
+
+
+class Override(NamedTuple):
+    """Record that another arm than the one decided was really given."""
+
+    unit: str
+    arm: str
+    reason: str
+    stage: str | None = None
+
+
+class Correct(NamedTuple):
+    """Correct a recorded outcome, or columns of the context recorded at ``stage``."""
+
+    unit: str
+    reason: str
+    outcome: float | None = None
+    stage: str | None = None
+    context: Mapping[str, float] | None = None
+
+
+Command = Enroll | Respond | Complete | Withdraw | Override | Correct
+
+
+class Reply(NamedTuple):
+    """What a session answers to a command.
+
+    Attributes
+    ----------
+    facts
+        What is to be recorded, in order; none if the same was recorded before.
+    decision
+        The decision that the caller asked for, new or on record; None where there is none.
+    version
+        The number of events on record when the session answered. The facts come right after these.
+    """
+
+    facts: tuple[Fact, ...]
+    decision: Decision | None
+    version: int

@@ -1,0 +1,256 @@
+"""A log in memory, packed: many events are few objects, so that the garbage collector has little to visit.
+
+An event is packed into some bytes: the number of its head, the unit's round, the place of the unit's event before,
+and the numbers that are its own. A head is what many events have in common: their kind, labels, arm, reason; it is kept
+once. The places lead from a unit's last event back through its whole story. Bytes are joined block by block.
+"""
+
+from __future__ import annotations
+
+import pickle
+from array import array
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import accumulate
+from struct import Struct
+from typing import Any
+
+from dtrbandit.record.events import (
+    Assigned,
+    Completed,
+    Corrected,
+    Decision,
+    Enrolled,
+    Event,
+    Fact,
+    Opened,
+    Overridden,
+    QValues,
+    Responded,
+    Withdrawn,
+)
+from dtrbandit.record.values import Values
+
+BLOCK = 1024  # events
+MOST_HEADS = 4096  # beyond these, what events have in common is not looked for
+NONE = float("nan")  # stands for no propensity
+HEAD = Struct("<III")  # head, round, place before
+WITH_NUMBER = Struct("<IIId")  # and one number
+NUMBER = Struct("<d")
+
+Head = tuple[Any, ...]  # what unpacks the event, then what it has in common with others
+Unpack = Callable[[Head, str, int, bytes], Fact]
+
+# from a tuple, in half the time
+new_enrolled = partial(tuple.__new__, Enrolled)
+new_assigned = partial(tuple.__new__, Assigned)
+new_decision = partial(tuple.__new__, Decision)
+new_responded = partial(tuple.__new__, Responded)
+new_completed = partial(tuple.__new__, Completed)
+
+
+class PackedLog:
+    """Events by their place, from 0, and units' stories. It only grows.
+
+    Whatever interrupts an append, the events before it can be read.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self.opened = opened
+        self.names: list[str] = []  # of units, by round
+        self.rounds: dict[str, int] = {}  # the reverse; numbers and texts are nothing to the garbage collector
+        self._last = array("I")  # the place of each unit's last event, by round
+        self.heads: list[Head] = list(HEADS)
+        self.numbers: dict[Head, int] = {}  # of heads, where they are looked for
+        self._blocks: list[tuple[bytes, array[int]]] = []
+        self._held: tuple[int, list[bytes]] = (0, [b""])  # how many blocks count, and the events after them
+
+    def __len__(self) -> int:
+        count, rest = self._held
+        return count * BLOCK + len(rest)
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    def append(self, fact: Fact, t: int) -> None:
+        """Pack a fact of the unit of round ``t``, whose first is its enrolment."""
+        kind = type(fact)
+        if kind is Enrolled:
+            self.names.append(fact.unit)
+            self.rounds[fact.unit] = t
+            self._last.append(0)
+        last = self._last
+        entry = PACKS[kind](self, fact, t, last[t - 1])
+        count, rest = self._held
+        if len(rest) == BLOCK:
+            count, rest = self._seal()
+        last[t - 1] = count * BLOCK + len(rest)
+        rest.append(entry)
+
+    def _seal(self) -> tuple[int, list[bytes]]:
+        """Join the events after the last block to another one; it counts by one assignment."""
+        count, rest = self._held
+        self._blocks[count:] = [(b"".join(rest), array("I", accumulate(map(len, rest), initial=0)))]
+        self._held = count + 1, []
+        return self._held
+
+    def new_head(self, head: Head) -> int:
+        """Return the number of a head that is not known yet, 0 if there are too many."""
+        number = len(self.heads)
+        if number == MOST_HEADS:
+            return 0
+        self.heads.append(head)
+        self.numbers[head] = number  # last: a number that is known has its head
+        return number
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    def __getitem__(self, place: int) -> Event:
+        return self._fact(self._entry(place)) if place else self.opened
+
+    def events(self, start: int, stop: int) -> Iterator[Event]:
+        """Give the events from one place to before another."""
+        if start == 0 < stop:
+            yield self.opened
+        heads, names, unpack_head = self.heads, self.names, HEAD.unpack_from
+        for place in range(max(start, 1), stop):
+            entry = self._entry(place)
+            number, t, _ = unpack_head(entry)
+            head = heads[number]
+            yield head[0](head, names[t - 1], t, entry)
+
+    def story(self, t: int) -> list[Fact]:
+        """Return all that happened to the unit of a round, in order."""
+        entries, place = [], self._last[t - 1]
+        while place:
+            entries.append(self._entry(place))
+            place = HEAD.unpack_from(entries[-1])[2]
+        return [self._fact(entry) for entry in reversed(entries)]
+
+    def _entry(self, place: int) -> bytes:
+        count, rest = self._held
+        block, within = divmod(place, BLOCK)
+        if block >= count:
+            return rest[place - count * BLOCK]
+        joined, starts = self._blocks[block]
+        return joined[starts[within] : starts[within + 1]]
+
+    def _fact(self, entry: bytes) -> Fact:
+        number, t, _ = HEAD.unpack_from(entry)
+        head = self.heads[number]
+        fact: Fact = head[0](head, self.names[t - 1], t, entry)
+        return fact
+
+
+# -- the usual events: what is their own is numbers -------------------------------------------------------------------
+
+
+def _pack_enrolled(log: PackedLog, fact: Enrolled, t: int, before: int) -> bytes:
+    context = fact.context
+    if type(context) is not Values:
+        return _pack_any(log, fact, t, before)
+    head = (_enrolled, context.labels)
+    number = log.numbers.get(head) or log.new_head(head)
+    return HEAD.pack(number, t, before) + context.packed if number else _pack_any(log, fact, t, before)
+
+
+def _enrolled(head: Head, unit: str, t: int, entry: bytes) -> Enrolled:
+    return new_enrolled((unit, t, Values(head[1], entry[HEAD.size :])))
+
+
+def _pack_responded(log: PackedLog, fact: Responded, t: int, before: int) -> bytes:
+    _, stage, context = fact
+    if type(context) is not Values:
+        return _pack_any(log, fact, t, before)
+    head = (_responded, stage, context.labels)
+    number = log.numbers.get(head) or log.new_head(head)
+    return HEAD.pack(number, t, before) + context.packed if number else _pack_any(log, fact, t, before)
+
+
+def _responded(head: Head, unit: str, t: int, entry: bytes) -> Responded:  # noqa: ARG001  # one signature
+    return new_responded((unit, head[1], Values(head[2], entry[HEAD.size :])))
+
+
+def _pack_completed(log: PackedLog, fact: Completed, t: int, before: int) -> bytes:  # noqa: ARG001  # one signature
+    return WITH_NUMBER.pack(COMPLETED, t, before, fact.outcome)
+
+
+def _completed(head: Head, unit: str, t: int, entry: bytes) -> Completed:  # noqa: ARG001  # one signature
+    return new_completed((unit, NUMBER.unpack_from(entry, HEAD.size)[0]))
+
+
+def _pack_assigned(log: PackedLog, fact: Assigned, t: int, before: int) -> bytes:
+    _, _, stage, arm, reason, propensity, tilde, hat, contenders = fact.decision
+    if (
+        type(tilde) is not Values
+        or type(hat) is not Values
+        or type(propensity) is not float
+        or propensity != propensity
+    ):
+        plain = _plainly(fact.decision)
+        if plain is None:
+            return _pack_any(log, fact, t, before)
+        propensity, tilde, hat = plain
+    head = (_assigned, stage, arm, reason, contenders, tilde.labels, hat.labels)
+    number = log.numbers.get(head) or log.new_head(head)
+    if not number:
+        return _pack_any(log, fact, t, before)
+    return WITH_NUMBER.pack(number, t, before, propensity) + tilde.packed + hat.packed
+
+
+def _assigned(head: Head, unit: str, t: int, entry: bytes) -> Assigned:
+    _, stage, arm, reason, contenders, tilde, hat = head
+    propensity = NUMBER.unpack_from(entry, HEAD.size)[0]
+    if propensity != propensity:
+        propensity = None
+    start = WITH_NUMBER.size
+    middle = start + 8 * len(tilde)
+    q_tilde: QValues = Values(tilde, entry[start:middle])
+    q_hat: QValues = Values(hat, entry[middle:])
+    return new_assigned((new_decision((unit, t, stage, arm, reason, propensity, q_tilde, q_hat, contenders)),))
+
+
+def _plainly(decision: Decision) -> tuple[float, Values[float | None], Values[float | None]] | None:
+    """Return propensity and estimates as they are packed, None if they are not as usual."""
+    _, _, _, _, reason, propensity, tilde, hat, contenders = decision
+    if type(reason) is not str or type(contenders) is not tuple:
+        return None
+    number = NONE if propensity is None else propensity
+    if type(number) is not float or (number != number and propensity is not None):
+        return None
+    q_tilde, q_hat = _as_values(tilde), _as_values(hat)
+    return None if q_tilde is None or q_hat is None else (number, q_tilde, q_hat)
+
+
+def _as_values(numbers: QValues) -> Values[float | None] | None:
+    """Return a dict of plain floats as what holds them packed."""
+    if isinstance(numbers, Values):
+        return numbers
+    usual = type(numbers) is dict and all(q is None or (type(q) is float and q == q) for q in numbers.values())
+    return Values(tuple(numbers), tuple(numbers.values())) if usual else None
+
+
+# -- all others --------------------------------------------------------------------------------------------------
+
+
+def _pack_any(log: PackedLog, fact: Fact, t: int, before: int) -> bytes:  # noqa: ARG001  # one signature
+    content = tuple(fact.decision if isinstance(fact, Assigned) else fact)[1:]  # the unit's name is kept once
+    return HEAD.pack(ANY, t, before) + pickle.dumps((type(fact), content))
+
+
+def _any(head: Head, unit: str, t: int, entry: bytes) -> Fact:  # noqa: ARG001  # one signature
+    kind, content = pickle.loads(entry[HEAD.size :])
+    fact: Fact = Assigned(Decision(unit, *content)) if kind is Assigned else kind(unit, *content)
+    return fact
+
+
+ANY, COMPLETED = 0, 1  # the numbers of these heads
+HEADS: tuple[Head, ...] = (_any,), (_completed,)
+PACKS: dict[type, Callable[[PackedLog, Any, int, int], bytes]] = {
+    Enrolled: _pack_enrolled,
+    Assigned: _pack_assigned,
+    Responded: _pack_responded,
+    Completed: _pack_completed,
+    Withdrawn: _pack_any,
+    Overridden: _pack_any,
+    Corrected: _pack_any,
+}

@@ -1,0 +1,215 @@
+"""What may be recorded next.
+
+Each verb has a function named after its event (``enrolled``, ``responded``, …) that returns the fact to record, None
+when the same is on record already, or raises. None of them changes anything. Amendments have ``record/amendments.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dtrbandit.design.contexts import LARGEST, accept_context, accept_number, require_columns
+from dtrbandit.errors import ObservationError, ProtocolError
+from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Responded, Withdrawn
+from dtrbandit.record.features import Context, columns_of
+from dtrbandit.record.histories import Histories, Unit, in_order
+from dtrbandit.record.packed import new_assigned, new_completed, new_enrolled, new_responded
+from dtrbandit.record.values import Values, unpacked
+
+
+def enrolled(histories: Histories, unit: str, t: int | None, context: Mapping[str, float]) -> Enrolled | None:
+    """Return the enrolment of ``unit``, which takes the next round; if ``t`` is given, it must be this."""
+    if not isinstance(unit, str) or not 0 < len(unit) <= 200 or not unit.isprintable() or unit.strip() != unit:
+        raise ObservationError(
+            f"a unit's id must be a printable text of 1 to 200 characters, found {unit!r}; "
+            "spaces before and after it must be taken away"
+        )
+    accepted = accept(histories, unit, 0, context)
+    columns = histories.design.columns[0]
+    if accepted.labels != columns:
+        require_columns(histories.design, 0, accepted, columns, unit=unit)
+    rounds = histories.log.rounds
+    if unit not in rounds:
+        if t is not None and t != len(rounds) + 1:
+            raise ProtocolError(f"unit {unit!r}: the next round is {len(rounds) + 1}, found {t!r}")
+        return new_enrolled((unit, len(rounds) + 1, accepted))
+    known = on_record(histories, unit)
+    if accepted in (known.reported[0], known.contexts[0]):
+        return None
+    raise ProtocolError(
+        f"unit {unit!r} is enrolled already with {known.contexts[0]}, found {accepted}; "
+        "use correct() to mend a recorded context, or another id for another unit"
+    )
+
+
+def responded(histories: Histories, unit: str, stage: str | None, context: Mapping[str, float]) -> Responded | None:
+    """Return the response of ``unit`` on arrival at its next stage."""
+    design, record = histories.design, on_record(histories, unit)
+    m = stage_of_response(histories, record, stage, context)
+    accepted = accept(histories, unit, m, context)
+    if m == len(record.reported):
+        if accepted.labels != design.columns[m]:
+            _require_enough(histories, record, m, accepted)
+        return new_responded((record.history.unit, design.stages[m].name, accepted))
+    if accepted in (record.reported[m], record.contexts[m]):
+        return None
+    raise ProtocolError(
+        f"unit {unit!r} responded already at stage {design.stages[m].name!r} with {record.contexts[m]}, "
+        f"found {accepted}; use correct() to mend a recorded context"
+    )
+
+
+def completed(histories: Histories, unit: str, outcome: float) -> Completed | None:
+    """Return the outcome of ``unit``."""
+    record = on_record(histories, unit)
+    usual = type(outcome) is float and -LARGEST <= outcome <= LARGEST
+    accepted = outcome if usual else accept_number(outcome, f"unit {unit!r}, outcome")
+    if record.outcome is not None:
+        if accepted in (record.outcome, record.history.outcome):
+            return None
+        raise ProtocolError(
+            f"unit {unit!r} has its outcome {record.history.outcome!r} already, found {accepted!r}; "
+            "use correct() to mend a recorded outcome"
+        )
+    if record.withdrawn is not None or (not record.left and len(record.reported) < len(histories.design.stages)):
+        raise ProtocolError(f"unit {unit!r} cannot complete: {expects(histories, record)}")
+    return new_completed((record.history.unit, accepted))
+
+
+def withdrawn(histories: Histories, unit: str, reason: str) -> Withdrawn | None:
+    """Return the withdrawal of ``unit``."""
+    record = on_record(histories, unit)
+    fact = Withdrawn(record.history.unit, accept_reason(reason, unit))
+    if record.withdrawn == fact:
+        return None
+    if record.ended:
+        raise ProtocolError(f"unit {unit!r} cannot withdraw: {expects(histories, record)}")
+    return fact
+
+
+def assigned(histories: Histories, decision: Decision) -> Assigned:
+    """Return the assignment of a decision that is due, as a log reports it."""
+    if not isinstance(decision, Decision):
+        raise ProtocolError(f"an assignment holds a Decision, found {decision!r}")
+    unit, t, stage, arm = decision[:4]
+    record, design = on_record(histories, unit), histories.design
+    history = record.history
+    here = design.stages[len(history.arms)] if history.feasible else None
+    if here is None or stage != here.name or t != history.round:
+        raise ProtocolError(
+            f"a decision for unit {unit!r} at stage {stage!r}, round {t}, is not due: {expects(histories, record)}"
+        )
+    if arm not in here.arms or not history.feasible[here.arms.index(arm)]:
+        feasible = [label for label, yes in zip(here.arms, history.feasible, strict=True) if yes]
+        raise ProtocolError(f"unit {unit!r} cannot receive {arm!r} at stage {stage!r}: feasible arms are {feasible}")
+    return new_assigned((decision,))
+
+
+# -- what the rules share ----------------------------------------------------------------------------------------
+
+
+def on_record(histories: Histories, unit: str) -> Unit:
+    """Return what is on record for a unit, or say that it is unknown."""
+    known = isinstance(unit, str)
+    record = histories.in_flight.get(unit) or histories.get(unit) if known else None
+    if record is None:
+        raise ProtocolError(f"unknown unit {unit!r}: enroll it first ({len(histories)} units are enrolled)")
+    return record
+
+
+def accept(histories: Histories, unit: str, m: int, context: Mapping[str, float]) -> Context:
+    """Return a context as it goes on record, or raise."""
+    columns = histories.design.columns[m]
+    numbers: Any = (None,)
+    if type(context) is Values and context.labels == columns:
+        numbers = unpacked(context.packed)
+    elif type(context) is dict and len(context) == len(columns):
+        numbers = [context.get(column) for column in columns]
+    for number in numbers:
+        if type(number) is not float or not -LARGEST <= number <= LARGEST:
+            return in_order(histories.design, m, accept_context(histories.design, m, context, unit=unit))
+    return context if type(context) is Values else Values(columns, numbers)
+
+
+def accept_reason(reason: object, unit: str) -> str:
+    """Return a reason that can be recorded, or raise."""
+    if not isinstance(reason, str) or not reason.strip() or len(reason) > 2000:
+        raise ObservationError(f"unit {unit!r}: a reason must be a text of 1 to 2000 characters, found {reason!r}")
+    return reason
+
+
+def stage_number(histories: Histories, unit: str, stage: str) -> int:
+    """Return the number of a stage, or say that there is none of this name."""
+    names = [each.name for each in histories.design.stages]
+    if stage not in names:
+        raise ProtocolError(f"unit {unit!r}: there is no stage {stage!r}; the stages are {names}")
+    return names.index(stage)
+
+
+def expects(histories: Histories, record: Unit) -> str:
+    """Say what a unit is waiting for."""
+    stages = histories.design.stages
+    if record.withdrawn is not None:
+        return f"it was withdrawn ({record.withdrawn.reason})"
+    if record.outcome is not None:
+        return "it is complete"
+    if record.history.feasible:
+        return f"its decision at stage {stages[len(record.history.arms)].name!r} comes next"
+    if record.left:
+        return "it left early and awaits its outcome"
+    if record.awaited == len(stages):
+        return "it awaits its outcome"
+    columns = ", ".join(histories.design.columns[record.awaited]) or "no columns"
+    return f"it awaits its response at stage {stages[record.awaited].name!r} ({columns})"
+
+
+def stage_of_response(histories: Histories, record: Unit, stage: str | None, context: Mapping[str, float]) -> int:
+    """Return the stage that a response speaks of: the one named, or the one its columns belong to."""
+    unit, awaited = record.history.unit, len(record.reported)
+    closed = record.left or awaited == len(histories.design.stages) or record.ended
+    if awaited == 1 and not closed and stage in (None, histories.design.stages[1].name):
+        return 1  # the usual case: there is no response that this could repeat
+    if stage is not None:
+        m = stage_number(histories, unit, stage)
+        if 0 < m < awaited or (m == awaited and not closed):
+            return m
+        raise ProtocolError(f"unit {unit!r} cannot respond at stage {stage!r}: {expects(histories, record)}")
+    same = _stages_with_columns(record, context)
+    if same and (closed or context):
+        return same[-1]
+    if closed:
+        raise ProtocolError(f"unit {unit!r} cannot respond: {expects(histories, record)}")
+    if same and _needs_nothing(histories, awaited):
+        raise ProtocolError(f"unit {unit!r}: an empty response could be for two stages; name it with stage=")
+    return same[-1] if same else awaited
+
+
+def _stages_with_columns(record: Unit, context: Mapping[str, float]) -> list[int]:
+    """Return the stages at which the unit responded with just these columns, as reported or as they hold now."""
+    if not isinstance(context, Mapping):
+        return []
+    columns = context.keys()
+    return [
+        m
+        for m in range(1, len(record.reported))
+        if columns == record.reported[m].keys() or columns == record.contexts[m].keys()
+    ]
+
+
+def _needs_nothing(histories: Histories, m: int) -> bool:
+    """Say whether a response at stage ``m`` may be empty, at least for a unit that leaves."""
+    condition, own = histories.design.arrivals[m].condition, histories.design.columns[m]
+    return not own or (condition is not None and not any(column in own for column in condition.columns))
+
+
+def _require_enough(histories: Histories, record: Unit, m: int, context: Context) -> None:
+    """Refuse a response without the columns of enter_if, or, if the unit enters, without all."""
+    design, unit = histories.design, record.history.unit
+    condition = design.arrivals[m].condition
+    if condition is not None:
+        decisive = tuple(column for column in condition.columns if column in design.columns[m])
+        require_columns(design, m, context, decisive, unit=unit)
+        if not condition.holds(columns_of((*record.contexts, context))):
+            return
+    require_columns(design, m, context, design.columns[m], unit=unit)

@@ -1,0 +1,164 @@
+"""The packed log: what goes in comes out, bit for bit, and few objects hold it."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dtrbandit as dtr
+from dtrbandit.record import Assigned, Completed, Corrected, Enrolled, Overridden, Responded, Withdrawn
+from dtrbandit.record.events import Fact, Opened
+from dtrbandit.record.log import Log
+from dtrbandit.record.packed import BLOCK, MOST_HEADS, PackedLog
+from dtrbandit.record.values import Values
+
+OPENED = Opened({}, {}, 0, 1)
+labels = st.sampled_from(["a", "b", "ä b", "c" * 200])
+floats = st.floats(allow_nan=False)
+contexts = st.lists(labels, unique=True).flatmap(
+    lambda names: st.tuples(*[floats for _ in names]).map(lambda numbers: Values(tuple(names), numbers))
+)
+q_values = st.one_of(
+    st.dictionaries(labels, st.one_of(st.none(), floats, st.integers(-9, 9))),
+    st.lists(labels, unique=True).map(lambda names: Values(tuple(names), [None] * len(names))),
+    contexts,
+)
+decisions = st.tuples(
+    labels, labels, st.text(), st.one_of(st.none(), floats), q_values, q_values, st.lists(labels).map(tuple)
+)
+contents: st.SearchStrategy[Any] = st.one_of(
+    st.tuples(st.just(Responded), labels, contexts),
+    st.tuples(st.just(Completed), floats),
+    st.tuples(st.just(Withdrawn), st.text()),
+    st.tuples(st.just(Overridden), labels, labels, st.text()),
+    st.tuples(st.just(Corrected), st.one_of(st.none(), floats), st.none(), st.one_of(st.none(), contexts), st.text()),
+    st.tuples(st.just(Assigned), decisions),
+)
+
+
+def facts_of(course: Sequence[tuple[int, Any]]) -> list[tuple[int, Fact]]:
+    """Return facts with their rounds: an enrolment where a unit comes first, then what was drawn."""
+    facts: list[tuple[int, Fact]] = []
+    rounds: dict[int, int] = {}
+    for who, (kind, *content) in course:
+        if who not in rounds:
+            rounds[who] = len(rounds) + 1
+            facts.append((rounds[who], Enrolled(f"unit {who}", rounds[who], Values(("x",), (who / 7,)))))
+        t, unit = rounds[who], f"unit {who}"
+        facts.append((t, Assigned(dtr.Decision(unit, t, *content[0])) if kind is Assigned else kind(unit, *content)))
+    return facts
+
+
+def exactly(value: object) -> object:
+    """Return a value so that equal means the same types, order and bits."""
+    if isinstance(value, Values):
+        return "numbers", value.labels, value.packed
+    if isinstance(value, dict):
+        return exactly(Values(tuple(value), tuple(value.values())))  # a dict of floats comes out as this
+    if isinstance(value, tuple):
+        return type(value).__name__, tuple(map(exactly, value))
+    return type(value).__name__, value.hex() if isinstance(value, float) else value
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), contents)))
+def test_what_goes_in_comes_out_bit_for_bit(course: list[tuple[int, Any]]) -> None:
+    packed, facts = PackedLog(OPENED), facts_of(course)
+
+    for t, fact in facts:
+        packed.append(fact, t)
+
+    log = Log(packed, 0, len(packed))
+    assert [exactly(event) for event in log] == [exactly(event) for event in (OPENED, *[fact for _, fact in facts])]
+    assert [exactly(event) for event in pickle.loads(pickle.dumps(log))] == [exactly(event) for event in log]
+    for t in {t for t, _ in facts}:
+        story = [fact for other, fact in facts if other == t]
+        assert [exactly(fact) for fact in packed.story(t)] == [exactly(fact) for fact in story]
+
+
+def test_many_blocks_are_read_from_any_place() -> None:
+    packed, facts = PackedLog(OPENED), [(1, Enrolled("u", 1, Values(("x",), (0.5,))))]
+    facts += [(1, Completed("u", float(number))) for number in range(3 * BLOCK)]  # type: ignore[misc]
+    for t, fact in facts:
+        packed.append(fact, t)
+
+    log = Log(packed, 0, len(packed))
+
+    assert len(log) == 3 * BLOCK + 2
+    assert list(log) == [OPENED, *[fact for _, fact in facts]]
+    for place in (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 3 * BLOCK, 3 * BLOCK + 1, -1, -BLOCK):
+        assert log[place] == list(log)[place]
+    assert packed.story(1) == [fact for _, fact in facts]
+
+
+def test_a_head_too_many_is_kept_with_its_event() -> None:
+    packed = PackedLog(OPENED)
+    packed.append(Enrolled("u", 1, Values((), ())), 1)
+    facts = [Responded("u", f"stage {number}", Values(("x",), (1.5,))) for number in range(MOST_HEADS + 5)]
+    for fact in facts:
+        packed.append(fact, 1)
+
+    assert packed.story(1)[1:] == facts
+    assert len(packed.heads) == MOST_HEADS
+
+
+def session_of(units: int) -> dtr.Session:
+    stages = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")]
+    session = dtr.Session(dtr.Design(stages), dtr.DTRBandit(q=1, delta=0.5))
+    for t in range(units):
+        session.enroll(f"u{t}", {"x": t % 7 / 7})
+        session.respond(f"u{t}", {"z": t % 5 / 5})
+        session.complete(f"u{t}", t % 3)
+    return session
+
+
+def test_units_that_have_ended_are_nothing_to_the_garbage_collector() -> None:
+    def tracked(units: int) -> int:
+        session = session_of(units)
+        gc.collect()
+        count = len(gc.get_objects())
+        assert session.version == 1 + 5 * units
+        return count
+
+    tracked(10)
+
+    assert tracked(1_000) - tracked(10) < 30
+
+
+def test_a_log_is_a_snapshot_that_is_read_as_a_sequence() -> None:
+    session = session_of(2)
+
+    log = session.log
+    session.enroll("later", {"x": 1.0})
+
+    assert len(log) == 11
+    assert log == list(log)
+    assert log == tuple(log)
+    assert list(log) == log == log[:]
+    assert log != session.log
+    assert log == session.log[:11]
+    assert log[2:5] == list(log)[2:5]
+    assert log[::-1] == list(log)[::-1]
+    assert log[5:2] == []
+    assert log[-1] == log[10] == log[5:][-1]
+    assert log.index(log[3]) == 3
+    assert log != 11
+    assert repr(log) == "<Log of 11 events>"
+    with pytest.raises(IndexError):
+        log[11]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(log)
+
+
+def test_equal_texts_are_kept_once() -> None:
+    session = session_of(3)
+    units = [event.unit for event in session.log[1:] if not isinstance(event, Opened)]
+
+    assert len({id(unit) for unit in units}) == len(set(units)) == 3
+    decisions = [event.decision for event in session.log if isinstance(event, Assigned)]
+    assert len({id(decision.q_hat.labels) for decision in decisions}) == 2  # type: ignore[attr-defined]
