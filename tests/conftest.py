@@ -8,10 +8,13 @@ import math
 import pytest
 from hypothesis import settings
 
+from dtrbandit import belief
 from dtrbandit.kernels import supply
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+belief.LONG = 0  # every log is taken many facts at a time
 
 
 @pytest.fixture(scope="session", autouse=True)

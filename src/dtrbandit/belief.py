@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,17 +12,19 @@ from dtrbandit._version import NUMERICS, RELEASES
 from dtrbandit.deciding import Rule, decision_of, trusted
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, DTRError, LogError
+from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels.stream import uniform
 from dtrbandit.policies.builtin import is_compiled
-from dtrbandit.policies.facts import choose, update
+from dtrbandit.policies.facts import all_at_once, choose, learn_from_now_on, update
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.policies.policy import Policy, is_policy
 from dtrbandit.record.answers import RULES, refuse, require_in_turn
-from dtrbandit.record.events import Assigned, Decision, Event, Fact, Opened
+from dtrbandit.record.events import Assigned, Completed, Corrected, Decision, Event, Fact, Opened, Overridden
 from dtrbandit.record.histories import Histories, History
 from dtrbandit.record.log import Log
 
 Learn = Callable[[Any, History, Fact], Any]
+LONG = 1_000  # events from which facts are taken many at a time
 
 
 class Belief:
@@ -82,11 +85,28 @@ class Belief:
     def fold(self, events: Sequence[Event], *, decide_again: bool = False) -> None:
         """Check events as if they came for the first time, and believe all of them or none.
 
-        This one loop resumes, verifies and follows. With ``decide_again`` every decision must be the one that the
-        policy would make.
+        With ``decide_again`` every decision must be the one that the policy would make.
         """
-        histories, state = self.histories, self.state
-        learn = self._learn  # all events are known here: what learns them faster together can take its place
+        long = len(events) >= LONG and is_compiled(self.policy)
+        if long:
+            units = len(events) // (2 * len(self.design.stages) + 1)
+            compile_for("the log", [self.policy], self.design, units=units)
+        if long and not decide_again:
+            self.whole = False
+            turn = self._last_teaching_amendment(events)
+            with all_at_once(self.state, learning=turn is None):
+                self._fold(events, turn=turn)
+        else:
+            self._fold(events, decide_again=decide_again)
+        self.version += len(events)  # from here on they count
+        self.whole = True
+
+    def _fold(self, events: Sequence[Event], *, decide_again: bool = False, turn: int | None = None) -> None:
+        """Fold events: the one loop that resumes, verifies and follows.
+
+        The policy only writes facts down until event ``turn``, and learns from then on.
+        """
+        histories, state, learn = self.histories, self.state, self._learn
         due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
         for sequence, event in enumerate(events, self.version + 1):
             try:
@@ -102,14 +122,31 @@ class Belief:
                     due = self.decide(history) if decide_again else history.unit
                 self.whole = False
                 histories.record(fact, history)
+                if sequence == turn:
+                    learn_from_now_on(state)
                 state = self.state = learn(state, history, fact)
             except DTRError as error:
                 raise LogError(f"event {sequence} of the log, {type(event).__name__}: {error}") from error
         if due is not None:
             last = self.version + len(events)
             raise LogError(f"the log ends after event {last}, before the decision that it led to; it was cut off")
-        self.version += len(events)
-        self.whole = True
+
+    def _last_teaching_amendment(self, events: Sequence[Event]) -> int | None:
+        """Return the number of the last event that amends a unit whose rows count by then; None if there is none."""
+        amended = {_unit_of(event) for event in events if isinstance(event, Overridden | Corrected)}
+        records = [self.histories.get(unit) for unit in amended]
+        arms = Counter({record.history.unit: len(record.history.arms) for record in records if record})
+        ended = {record.history.unit for record in records if record and record.history.outcome is not None}
+        last = None
+        for sequence, event in enumerate(events if amended else (), self.version + 1):
+            unit = _unit_of(event)
+            if isinstance(event, Assigned):
+                arms[unit] += 1
+            elif isinstance(event, Completed):
+                ended.add(unit)
+            elif isinstance(event, Overridden | Corrected) and (arms[unit] > 1 or unit in ended):
+                last = sequence
+        return last
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_choose", "_learn")}
@@ -117,6 +154,12 @@ class Belief:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._find_rules()
+
+
+def _unit_of(event: Event) -> str:
+    """Return the unit of an event that was not checked yet, an empty name if there is none."""
+    unit = getattr(getattr(event, "decision", event), "unit", None)
+    return unit if isinstance(unit, str) else ""
 
 
 def believed(

@@ -25,18 +25,20 @@ ONE_ARM = Design([Stage("any", ("any",), "1")])  # the smallest design: for exam
 class Desk(NamedTuple):
     """What lies between Python and a kernel during a call."""
 
-    psi: Vector  # (D,): the features of the stage at hand, zeros behind them
+    psi: Vector  # (D,): the features of the stage at hand
     shown: Matrix  # (4, K): what a kernel shows of its last decision
 
 
 class CompiledState:
     """The arrays of a policy in play; ``policies/facts.py`` says what facts and decisions do to them.
 
-    ``learning`` is False while facts are only written down, to be learnt all at once afterwards.
+    ``learning`` is False while facts are only written down, to be learnt all at once afterwards; ``backlog`` holds
+    facts that wait, while many are taken at a time.
     """
 
     __slots__ = (
-        "_at_hand", "beliefs", "capacity", "design", "desk", "kind", "learning", "memory", "observed", "rule", "table",
+        "_at_hand", "backlog", "beliefs", "capacity", "design", "desk", "kind", "learning", "memory", "observed",
+        "rule", "table",
     )  # fmt: skip
 
     def __init__(self, policy: CompiledPolicy, rule: Rule, design: Design) -> None:
@@ -44,6 +46,7 @@ class CompiledState:
         self.rule = rule
         self.kind: int = switch_board().KINDS[rule.name]
         self.learning = True
+        self.backlog: Any = None
         self.capacity = 0
         self.observed = observed.create(design)
         self.beliefs: Any = policy.beliefs(design)
@@ -69,10 +72,11 @@ class CompiledState:
 
     def __getstate__(self) -> tuple[Any, ...]:
         self.settle()  # states that know the same have the same bytes
-        return self.design, self.rule.name, self.learning, self.capacity, self.observed, self.beliefs, self.memory
+        return self.design, self.rule.name, self.capacity, self.observed, self.beliefs, self.memory
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.design, name, self.learning, self.capacity, *groups = state
+        self.design, name, self.capacity, *groups = state
+        self.learning, self.backlog = True, None
         self.kind = switch_board().KINDS[name]
         self.rule = switch_board().RULES[self.kind]
         self.observed, self.beliefs, self.memory = (type(group)(*map(_writable, group)) for group in groups)
@@ -89,9 +93,7 @@ class CompiledState:
     def lay_out(self, features: Vector) -> None:
         """Lay features on the desk, unless they are there: an arrival is decided, then learnt."""
         if features is not self._at_hand:
-            psi = self.desk.psi
-            psi[: len(features)] = features
-            psi[len(features) :] = 0.0
+            self.desk.psi[: len(features)] = features
             self._at_hand = features
 
 

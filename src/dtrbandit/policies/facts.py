@@ -6,11 +6,15 @@ node where the unit stands, an arm that is feasible there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache, partial
 from struct import Struct
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, LEFT, LOST, fits, stands_at
@@ -21,10 +25,12 @@ from dtrbandit.policies.builtin import decide, explain, note, open_state, take
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Choice
 from dtrbandit.policies.shown import FORCED, Q_HAT, Q_TILDE, REASON_NAMES
-from dtrbandit.record.events import Assigned, Completed, Fact, Responded, Withdrawn
+from dtrbandit.record.events import Assigned, Completed, Corrected, Fact, Overridden, Responded
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values, unpacked
 
+AT_ONCE = 4_096  # facts that wait at most
+Call = tuple[int, int, int, int, int, float]  # fact, unit, stage, node, arm, value
 new_choice = partial(tuple.__new__, Choice)  # from a tuple, in half the time
 
 
@@ -101,7 +107,7 @@ def choose(state: CompiledState, history: History, u: float) -> Choice:
     """Return a policy's choice for a unit that has arrived."""
     _, t, node, _, given, feasible, _ = history
     m, count = len(given), len(feasible)
-    _lay_out(state, history, m)
+    state.lay_out(_features(state, history, m))
     arm, reason = call_decide.call(state.kind, t - 1, m, node, u, state.table)
     if arm < 0:
         raise _misfit(state, history, "decide")
@@ -138,39 +144,47 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
 
     An arrival is learnt together with the decision that it leads to, which is the next fact: one call in place of two.
     """
-    _, t, node, features, arms, feasible, _ = history
-    unit, m = t - 1, len(arms)
-    if feasible:
+    if history.feasible:
         return state
-    if isinstance(event, Assigned):
-        if unit >= state.capacity:
-            state.reserve(unit + 1)
-        forced = 1.0 if event.decision.reason == "forced" else 0.0
-        _lay_out(state, history, m - 1)
-        call = (ARRIVED, unit, m - 1, state.design.tree.parents[node], arms[-1], forced)
-    elif isinstance(event, Completed):
-        call = (COMPLETED, unit, m - 1, -1, -1, event.outcome)
-    elif isinstance(event, Responded):
-        known = len(features) > m
-        if known:
-            _lay_out(state, history, m)
-        call = (LEFT, unit, m, node if known else -1, -1, 0.0)
-    elif isinstance(event, Withdrawn):
-        call = (LOST, unit, m, -1, -1, 0.0)
-    else:
+    if isinstance(event, Overridden | Corrected):
         amend(state, history)
         return state
+    call, m = _call_of(state, history, event)
+    if call[1] >= state.capacity:
+        state.reserve(call[1] + 1)
+    if state.backlog is not None:
+        state.backlog.put(call, _features(state, history, m) if m >= 0 else None)
+        if len(state.backlog) >= AT_ONCE:
+            work_off(state)
+        return state
+    if m >= 0:
+        state.lay_out(_features(state, history, m))
     if not call_take.call(state.kind, *call, state.learning, state.table):
         raise _misfit(state, history, type(event).__name__)
     return state
 
 
-def _lay_out(state: CompiledState, history: History, m: int) -> None:
-    """Lay the features of stage ``m`` on the desk, which has room for those of the design."""
-    features = history.features[m] if 0 <= m < len(history.features) else None
-    if features is None or m >= len(state.design.stages) or len(features) != state.design.dimensions[m]:
-        raise _misfit(state, history, f"features at stage {m + 1}")
-    state.lay_out(features)
+def _call_of(state: CompiledState, history: History, event: Fact) -> tuple[Call, int]:
+    """Return a fact as a kernel takes it, and the stage whose features go with it, −1 if none do."""
+    _, t, node, features, arms, _, _ = history
+    m = len(arms)
+    if isinstance(event, Assigned):
+        forced = 1.0 if event.decision.reason == "forced" else 0.0
+        return (ARRIVED, t - 1, m - 1, state.design.tree.parents[node], arms[-1], forced), m - 1
+    if isinstance(event, Completed):
+        return (COMPLETED, t - 1, m - 1, -1, -1, event.outcome), -1
+    if isinstance(event, Responded):
+        known = len(features) > m
+        return (LEFT, t - 1, m, node if known else -1, -1, 0.0), m if known else -1
+    return (LOST, t - 1, m, -1, -1, 0.0), -1
+
+
+def _features(state: CompiledState, history: History, m: int) -> Vector:
+    """Return the features of stage ``m``, as many as the design has."""
+    features = history.features[m] if m < len(history.features) else None
+    if features is None or m >= len(state.design.dimensions) or len(features) != state.design.dimensions[m]:
+        raise _misfit(state, history, f"what is known at stage {m + 1}")
+    return features
 
 
 def _misfit(state: CompiledState, history: History, what: str) -> ProtocolError:
@@ -186,6 +200,7 @@ def _misfit(state: CompiledState, history: History, what: str) -> ProtocolError:
 
 def amend(state: CompiledState, history: History) -> None:
     """Let a policy learn that an arm was overridden or a value corrected."""
+    work_off(state)
     rewrite(state, history)
     call_amended.call(state.kind, history.round - 1, state.table)
     if state.learning and has_taught(history):
@@ -214,17 +229,85 @@ def rewrite(state: CompiledState, history: History) -> None:
         observed.outcome[unit] = history.outcome
 
 
-def pause(state: CompiledState) -> None:
-    """Only write facts down from now on, until ``catch_up``."""
-    state.learning = False
-
-
-def catch_up(state: CompiledState) -> None:
-    """Learn everything that is written down, as an amendment does, and go on learning."""
-    state.learning = True
-    call_begin_anew.call(state.kind, state.table)
-
-
 def settle(state: CompiledState) -> None:
     """Do what was put off until the next reading."""
     call_settle.call(state.kind, state.table)
+
+
+# -- many facts at once --------------------------------------------------------------------------------------
+
+
+class Backlog:
+    """Facts that wait to be taken all at once, in one call rather than one each."""
+
+    def __init__(self, most: int) -> None:
+        self._bytes = 8 * most  # of the features of a stage, as a kernel takes them
+        self._numbers: list[int] = []
+        self._values: list[float] = []
+        self._features: list[bytes] = []
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def put(self, call: Call, features: Vector | None) -> None:
+        """Let a fact wait."""
+        *numbers, value = call
+        self._numbers += numbers
+        self._values.append(value)
+        self._features.append((b"" if features is None else features.tobytes()).ljust(self._bytes, b"\0"))
+
+    def arrays(self) -> tuple[NDArray[np.int64], Vector, Matrix]:
+        """Return what waits as arrays, and wait no more."""
+        count = len(self)
+        numbers = np.array(self._numbers, dtype=np.int64).reshape(count, 5)
+        values = np.array(self._values)
+        features = np.frombuffer(bytearray().join(self._features)).reshape(count, -1)
+        self.__init__(self._bytes // 8)  # type: ignore[misc]  # begins anew
+        return numbers, values, features
+
+
+@kernel(entry="int64, int64[:, ::1], float64[::1], float64[:, ::1], boolean, table")
+def call_take_all(kind, numbers, values, features, learning, table):
+    """Take facts in order, as ``call_take`` does; return how many fit."""
+    state = open_state(table)
+    for i in range(numbers.shape[0]):
+        fact, unit, m, index, arm = numbers[i, 0], numbers[i, 1], numbers[i, 2], numbers[i, 3], numbers[i, 4]
+        if not fits(state.observed, fact, unit, m, index, arm):
+            return i
+        while True:
+            take(kind, state, fact, unit, m, index, values[i], features[i], learning)
+            if fact != ARRIVED:
+                break
+            fact, index = np.int64(GIVEN), arm
+    return numbers.shape[0]
+
+
+@contextmanager
+def all_at_once(state: CompiledState, *, learning: bool) -> Iterator[None]:
+    """Take facts some thousands at a time; until ``learn_from_now_on`` only write them down unless ``learning``.
+
+    An amendment of a unit that has taught makes the learner begin anew, from what is written down alone. So what was
+    learnt before the last of them need not be learnt at all.
+    """
+    state.backlog, state.learning = Backlog(state.observed.features.shape[2]), learning
+    try:
+        yield
+        work_off(state)
+    finally:
+        state.backlog, state.learning = None, True
+
+
+def learn_from_now_on(state: CompiledState) -> None:
+    """Let the next amendment, the last of a unit that has taught, make the learner begin anew, and go on learning."""
+    work_off(state)
+    state.learning = True
+
+
+def work_off(state: CompiledState) -> None:
+    """Take the facts that wait."""
+    if state.backlog is not None and len(state.backlog):
+        numbers, values, features = state.backlog.arrays()
+        taken = call_take_all.call(state.kind, numbers, values, features, state.learning, state.table)
+        if taken < len(numbers):
+            fact, unit, m = numbers[taken, :3].tolist()
+            raise ProtocolError(f"round {unit + 1}, stage {m + 1}: fact {fact} does not fit what came before it")
