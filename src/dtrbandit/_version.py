@@ -2,8 +2,8 @@
 
 __version__ = "0.1.0"
 
-NUMERICS = 1
+NUMERICS = 2
 """Raised whenever the same log could lead to another decision (CHANGELOG, Numerics)."""
 
-RELEASES = {1: "0.1.0"}
+RELEASES = {2: "0.1.0"}  # 1 was never released
 """The newest release for each number of numerics."""

@@ -177,9 +177,3 @@ def test_a_function_cannot_be_read_back_from_a_log_or_written_as_toml() -> None:
 def test_a_stage_or_design_that_makes_no_sense_is_refused(stage: object, says: str) -> None:
     with pytest.raises(dtr.DesignError, match=says):
         stage()  # type: ignore[operator]
-
-
-@pytest.mark.parametrize("arms", [("a", "a "), (" a", "b")])
-def test_labels_with_spaces_around_them_are_refused(arms: tuple[str, ...]) -> None:
-    with pytest.raises(dtr.DesignError, match="no spaces before or after"):
-        dtr.Stage("first", arms, "1")

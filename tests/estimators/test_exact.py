@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dtrbandit.environments import Synthetic
-from dtrbandit.estimators.layout import BLOCK, ILL, LABEL, LEVELS, MODE, ROWS, UNIT, Beliefs
-from dtrbandit.kernels.triangular import BETA
+from dtrbandit.estimators.layout import BLOCK, HELD, ILL, LABEL, LEVELS, LIMIT, MODE, ROWS, UNIT, Beliefs
+from dtrbandit.kernels.triangular import BETA, FACTOR
 from estimators.oracle import Both, RandomTrial, bare_design
 from plain.least_squares import least_squares
 
@@ -134,6 +134,23 @@ def test_a_rebuild_is_a_function_of_what_was_observed_alone() -> None:
             well_behaved(both, unit, np.random.default_rng(unit))
     assert one.beliefs.pages.tobytes() == other.beliefs.pages.tobytes()
     assert one.error() < 1e-9
+
+
+def test_what_drifts_is_right_again_once_the_units_have_doubled() -> None:
+    """Flips add and subtract. Labels and cross moments are made afresh from time to time, so that no error stays."""
+    both = Both(bare_design(all_plans(2, 2), [2, 2], [2, 3]))
+    for unit in range(100):
+        well_behaved(both, unit, np.random.default_rng(unit))
+    cross = both.beliefs.pages[0, :, FACTOR + 2 * 3 :]
+    cross += 1e-3 * (cross != 0.0)
+    well_behaved(both, 100, np.random.default_rng(100))
+    assert both.error() > 1e-6
+
+    for unit in range(101, 250):
+        well_behaved(both, unit, np.random.default_rng(unit))
+
+    assert both.error() < 1e-9
+    assert both.beliefs.chains[0, LEVELS, HELD] <= both.beliefs.sizes[LIMIT]
 
 
 def test_a_corrected_outcome_and_a_late_override_count_after_a_rebuild() -> None:

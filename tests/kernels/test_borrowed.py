@@ -85,6 +85,7 @@ def test_an_array_that_was_not_lent_is_an_error_of_compilation() -> None:
 
 
 def test_a_table_keeps_its_arrays_alive_and_no_longer() -> None:
+    gc.collect()
     lent = len(borrowed._LENT)
     table = lend((EXAMPLE,), (EXAMPLE,))
     assert len(borrowed._LENT) == lent + 1

@@ -28,9 +28,9 @@ def digest(*, value: str = "2 * x", added: object = 1, comment: str = "", unused
 
     leaf, space = ModuleType("leaf"), {"ADDED": added, "UNUSED": unused, "__name__": "caller"}
     exec(f"def leaf(x):\n    {comment}\n    return {value}\n", leaf.__dict__)
-    exec("def caller(x, table):\n    return leaf.leaf(x) + ADDED + open_pair(table).first[0]\n", space)
+    exec("def caller(x, table):\n    return leaf.leaf(x) + ADDED + open_pair(table).first.second[0]\n", space)
     array = np.zeros(1 if flat else (1, 1))
-    space |= {"leaf": leaf, "open_pair": Opener(Pair(array, array))}
+    space |= {"leaf": leaf, "open_pair": Opener(Pair(Pair(array, array), Pair(array, array)))}
     caller: Any = space["caller"]
     return digest_of(Entry(caller, "float64, table"))
 

@@ -334,4 +334,5 @@ RULE = Rule(
     suppose=suppose,
     retract=retract,
     grow=grow,
+    knows_units=True,
 )

@@ -217,4 +217,5 @@ RULE = Rule(
     suppose=suppose,
     retract=retract,
     grow=grow,
+    knows_units=True,
 )

@@ -37,18 +37,15 @@ new_choice = partial(tuple.__new__, Choice)  # from a tuple, in half the time
 # -- entries: kernels that Python calls ----------------------------------------------------------------------
 
 
-@kernel(entry="int64, int64, int64, int64, float64, table")
-def call_decide(kind, unit, m, node, u, table):
-    """Decide for features on the desk; what is shown is finite, or NaN. An arm of −1: the unit does not stand there."""
+@kernel(entry="int64, int64, int64, int64, float64, boolean, table")
+def call_decide(kind, unit, m, node, u, told, table):
+    """Decide for features on the desk; what is shown is finite, or NaN.
+
+    An arm of −1: the policy should have been ``told`` how the unit came to this node, and was not.
+    """
     state = open_state(table)
     shown = state.desk.shown
-    if (
-        unit < 0
-        or m < 0
-        or m >= state.observed.shape.shape[0]
-        or node < 0
-        or stands_at(state.observed, unit, m) != node
-    ):
+    if told and stands_at(state.observed, unit, m) != node:
         return np.int64(-1), np.int64(0)
     arm, reason = decide(kind, state, unit, m, node, state.desk.psi, u, shown)
     if reason == FORCED:
@@ -106,11 +103,13 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
 def choose(state: CompiledState, history: History, u: float) -> Choice:
     """Return a policy's choice for a unit that has arrived."""
     _, t, node, _, given, feasible, _ = history
-    m, count = len(given), len(feasible)
+    m, count, tree = len(given), len(feasible), state.design.tree
+    if t < 1 or not 0 <= node < len(tree.parents) or tree.paths[node] != given:
+        raise _misfit(state, history, "a decision")
     state.lay_out(_features(state, history, m))
-    arm, reason = call_decide.call(state.kind, t - 1, m, node, u, state.table)
+    arm, reason = call_decide.call(state.kind, t - 1, m, node, u, state.rule.knows_units, state.table)
     if arm < 0:
-        raise _misfit(state, history, "decide")
+        raise _misfit(state, history, "a decision")
     labels, shown = state.design.stages[m].arms, state.desk.shown
     tilde, hat, propensities, contenders = _rows(count, shown.shape[1]).unpack(shown)
     return new_choice(
@@ -149,7 +148,10 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
     if isinstance(event, Overridden | Corrected):
         amend(state, history)
         return state
-    call, m = _call_of(state, history, event)
+    try:
+        call, m = _call_of(state, history, event)
+    except IndexError:
+        raise _misfit(state, history, type(event).__name__) from None
     if call[1] >= state.capacity:
         state.reserve(call[1] + 1)
     if state.backlog is not None:
@@ -215,7 +217,10 @@ def has_taught(history: History) -> bool:
 def rewrite(state: CompiledState, history: History) -> None:
     """Write what is known of a unit anew, as its history has it now."""
     observed, unit, given = state.observed, history.round - 1, len(history.arms)
-    if not 0 <= unit < state.capacity or (observed.arms[unit] >= 0).sum() != given:
+    whole = [len(features) for features in history.features] == list(state.design.dimensions[: len(history.features)])
+    if not whole or not 0 <= unit < state.capacity or (observed.arms[unit] >= 0).sum() != given:
+        raise _misfit(state, history, "an amendment")
+    if _after(state, history) != history.node or len(history.features) < given:
         raise _misfit(state, history, "an amendment")
     for m, features in enumerate(history.features):
         observed.features[unit, m, : len(features)] = features
@@ -232,6 +237,14 @@ def rewrite(state: CompiledState, history: History) -> None:
 def settle(state: CompiledState) -> None:
     """Do what was put off until the next reading."""
     call_settle.call(state.kind, state.table)
+
+
+def _after(state: CompiledState, history: History) -> int:
+    """Return the node that a unit's arms lead to, −1 if there are no such arms."""
+    try:
+        return state.design.tree.after(history.arms) if min(history.arms, default=0) >= 0 else -1
+    except IndexError:
+        return -1
 
 
 # -- many facts at once --------------------------------------------------------------------------------------

@@ -43,6 +43,8 @@ class Rule:
     ----------
     name
         By which the state of a policy knows its memory.
+    knows_units
+        Whether a decision looks at what the unit was given before: then the policy must have been told.
     estimator
         What the policy estimates with.
     example
@@ -74,3 +76,4 @@ class Rule:
     suppose: Callable[..., None] = suppose_nothing
     retract: Callable[..., None] = retract_nothing
     grow: Callable[[Any, int], Any] = lambda memory, _: memory
+    knows_units: bool = False

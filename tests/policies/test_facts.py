@@ -1,0 +1,168 @@
+"""Facts become kernel calls in one place, and each is checked there: no kernel goes astray, whatever is told."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dtrbandit as dtr
+from dtrbandit.errors import DTRError
+from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.policy import Choice
+from dtrbandit.record import Assigned, Completed, Corrected, History, Overridden, Responded, Withdrawn
+from dtrbandit.record.events import Fact
+
+POLICIES: list[CompiledPolicy] = [
+    dtr.DTRBandit(q=1, delta=0.5),
+    dtr.DTRBandit(q=2, delta=0.5, schedule="permuted"),
+    dtr.EpsilonGreedy(epsilon=0.3),
+    dtr.LSVIUCB(beta=1.0, leavers="optimistic"),
+    dtr.LSVIUCB(beta=1.0, switching="rare"),
+    dtr.FixedRegime(rule={"1": "1", "2": "2"}),
+    dtr.UniformRandom(),
+]
+DESIGN = dtr.Design([dtr.Stage("1", ("1", "2"), "1 + x"), dtr.Stage("2", ("1", "2", "3"), "1 + z", enter_if="z > 0")])
+each_policy = pytest.mark.parametrize("policy", POLICIES, ids=repr)
+
+
+@dataclass(frozen=True)
+class Forgetful:
+    """Holds a built-in policy and keeps some facts from it."""
+
+    held: CompiledPolicy
+    withheld: tuple[type, ...]
+
+    def init(self, design: dtr.Design) -> Any:
+        return self.held.init(design)
+
+    def update(self, state: Any, history: History, event: Fact) -> Any:
+        return state if isinstance(event, self.withheld) else self.held.update(state, history, event)
+
+    def decide(self, state: Any, history: History, u: float) -> Choice:
+        return self.held.decide(state, history, u)
+
+
+def history(t: int, arms: tuple[int, ...] = (), **others: Any) -> History:
+    """Return a unit that has arrived after these arms, as a session of the design would tell it."""
+    features = tuple(np.array([1.0, 0.5]) for _ in range(len(arms) + 1))
+    node = DESIGN.tree.after(arms)
+    plain = History(f"u{t}", t, node, features, arms, DESIGN.tree.feasible[node], None)
+    return plain._replace(**others)
+
+
+@pytest.mark.parametrize("policy", POLICIES[:3], ids=repr)
+def test_a_built_in_policy_that_was_not_told_of_an_arm_says_so(policy: CompiledPolicy) -> None:
+    session = dtr.Session(DESIGN, Forgetful(policy, (Assigned,)))
+    session.enroll("u1", {"x": 0.5})
+
+    with pytest.raises(dtr.ProtocolError, match=r"'u1', round 1.*must pass on every fact"):
+        session.respond("u1", {"z": 0.5})
+
+    assert session.version == 3
+
+
+@pytest.mark.parametrize("policy", POLICIES[3:], ids=repr)
+def test_a_policy_that_looks_at_no_unit_decides_for_one_that_it_was_not_told_of(policy: CompiledPolicy) -> None:
+    """As when a regime is asked what it would have given to the units of a cohort."""
+    assert policy.decide(policy.init(DESIGN), history(7, (1,)), 0.5).arm in (0, 1, 2)
+
+
+@each_policy
+def test_a_round_far_ahead_is_decided_without_room_for_it(policy: CompiledPolicy) -> None:
+    state = policy.init(DESIGN)
+
+    choice = policy.decide(state, history(10**8), 0.5)
+
+    assert choice.arm in (0, 1)
+    assert state.capacity < 1000
+
+
+@each_policy
+def test_rounds_may_have_gaps(policy: CompiledPolicy) -> None:
+    """As when a policy of one's own holds several, each for some of the units."""
+    state = policy.init(DESIGN)
+    decision = dtr.Decision("u70", 70, "1", "2", "greedy", 1.0, {}, {}, ("2",))
+
+    state = policy.update(state, history(70, (1,), features=history(70).features, feasible=()), Assigned(decision))
+
+    assert policy.decide(state, history(70, (1,)), 0.5).arm in (0, 1, 2)
+
+
+@each_policy
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        history(0),
+        history(-5),
+        history(1, node=1),
+        history(1, node=-1),
+        history(1, features=()),
+        history(1, features=(np.ones(3),)),
+        history(1, (0, 1), feasible=(True, True)),
+    ],
+    ids=["round 0", "before", "node", "no node", "no features", "long features", "beyond the last stage"],
+)
+def test_a_decision_for_a_unit_that_is_not_there_is_refused(policy: CompiledPolicy, wrong: History) -> None:
+    state = policy.init(DESIGN)
+    before = [array.tobytes() for array in state.arrays()]
+
+    with pytest.raises(dtr.ProtocolError, match="does not fit what this policy was told"):
+        policy.decide(state, wrong, 0.5)
+
+    assert [array.tobytes() for array in state.arrays()] == before
+
+
+numbers = st.integers(-2, 4)
+histories = st.builds(
+    History,
+    unit=st.just("u"),
+    round=st.integers(-1, 80),
+    node=st.integers(-2, 9),
+    features=st.lists(st.integers(0, 3).map(np.ones), max_size=3).map(tuple),
+    arms=st.lists(numbers, max_size=3).map(tuple),
+    feasible=st.sampled_from([(), (True, True), (True, True, True)]),
+    outcome=st.sampled_from([None, 1.0]),
+)
+decisions = st.builds(
+    dtr.Decision, unit=st.just("u"), round=st.just(1), stage=st.just("1"), arm=st.just("1"),
+    reason=st.sampled_from(["forced", "greedy"]), propensity=st.just(1.0), q_tilde=st.just({}), q_hat=st.just({}),
+    contenders=st.just(("1",)),
+)  # fmt: skip
+facts = st.one_of(
+    st.builds(Assigned, decisions),
+    st.just(Completed("u", 2.0)),
+    st.just(Responded("u", "2", {})),
+    st.just(Withdrawn("u", "moved")),
+    st.just(Overridden("u", "1", "2", "allergy")),
+    st.just(Corrected("u", 1.0, None, None, "typing error")),
+)
+
+
+@given(st.sampled_from(POLICIES), st.lists(st.tuples(histories, facts), max_size=30), st.booleans())
+@settings(max_examples=300)
+def test_whatever_a_policy_is_told_it_learns_or_refuses(
+    policy: CompiledPolicy, told: list[tuple[History, Fact]], sane: bool
+) -> None:
+    """Half of the runs begin with whole units, so that what is wrong comes upon a state that has learnt."""
+    state = policy.init(DESIGN)
+    if sane:
+        session = dtr.Session(DESIGN, policy)
+        for t in range(9):
+            session.enroll(f"u{t}", {"x": t / 9})
+            session.respond(f"u{t}", {"z": (t % 3 - 1) / 2})
+            session.complete(f"u{t}", float(t))
+        state = session._belief.state
+
+    for each, fact in told:
+        with suppress(DTRError):
+            policy.update(state, each, fact)
+        with suppress(DTRError):
+            policy.decide(state, each, 0.4)
+
+    assert policy.decide(state, history(500), 0.5).arm in (0, 1)
