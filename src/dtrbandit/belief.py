@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from dtrbandit._version import NUMERICS, RELEASES
-from dtrbandit.deciding import Rule, decision_of, trusted
+from dtrbandit.deciding import trusted
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, DTRError, LogError
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels.stream import uniform
 from dtrbandit.policies.builtin import is_compiled
-from dtrbandit.policies.facts import all_at_once, choose, learn_from_now_on, update
+from dtrbandit.policies.facts import all_at_once, decide_for, learn_from_now_on, update
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.policies.policy import Policy, is_policy
 from dtrbandit.record.answers import RULES, refuse, require_in_turn
@@ -24,6 +24,7 @@ from dtrbandit.record.histories import Histories, History
 from dtrbandit.record.log import Log
 
 Learn = Callable[[Any, History, Fact], Any]
+Decide = Callable[[Any, History, float], Decision]
 LONG = 1_000  # events from which facts are taken many at a time
 
 
@@ -53,7 +54,7 @@ class Belief:
     def _find_rules(self) -> None:
         """Find the functions that decide and learn."""
         built_in = is_compiled(self.policy)
-        self._choose: Rule = choose if built_in else trusted(self.policy, self.design)
+        self._decide: Decide = decide_for if built_in else trusted(self.policy, self.design)
         self._learn: Learn = update if built_in else self.policy.update
 
     @property
@@ -68,7 +69,7 @@ class Belief:
     def decide(self, history: History) -> Decision:
         """Return the decision for a unit that has arrived."""
         u = uniform(self.seed, history.round, len(history.arms), len(self.design.stages))
-        return decision_of(self._choose(self.state, history, u), history, self.design)
+        return self._decide(self.state, history, u)
 
     def learn(self, facts: Sequence[Fact], arrived: History) -> None:
         """Believe the facts of an answer; ``arrived`` is the history that the first leads to."""
@@ -149,7 +150,7 @@ class Belief:
         return last
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_choose", "_learn")}
+        return {name: value for name, value in vars(self).items() if name not in ("_decide", "_learn")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -1,9 +1,8 @@
-"""From a policy's choice, in numbers, to a decision, in labels."""
+"""From the choice of a policy that is not ours to trust, in numbers, to a decision, in labels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
 from typing import Any
 
 from dtrbandit.design.spec import Design
@@ -13,30 +12,21 @@ from dtrbandit.record.events import Decision
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values
 
-new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the time
-Rule = Callable[[Any, History, float], Choice]
 
+def trusted(policy: Policy[Any], design: Design) -> Callable[[Any, History, float], Decision]:
+    """Return what decides by a policy of the caller's own: its choices are checked and completed."""
 
-def decision_of(choice: Choice, history: History, design: Design) -> Decision:
-    """Return a choice, of a built-in policy or a trusted rule, as it goes on record, in labels."""
-    arm, reason, propensities, q_tilde, q_hat, contenders = choice
-    stage = design.stages[len(history.arms)]
-    arms, unit, t = stage.arms, history.unit, history.round
-    labels = _labels(arms, contenders)
-    return new_decision((unit, t, stage.name, arms[arm], reason, propensities[arm], q_tilde, q_hat, labels))
-
-
-def trusted(policy: Policy[Any], design: Design) -> Rule:
-    """Return the rule of a policy that is not ours to trust: its choices are checked and completed."""
-
-    def decide(state: Any, history: History, u: float) -> Choice:
+    def decide(state: Any, history: History, u: float) -> Decision:
         choice = policy.decide(state, history, u)
         _require_feasible(choice, history)
-        arms = design.stages[len(history.arms)].arms
-        return choice._replace(
-            q_tilde=_by_label(arms, choice.q_tilde),
-            q_hat=_by_label(arms, choice.q_hat),
-            contenders=choice.contenders or tuple(arm for arm, p in enumerate(choice.propensities) if p > 0),
+        arm, reason, propensities, q_tilde, q_hat, contenders = choice
+        stage = design.stages[len(history.arms)]
+        arms = stage.arms
+        among = contenders or tuple(number for number, p in enumerate(propensities) if p > 0)
+        labels = tuple(arms[number] for number in among)
+        estimates = _by_label(arms, q_tilde), _by_label(arms, q_hat)
+        return Decision(
+            history.unit, history.round, stage.name, arms[arm], reason, propensities[arm], *estimates, labels
         )
 
     return decide
@@ -54,9 +44,3 @@ def _require_feasible(choice: Choice, history: History) -> None:
             f"the policy chose arm {choice.arm} with propensities {choice.propensities} for unit {history.unit!r}; "
             f"feasible are the arms {arms}; propensities are one for each of {len(history.feasible)} arms and sum to 1"
         )
-
-
-@lru_cache(maxsize=1024)
-def _labels(arms: tuple[str, ...], numbers: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the labels of some arms; equal ones share them."""
-    return tuple(arms[number] for number in numbers)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.deciding import decision_of, trusted
+from dtrbandit.deciding import trusted
 from dtrbandit.design.spec import Design
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.proposals import Rows
@@ -109,7 +109,7 @@ class PythonPlayer:
         self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
         self.state = policy.init(units.design)
         self._policy, self._design, self._seed, self._units = policy, units.design, seed, units
-        self._choose = trusted(policy, units.design)
+        self._decide = trusted(policy, units.design)
 
     def offer(self, order: Rows) -> int:
         """Offer rows in order until T are accepted; return how many were offered."""
@@ -137,10 +137,10 @@ class PythonPlayer:
             if untold:
                 state = self._learn(self._copied(state) if m == 1 else state, untold)
             history, arrived = self._units.arrival(row, t, m)
-            choice = self._choose(state, history, uniform(self._seed, t, m, len(self._design.stages)))
-            if choice.arm != arm:
+            decision = self._decide(state, history, uniform(self._seed, t, m, len(self._design.stages)))
+            if decision.arm != self._design.stages[m].arms[arm]:
                 return None
-            assigned = Assigned(decision_of(choice, history, self._design))
+            assigned = Assigned(decision)
             untold = [(history, arrived), (self._units.given(row, t, m), assigned)]
         left = [self._units.arrival(row, t, m + 1)] if m + 1 < len(self._design.stages) else []
         return state, [*untold, *left, self._units.end(row, t)]

@@ -37,7 +37,7 @@ class CompiledState:
     """
 
     __slots__ = (
-        "_at_hand", "backlog", "beliefs", "capacity", "design", "desk", "kind", "learning", "memory", "observed",
+        "at_hand", "backlog", "beliefs", "capacity", "design", "desk", "kind", "learning", "memory", "observed",
         "rule", "table",
     )  # fmt: skip
 
@@ -48,6 +48,7 @@ class CompiledState:
         self.learning = True
         self.backlog: Any = None
         self.capacity = 0
+        _ = design.tree.parents  # found once, before anything is decided: deciding changes nothing
         self.observed = observed.create(design)
         self.beliefs: Any = policy.beliefs(design)
         self.memory: Any = policy.memory(design)
@@ -68,7 +69,7 @@ class CompiledState:
         """Write down where the arrays lie now."""
         self.desk = Desk(np.zeros(self.observed.features.shape[2]), np.zeros((4, self.observed.child.shape[1])))
         self.table: NDArray[np.int64] = switch_board().table_of(self)
-        self._at_hand: Vector | None = None
+        self.at_hand: Vector | None = None  # the features that lie on the desk
 
     def __getstate__(self) -> tuple[Any, ...]:
         self.settle()  # states that know the same have the same bytes
@@ -89,12 +90,6 @@ class CompiledState:
     def settle(self) -> None:
         """Bring up to date what is otherwise done when it is next read."""
         facts().settle(self)
-
-    def lay_out(self, features: Vector) -> None:
-        """Lay features on the desk, unless they are there: an arrival is decided, then learnt."""
-        if features is not self._at_hand:
-            self.desk.psi[: len(features)] = features
-            self._at_hand = features
 
 
 class CompiledPolicy(ABC):

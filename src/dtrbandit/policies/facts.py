@@ -6,10 +6,11 @@ node where the unit stands, an arm that is feasible there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, lru_cache, partial
 from struct import Struct
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +25,14 @@ from dtrbandit.policies import builtin
 from dtrbandit.policies.builtin import decide, explain, note, open_state, take
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Choice
-from dtrbandit.policies.shown import FORCED, Q_HAT, Q_TILDE, REASON_NAMES
-from dtrbandit.record.events import Assigned, Completed, Corrected, Fact, Overridden, Responded
+from dtrbandit.policies.shown import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES
+from dtrbandit.record.events import Assigned, Completed, Decision, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values, unpacked
 
 AT_ONCE = 4_096  # facts that wait at most
 Call = tuple[int, int, int, int, int, float]  # fact, unit, stage, node, arm, value
-new_choice = partial(tuple.__new__, Choice)  # from a tuple, in half the time
+new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the time
 
 
 # -- entries: kernels that Python calls ----------------------------------------------------------------------
@@ -100,42 +101,47 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
     return CompiledState(policy, rule, design)
 
 
-def choose(state: CompiledState, history: History, u: float) -> Choice:
-    """Return a policy's choice for a unit that has arrived."""
-    _, t, node, _, given, feasible, _ = history
-    m, count, tree = len(given), len(feasible), state.design.tree
-    if t < 1 or not 0 <= node < len(tree.parents) or tree.paths[node] != given:
+def decide_for(state: CompiledState, history: History, u: float) -> Decision:
+    """Return a policy's decision for a unit that has arrived, in labels."""
+    unit, t, node, features, given, feasible, _ = history
+    m, design = len(given), state.design
+    if t < 1 or not 0 <= node < len(design.tree.child) or design.tree.paths[node] != given or len(features) <= m:
         raise _misfit(state, history, "a decision")
-    state.lay_out(_features(state, history, m))
+    _lay_out(state, history, m, features[m])
     arm, reason = call_decide.call(state.kind, t - 1, m, node, u, state.rule.knows_units, state.table)
     if arm < 0:
         raise _misfit(state, history, "a decision")
-    labels, shown = state.design.stages[m].arms, state.desk.shown
-    tilde, hat, propensities, contenders = _rows(count, shown.shape[1]).unpack(shown)
-    return new_choice(
-        (
-            arm,
-            REASON_NAMES[reason],
-            _numbers(propensities),
-            Values(labels, tilde),
-            Values(labels, hat),
-            _positive(contenders),
-        )
-    )
+    stage, shown = design.stages[m], state.desk.shown
+    labels = stage.arms
+    tilde, hat, chances = _rows(len(feasible), shown.shape[1]).unpack(shown)
+    propensity, contenders = _in_labels(labels, shown.shape[1], chances, arm)
+    name, q_tilde, q_hat = REASON_NAMES[reason], Values(labels, tilde), Values(labels, hat)
+    return new_decision((unit, t, stage.name, labels[arm], name, propensity, q_tilde, q_hat, contenders))
 
 
 @cache
 def _rows(count: int, width: int) -> Struct:
-    """Return what reads, as bytes, the first ``count`` columns of each row of what is shown."""
-    return Struct(f"{8 * count}s{8 * (width - count)}x" * 4)
-
-
-_numbers = lru_cache(maxsize=1024)(unpacked)
+    """Return what reads, as bytes, the first ``count`` columns of Q̃ and of Q̂, then the other two rows whole."""
+    return Struct(f"{8 * count}s{8 * (width - count)}x" * 2 + f"{16 * width}s")
 
 
 @lru_cache(maxsize=1024)
-def _positive(packed: bytes) -> tuple[int, ...]:
-    return tuple([place for place, number in enumerate(unpacked(packed)) if number > 0])
+def _in_labels(labels: tuple[str, ...], width: int, chances: bytes, arm: int) -> tuple[float, tuple[str, ...]]:
+    """Return the propensity of an arm, and the labels of the contenders, from the two rows as bytes."""
+    numbers = unpacked(chances)
+    contenders = zip(labels, numbers[width : width + len(labels)], strict=True)
+    return numbers[arm], tuple([label for label, contends in contenders if contends > 0])
+
+
+def choose(state: CompiledState, history: History, u: float) -> Choice:
+    """Return the same decision as a choice, in numbers: for policies that hold a built-in one."""
+    decision = decide_for(state, history, u)
+    labels = state.design.stages[len(history.arms)].arms
+    propensities = tuple(state.desk.shown[PROPENSITY, : len(labels)].tolist())
+    contenders = tuple(labels.index(label) for label in decision.contenders)
+    return Choice(
+        labels.index(decision.arm), decision.reason, propensities, decision.q_tilde, decision.q_hat, contenders
+    )
 
 
 def update(state: CompiledState, history: History, event: Fact) -> CompiledState:
@@ -145,48 +151,67 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
     """
     if history.feasible:
         return state
-    if isinstance(event, Overridden | Corrected):
+    if type(event) not in CALLS:
         amend(state, history)
         return state
     try:
-        call, m = _call_of(state, history, event)
+        call, m = CALLS[type(event)](state, history, event)
+        features = history.features[m] if m >= 0 else None
     except IndexError:
         raise _misfit(state, history, type(event).__name__) from None
     if call[1] >= state.capacity:
         state.reserve(call[1] + 1)
     if state.backlog is not None:
-        state.backlog.put(call, _features(state, history, m) if m >= 0 else None)
+        state.backlog.put(call, features)
         if len(state.backlog) >= AT_ONCE:
             work_off(state)
         return state
-    if m >= 0:
-        state.lay_out(_features(state, history, m))
+    if features is not None:
+        _lay_out(state, history, m, features)
     if not call_take.call(state.kind, *call, state.learning, state.table):
         raise _misfit(state, history, type(event).__name__)
     return state
 
 
-def _call_of(state: CompiledState, history: History, event: Fact) -> tuple[Call, int]:
-    """Return a fact as a kernel takes it, and the stage whose features go with it, −1 if none do."""
-    _, t, node, features, arms, _, _ = history
-    m = len(arms)
-    if isinstance(event, Assigned):
-        forced = 1.0 if event.decision.reason == "forced" else 0.0
-        return (ARRIVED, t - 1, m - 1, state.design.tree.parents[node], arms[-1], forced), m - 1
-    if isinstance(event, Completed):
-        return (COMPLETED, t - 1, m - 1, -1, -1, event.outcome), -1
-    if isinstance(event, Responded):
-        known = len(features) > m
-        return (LEFT, t - 1, m, node if known else -1, -1, 0.0), m if known else -1
-    return (LOST, t - 1, m, -1, -1, 0.0), -1
+def _lay_out(state: CompiledState, history: History, m: int, features: Vector) -> None:
+    """Lay the features of stage ``m`` on the desk, unless they are there: an arrival is decided, then learnt."""
+    if features is not state.at_hand:
+        if m >= len(state.design.dimensions) or len(features) != state.design.dimensions[m]:
+            raise _misfit(state, history, f"what is known at stage {m + 1}")
+        state.desk.psi[: len(features)] = features
+        state.at_hand = features
 
 
-def _features(state: CompiledState, history: History, m: int) -> Vector:
-    """Return the features of stage ``m``, as many as the design has."""
-    features = history.features[m] if m < len(history.features) else None
-    if features is None or m >= len(state.design.dimensions) or len(features) != state.design.dimensions[m]:
-        raise _misfit(state, history, f"what is known at stage {m + 1}")
-    return features
+# a fact as a kernel takes it, and the stage whose features go with it, −1 if none do
+
+
+def _arrived(state: CompiledState, history: History, event: Assigned) -> tuple[Call, int]:
+    _, t, node, _, arms, _, _ = history
+    m = len(arms) - 1
+    forced = 1.0 if event.decision.reason == "forced" else 0.0
+    return (ARRIVED, t - 1, m, state.design.tree.parents[node], arms[m], forced), m
+
+
+def _completed(state: CompiledState, history: History, event: Completed) -> tuple[Call, int]:
+    return (COMPLETED, history.round - 1, len(history.arms) - 1, -1, -1, event.outcome), -1
+
+
+def _left(state: CompiledState, history: History, event: Responded) -> tuple[Call, int]:
+    m = len(history.arms)
+    known = len(history.features) > m
+    return (LEFT, history.round - 1, m, history.node if known else -1, -1, 0.0), m if known else -1
+
+
+def _lost(state: CompiledState, history: History, event: Withdrawn) -> tuple[Call, int]:
+    return (LOST, history.round - 1, len(history.arms), -1, -1, 0.0), -1
+
+
+CALLS: Mapping[type, Callable[[CompiledState, History, Any], tuple[Call, int]]] = {
+    Assigned: _arrived,
+    Completed: _completed,
+    Responded: _left,
+    Withdrawn: _lost,
+}
 
 
 def _misfit(state: CompiledState, history: History, what: str) -> ProtocolError:
@@ -264,9 +289,8 @@ class Backlog:
 
     def put(self, call: Call, features: Vector | None) -> None:
         """Let a fact wait."""
-        *numbers, value = call
-        self._numbers += numbers
-        self._values.append(value)
+        self._numbers += call[:5]
+        self._values.append(call[5])
         self._features.append((b"" if features is None else features.tobytes()).ljust(self._bytes, b"\0"))
 
     def arrays(self) -> tuple[NDArray[np.int64], Vector, Matrix]:
