@@ -14,8 +14,9 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, DTRError, LogError
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels.stream import uniform
+from dtrbandit.policies.backlog import all_at_once, learn_from_now_on
 from dtrbandit.policies.builtin import is_compiled
-from dtrbandit.policies.facts import all_at_once, decide_for, learn_from_now_on, update
+from dtrbandit.policies.facts import decide_for, update
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.policies.policy import Policy, is_policy
 from dtrbandit.record.answers import RULES, refuse, require_in_turn

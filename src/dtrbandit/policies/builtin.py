@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.estimators import observed as store
-from dtrbandit.estimators.observed import observe
+from dtrbandit.estimators.observed import ARRIVED, GIVEN, fits, observe
 from dtrbandit.kernels.borrowed import Opener, lend
 from dtrbandit.kernels.compile import kernel, switch
 from dtrbandit.policies import dtr_bandit, epsilon_greedy, fixed_regime, lsvi_ucb, uniform_random
@@ -100,3 +100,15 @@ def take(kind, state, fact, unit, m, index, value, psi, learning):
     note(kind, state, fact, unit, m, value)
     if learning:
         learn(kind, state, fact, unit, m)
+
+
+@kernel
+def take_fitting(kind, state, fact, unit, m, index, arm, value, psi, learning):
+    """Take a fact from Python, on arrival the arm as well; False if it does not fit what is on record."""
+    if not fits(state.observed, fact, unit, m, index, arm):
+        return False
+    while True:
+        take(kind, state, fact, unit, m, index, value, psi, learning)
+        if fact != ARRIVED:
+            return True
+        fact, index = np.int64(GIVEN), arm

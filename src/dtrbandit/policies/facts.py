@@ -6,23 +6,22 @@ node where the unit stands, an arm that is feasible there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
 from struct import Struct
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ProtocolError
-from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, LEFT, LOST, fits, stands_at
+from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, LEFT, LOST, stands_at
 from dtrbandit.kernels import supply
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies import builtin
-from dtrbandit.policies.builtin import decide, explain, note, open_state, take
+from dtrbandit.policies.backlog import AT_ONCE, Call, work_off
+from dtrbandit.policies.builtin import decide, explain, note, open_state, take_fitting
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Choice
 from dtrbandit.policies.shown import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES
@@ -30,8 +29,6 @@ from dtrbandit.record.events import Assigned, Completed, Decision, Fact, Respond
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values, unpacked
 
-AT_ONCE = 4_096  # facts that wait at most
-Call = tuple[int, int, int, int, int, float]  # fact, unit, stage, node, arm, value
 new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the time
 
 
@@ -62,13 +59,7 @@ def call_decide(kind, unit, m, node, u, told, table):
 def call_take(kind, fact, unit, m, index, arm, value, learning, table):
     """Take a fact with the features on the desk, on arrival the arm as well; False if it does not fit."""
     state = open_state(table)
-    if not fits(state.observed, fact, unit, m, index, arm):
-        return False
-    while True:
-        take(kind, state, fact, unit, m, index, value, state.desk.psi, learning)
-        if fact != ARRIVED:
-            return True
-        fact, index = GIVEN, arm
+    return take_fitting(kind, state, fact, unit, m, index, arm, value, state.desk.psi, learning)
 
 
 @kernel(entry="int64, int64, table")
@@ -270,81 +261,3 @@ def _after(state: CompiledState, history: History) -> int:
         return state.design.tree.after(history.arms) if min(history.arms, default=0) >= 0 else -1
     except IndexError:
         return -1
-
-
-# -- many facts at once --------------------------------------------------------------------------------------
-
-
-class Backlog:
-    """Facts that wait to be taken all at once, in one call rather than one each."""
-
-    def __init__(self, most: int) -> None:
-        self._bytes = 8 * most  # of the features of a stage, as a kernel takes them
-        self._numbers: list[int] = []
-        self._values: list[float] = []
-        self._features: list[bytes] = []
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def put(self, call: Call, features: Vector | None) -> None:
-        """Let a fact wait."""
-        self._numbers += call[:5]
-        self._values.append(call[5])
-        self._features.append((b"" if features is None else features.tobytes()).ljust(self._bytes, b"\0"))
-
-    def arrays(self) -> tuple[NDArray[np.int64], Vector, Matrix]:
-        """Return what waits as arrays, and wait no more."""
-        count = len(self)
-        numbers = np.array(self._numbers, dtype=np.int64).reshape(count, 5)
-        values = np.array(self._values)
-        features = np.frombuffer(bytearray().join(self._features)).reshape(count, -1)
-        self.__init__(self._bytes // 8)  # type: ignore[misc]  # begins anew
-        return numbers, values, features
-
-
-@kernel(entry="int64, int64[:, ::1], float64[::1], float64[:, ::1], boolean, table")
-def call_take_all(kind, numbers, values, features, learning, table):
-    """Take facts in order, as ``call_take`` does; return how many fit."""
-    state = open_state(table)
-    for i in range(numbers.shape[0]):
-        fact, unit, m, index, arm = numbers[i, 0], numbers[i, 1], numbers[i, 2], numbers[i, 3], numbers[i, 4]
-        if not fits(state.observed, fact, unit, m, index, arm):
-            return i
-        while True:
-            take(kind, state, fact, unit, m, index, values[i], features[i], learning)
-            if fact != ARRIVED:
-                break
-            fact, index = np.int64(GIVEN), arm
-    return numbers.shape[0]
-
-
-@contextmanager
-def all_at_once(state: CompiledState, *, learning: bool) -> Iterator[None]:
-    """Take facts some thousands at a time; until ``learn_from_now_on`` only write them down unless ``learning``.
-
-    An amendment of a unit that has taught makes the learner begin anew, from what is written down alone. So what was
-    learnt before the last of them need not be learnt at all.
-    """
-    state.backlog, state.learning = Backlog(state.observed.features.shape[2]), learning
-    try:
-        yield
-        work_off(state)
-    finally:
-        state.backlog, state.learning = None, True
-
-
-def learn_from_now_on(state: CompiledState) -> None:
-    """Let the next amendment, the last of a unit that has taught, make the learner begin anew, and go on learning."""
-    work_off(state)
-    state.learning = True
-
-
-def work_off(state: CompiledState) -> None:
-    """Take the facts that wait."""
-    if state.backlog is not None and len(state.backlog):
-        numbers, values, features = state.backlog.arrays()
-        taken = call_take_all.call(state.kind, numbers, values, features, state.learning, state.table)
-        if taken < len(numbers):
-            fact, unit, m = numbers[taken, :3].tolist()
-            raise ProtocolError(f"round {unit + 1}, stage {m + 1}: fact {fact} does not fit what came before it")

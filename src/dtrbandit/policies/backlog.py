@@ -1,0 +1,90 @@
+"""Many facts at once: what resumes a long log takes some thousands of them in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.errors import ProtocolError
+from dtrbandit.kernels.compile import kernel
+from dtrbandit.policies.builtin import open_state, take_fitting
+from dtrbandit.policies.compiled_policy import CompiledState
+
+AT_ONCE = 4_096  # facts that wait at most
+Call = tuple[int, int, int, int, int, float]  # fact, unit, stage, node, arm, value
+
+
+class Backlog:
+    """Facts that wait to be taken all at once, in one call rather than one each."""
+
+    def __init__(self, most: int) -> None:
+        self._bytes = 8 * most  # of the features of a stage, as a kernel takes them
+        self._numbers: list[int] = []
+        self._values: list[float] = []
+        self._features: list[bytes] = []
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def put(self, call: Call, features: Vector | None) -> None:
+        """Let a fact wait."""
+        self._numbers += call[:5]
+        self._values.append(call[5])
+        self._features.append((b"" if features is None else features.tobytes()).ljust(self._bytes, b"\0"))
+
+    def arrays(self) -> tuple[NDArray[np.int64], Vector, Matrix]:
+        """Return what waits as arrays."""
+        count = len(self)
+        numbers = np.array(self._numbers, dtype=np.int64).reshape(count, 5)
+        values = np.array(self._values)
+        return numbers, values, np.frombuffer(bytearray().join(self._features)).reshape(count, -1)
+
+
+@kernel(entry="int64, int64[:, ::1], float64[::1], float64[:, ::1], boolean, table")
+def call_take_all(kind, numbers, values, features, learning, table):
+    """Take facts in order, as ``call_take`` does; return how many fit."""
+    state = open_state(table)
+    for i in range(numbers.shape[0]):
+        fact, unit, m, index, arm = numbers[i, 0], numbers[i, 1], numbers[i, 2], numbers[i, 3], numbers[i, 4]
+        if not take_fitting(kind, state, fact, unit, m, index, arm, values[i], features[i], learning):
+            return i
+    return numbers.shape[0]
+
+
+@contextmanager
+def all_at_once(state: CompiledState, *, learning: bool) -> Iterator[None]:
+    """Take facts some thousands at a time; until ``learn_from_now_on`` only write them down unless ``learning``.
+
+    An amendment of a unit that has taught makes the learner begin anew, from what is written down alone. So what was
+    learnt before the last of them need not be learnt at all.
+    """
+    state.backlog, state.learning = _empty(state), learning
+    try:
+        yield
+        work_off(state)
+    finally:
+        state.backlog, state.learning = None, True
+
+
+def _empty(state: CompiledState) -> Backlog:
+    return Backlog(state.observed.features.shape[2])
+
+
+def learn_from_now_on(state: CompiledState) -> None:
+    """Let the next amendment, the last of a unit that has taught, make the learner begin anew, and go on learning."""
+    work_off(state)
+    state.learning = True
+
+
+def work_off(state: CompiledState) -> None:
+    """Take the facts that wait."""
+    if state.backlog is not None and len(state.backlog):
+        (numbers, values, features), state.backlog = state.backlog.arrays(), _empty(state)
+        taken = call_take_all.call(state.kind, numbers, values, features, state.learning, state.table)
+        if taken < len(numbers):
+            fact, unit, m = numbers[taken, :3].tolist()
+            raise ProtocolError(f"round {unit + 1}, stage {m + 1}: fact {fact} does not fit what came before it")
