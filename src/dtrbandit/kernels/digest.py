@@ -50,9 +50,10 @@ class _Parts:
             self._reach_function(value)
         elif isinstance(value, ModuleType):
             for name in names:
-                if hasattr(value, name) and not isinstance(getattr(value, name), ModuleType):
+                member = vars(value).get(name)  # not getattr: a module may warn of names that it has no longer
+                if member is not None and not isinstance(member, ModuleType):
                     self.add(value.__name__, name)
-                    self.reach(getattr(value, name))
+                    self.reach(member)
         elif isinstance(value, Opener):
             for group, arrays in value.example._asdict().items():
                 self.add(group, [(name, array.dtype.str, array.ndim) for name, array in arrays._asdict().items()])
