@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -513,3 +514,146 @@ def test_a_copy_of_a_session_goes_its_own_way(copied: Callable[[dtr.Session], dt
     assert twin.log[: len(log)] == log
     dtr.verify(twin.log)
     dtr.verify(session.log)
+
+
+@dataclass(frozen=True)
+class Says:
+    """A policy that says whatever it is told to say."""
+
+    choice: Any
+
+    def init(self, design: dtr.Design) -> dtr.Design:
+        return design
+
+    def update(self, state: dtr.Design, history: History, event: Fact) -> dtr.Design:  # noqa: ARG002  # learns nothing
+        return state
+
+    def decide(self, state: dtr.Design, history: History, u: float) -> Any:  # noqa: ARG002  # looks at nothing
+        return self.choice
+
+
+FAIR = Choice(0, "coin", (0.5, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("choice", "named"),
+    [
+        (None, "must return a Choice"),
+        (FAIR._replace(q_hat=(1.0,)), "q_hat"),
+        (FAIR._replace(q_tilde=(1.0, 2.0, 9.0), q_hat=(2.0, 4.0)), "q_tilde"),
+        (FAIR._replace(q_hat=(math.inf, 1.0)), "q_hat"),
+        (FAIR._replace(q_hat={"a": 1.0, "z": 2.0}), "q_hat"),
+        (FAIR._replace(q_hat={"a": math.nan}), "q_hat"),
+        (Choice(0, None, (0.5, 0.5)), "the reason None"),  # type: ignore[arg-type]  # on purpose
+        (Choice(0, 5, (0.5, 0.5)), "the reason 5"),  # type: ignore[arg-type]  # likewise
+        (FAIR._replace(contenders=(7,)), "the contenders"),
+        (FAIR._replace(contenders=(-1,)), "the contenders"),
+    ],
+)
+def test_a_choice_that_a_log_could_not_hold_is_refused(choice: Any, named: str) -> None:
+    session = dtr.Session(dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")]), Says(choice))
+
+    with pytest.raises(dtr.DesignError, match=named):
+        session.enroll("u1", {"x": 1.0})
+
+    assert session.version == 1
+
+
+@pytest.mark.parametrize("estimates", [(1.0, None), {"a": 1.0, "b": None}, {"b": 2.0}, ()], ids=str)
+def test_what_a_policy_of_ones_own_says_is_written_and_read_back(estimates: Any, tmp_path: Path) -> None:
+    policy = Says(FAIR._replace(q_hat=estimates))
+    session = dtr.Session(dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")]), policy)
+
+    decision = session.enroll("u1", {"x": 1.0})
+    dtr.write_log(tmp_path / "log.jsonl", session.log)
+    read = dtr.read_log(tmp_path / "log.jsonl")
+
+    assert read == session.log
+    assert dtr.Session.resume(read, policy=policy).enroll("u1", {"x": 1.0}) == decision
+    dtr.verify(read, policy=policy)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"q_hat": {"ssri": "x"}},
+        {"q_hat": None},
+        {"q_hat": {"ssri": math.nan}},
+        {"q_tilde": {"elsewhere": 1.0}},
+        {"propensity": "no"},
+        {"propensity": 7.0},
+        {"reason": []},
+        {"reason": None},
+        {"contenders": ["ssri"]},
+        {"contenders": ("elsewhere",)},
+    ],
+    ids=str,
+)
+def test_a_decision_that_a_log_could_not_hold_is_not_followed(change: dict[str, Any]) -> None:
+    session = some_session()
+    other = dtr.Session.resume(session.log)
+    other.enroll("new", {"start1": 12.0})
+    arrival, assigned = other.since(session.version)
+    version = session.version
+
+    with pytest.raises(dtr.LogError, match=next(iter(change))):
+        session.follow([arrival, Assigned(assigned.decision._replace(**change))])  # type: ignore[union-attr]
+
+    assert session.version == version
+    session.follow([arrival, assigned])
+    assert session.log == other.log
+
+
+@dataclass(frozen=True)
+class Nested(Says):
+    """Calls a verb of its own session while it decides, or reads while it learns."""
+
+    where: list[str] = field(default_factory=list, compare=False)
+    sessions: list[dtr.Session] = field(default_factory=list, compare=False)
+
+    def update(self, state: dtr.Design, history: History, event: Fact) -> dtr.Design:
+        if "update" in self.where:
+            self.sessions[0].summary()
+        return super().update(state, history, event)
+
+    def decide(self, state: dtr.Design, history: History, u: float) -> Any:
+        if "decide" in self.where:
+            self.sessions[0].enroll("inner", {"x": 2.0})
+        return super().decide(state, history, u)
+
+
+@pytest.mark.parametrize("where", ["decide", "update"])
+def test_a_verb_inside_a_verb_is_refused(where: str) -> None:
+    policy = Nested(FAIR, where=[where])
+    session = dtr.Session(dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")]), policy)
+    policy.sessions.append(session)
+
+    with pytest.raises(dtr.ProtocolError, match="under way in this thread"):
+        session.enroll("u1", {"x": 1.0})
+
+    policy.where.clear()
+    assert session.version == 1
+    assert session.enroll("u1", {"x": 1.0}).round == 1
+    assert [type(event).__name__ for event in session.log] == ["Opened", "Enrolled", "Assigned"]
+
+
+def test_a_session_that_is_copied_while_another_thread_writes_is_not_torn() -> None:
+    session, done = some_session(), threading.Event()
+
+    def write() -> None:
+        for unit in range(4_000):
+            session.enroll(f"more {unit}", {"start1": float(unit)})
+            if done.is_set():
+                return
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    copies = [pickle.loads(pickle.dumps(session)) for _ in range(20)]
+    done.set()
+    thread.join()
+
+    for each in copies:
+        fresh = dtr.Session.resume(each.log)
+        assert fresh.coefficients() == each.coefficients()
+        found, expected = each._belief.state, fresh._belief.state
+        assert found.observed.units[0] == expected.observed.units[0] == len(each._belief.histories)

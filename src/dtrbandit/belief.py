@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dtrbandit._version import NUMERICS, RELEASES
-from dtrbandit.deciding import trusted
+from dtrbandit.deciding import checked
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, DTRError, LogError
 from dtrbandit.interpreted import compile_for
@@ -55,7 +55,7 @@ class Belief:
     def _find_rules(self) -> None:
         """Find the functions that decide and learn."""
         built_in = is_compiled(self.policy)
-        self._decide: Decide = decide_for if built_in else trusted(self.policy, self.design)
+        self._decide: Decide = decide_for if built_in else checked(self.policy, self.design)
         self._learn: Learn = update if built_in else self.policy.update
 
     @property

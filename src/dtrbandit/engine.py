@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from types import FrameType
+from typing import Any, TypeVar
 
 from dtrbandit.belief import Belief, believed
 from dtrbandit.design.contexts import history_features
@@ -19,6 +22,9 @@ from dtrbandit.record.events import Assigned, Decision, Event, Fact
 from dtrbandit.record.histories import History
 from dtrbandit.record.log import Log
 from dtrbandit.summary import Coefficient, Summary, coefficient_table, summarise
+
+Given = TypeVar("Given")
+Done = TypeVar("Done")
 
 
 class Session:
@@ -47,6 +53,7 @@ class Session:
         self._belief = belief
         self._answered: tuple[Reply, History] | None = None  # the last answer, and the history that it leads to
         self._turn = threading.RLock()
+        self._acting: FrameType | None = None  # the call that acts now; after an interruption one that has ended
 
     # -- the verbs -------------------------------------------------------------------------------------------
 
@@ -89,10 +96,30 @@ class Session:
         self._tell(Correct(unit, reason, outcome, stage, context))
 
     def _tell(self, command: Command) -> Decision | None:
+        return self._alone(self._take, command)
+
+    def _take(self, command: Command) -> Decision | None:
+        reply = self._answer(command)
+        self._believe(reply)
+        return reply.decision
+
+    def _alone(self, act: Callable[[Given], Done], given: Given) -> Done:
+        """Let one verb act at a time: others wait, and one inside another, of a policy or a signal, is refused."""
         with self._turn:
-            reply = self._answer(command)
-            self._believe(reply)
-            return reply.decision
+            if self._is_nested():
+                raise ProtocolError("a verb of this session is under way in this thread; call the next one after it")
+            try:
+                self._acting = sys._getframe()
+                return act(given)
+            finally:
+                self._acting = None
+
+    def _is_nested(self) -> bool:
+        """Say whether a verb of this session is among the callers."""
+        caller = None if self._acting is None else sys._getframe(1)
+        while caller is not None and caller is not self._acting:
+            caller = caller.f_back
+        return caller is not None
 
     # -- the seam: answer, write, believe --------------------------------------------------------------------
 
@@ -101,8 +128,7 @@ class Session:
 
         A repetition of what is on record has a reply without facts.
         """
-        with self._turn:
-            return self._answer(command)
+        return self._alone(self._answer, command)
 
     def _answer(self, command: Command) -> Reply:
         belief = self._belief if self._belief.whole else self._whole()
@@ -124,10 +150,9 @@ class Session:
         A reply from elsewhere is checked as ``follow`` checks a tail. Raises Conflict if the session has moved on
         since the answer.
         """
-        with self._turn:
-            if not isinstance(reply, Reply):
-                raise ProtocolError(f"found {shown(reply)}, which is no Reply; session.answer(command) gives one")
-            self._believe(reply)
+        if not isinstance(reply, Reply):
+            raise ProtocolError(f"found {shown(reply)}, which is no Reply; session.answer(command) gives one")
+        self._alone(self._believe, reply)
 
     def _believe(self, reply: Reply) -> None:
         belief = self._belief if self._belief.whole else self._whole()
@@ -146,8 +171,10 @@ class Session:
     def follow(self, events: Iterable[Event]) -> None:
         """Take a tail of the log that was written elsewhere, each event checked; a tail is believed whole or not."""
         tail = events if isinstance(events, Sequence) else list(events)
-        with self._turn:
-            self._whole().fold(tail)
+        self._alone(self._fold, tail)
+
+    def _fold(self, tail: Sequence[Event]) -> None:
+        self._whole().fold(tail)
 
     # -- what is on record -----------------------------------------------------------------------------------
 
@@ -202,17 +229,17 @@ class Session:
         """Return where the trial stands: units, arms, estimates, and what cannot be estimated yet."""
         with self._turn:
             estimates = self._estimates() if isinstance(self.policy, Estimating) else None
-            return summarise(self.design, self.policy, self._whole().histories, estimates)
+            return summarise(self.design, self.policy, self._readable().histories, estimates)
 
     def __repr__(self) -> str:
         with self._turn:
-            return f"<Session of {len(self._whole().histories)} units under {self.policy!r}, seed {self.seed}>"
+            return f"<Session of {len(self._readable().histories)} units under {self.policy!r}, seed {self.seed}>"
 
     def _estimates(self) -> Estimates:
         with self._turn:
             if not isinstance(self.policy, Estimating):
                 raise ProtocolError(f"the policy {self.policy!r} estimates nothing")
-            return self.policy.estimates(self._whole().state)
+            return self.policy.estimates(self._readable().state)
 
     def _whole(self) -> Belief:
         """Return what is believed, read from the log again if the last update was interrupted or refused."""
@@ -220,9 +247,15 @@ class Session:
             self._belief = self._belief.again()
         return self._belief
 
+    def _readable(self) -> Belief:
+        """Return what is believed, unless a verb that is under way in this thread has half changed it."""
+        if self._is_nested() and not self._belief.whole:
+            raise ProtocolError("a verb of this session is under way in this thread; read after it")
+        return self._whole()
+
     def __getstate__(self) -> Belief:
         with self._turn:
-            return self._whole()
+            return deepcopy(self._readable())  # within the turn: others may go on while it is pickled
 
     def __setstate__(self, belief: Belief) -> None:
         self._begin(belief)  # a copy takes turns of its own

@@ -28,7 +28,7 @@ small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCoh
 def small_arrays(state: Any) -> list[bytes]:
     """Return what a state has learnt, apart from arrays that grow with the number of units."""
     state.settle()
-    small = "pages", "tallies", "tally", "tilde", "frozen", "drawn", "ridge", "settled"
+    small = "pages", "tallies", "tally", "tilde", "frozen", "drawn", "ridge", "fixed"
     groups = state.beliefs, state.memory
     return [getattr(group, name).tobytes() for group in groups for name in small if hasattr(group, name)]
 

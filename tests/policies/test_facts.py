@@ -118,6 +118,36 @@ def test_a_decision_for_a_unit_that_is_not_there_is_refused(policy: CompiledPoli
     assert [array.tobytes() for array in state.arrays()] == before
 
 
+def test_an_arrival_after_leaving_is_refused() -> None:
+    """A row of the last stage would be looked up at the stage after it, beyond the end."""
+    policy = dtr.LSVIUCB(beta=1.0, leavers="optimistic")
+    state = policy.init(DESIGN)
+    decision = dtr.Decision("u1", 1, "1", "2", "greedy", 1.0, {}, {}, ("2",))
+    given = history(1, (1,), features=history(1).features, feasible=())
+    state = policy.update(state, given, Assigned(decision))
+    left = history(1, (1,), feasible=())
+    state = policy.update(state, left, Responded("u1", "2", {}))
+    late = Assigned(decision._replace(stage="2", arm="1"))
+
+    with pytest.raises(dtr.ProtocolError, match="does not fit"):
+        policy.update(state, history(1, (1, 0), features=left.features, feasible=()), late)
+
+    policy.update(state, left._replace(outcome=1.0), Completed("u1", 1.0))
+
+
+@pytest.mark.parametrize("ridge", [1.0, 2.0, 3.0, 7.0])
+def test_rare_switching_refits_when_a_determinant_has_doubled_exactly(ridge: float) -> None:
+    """With the feature 1 alone, det Λ is λ + n: it doubles at n = λ, whatever √λ is rounded to."""
+    design = dtr.Design([dtr.Stage("only", ("a",), "1")])
+    session = dtr.Session(design, dtr.LSVIUCB(beta=1.0, ridge=ridge, switching="rare"))
+    for unit in range(int(ridge)):
+        session.enroll(f"u{unit}", {})
+        session.complete(f"u{unit}", 1.0)
+
+        refitted = unit + 1 == ridge
+        assert session.q_hat("only", {})["a"] == pytest.approx(0.5 if refitted else 0.0)
+
+
 numbers = st.integers(-2, 4)
 histories = st.builds(
     History,

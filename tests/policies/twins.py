@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -16,7 +17,6 @@ import plain.lsvi_ucb
 from dtrbandit.policies import Choice
 from dtrbandit.policies.policy import Numbers
 from dtrbandit.record import History
-from dtrbandit.record.values import Values
 
 TIE = 1e-9  # a margin below this share of the values compared says nothing: rounding may decide
 CLOSE = 1e-7  # how far Q may differ, relative to its size: different roundings of the same fit
@@ -50,7 +50,7 @@ def margin(choice: Choice, feasible: tuple[bool, ...], delta: float | None) -> f
 
 def in_order(numbers: Numbers) -> tuple[float | None, ...]:
     """Return a choice's numbers, one per arm."""
-    return tuple(numbers.values()) if isinstance(numbers, Values) else numbers
+    return tuple(numbers.values()) if isinstance(numbers, Mapping) else numbers
 
 
 class Follower:

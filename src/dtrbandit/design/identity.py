@@ -188,6 +188,8 @@ def _home(thing: object) -> str:
 def _name(thing: object) -> str:
     if isinstance(thing, ModuleType):
         return thing.__name__
+    if isinstance(thing, np.ufunc):
+        return f"numpy.{thing.__name__}"  # older releases of NumPy give it no other name
     return f"{getattr(thing, '__module__', None) or 'builtins'}.{describe(thing)}"
 
 

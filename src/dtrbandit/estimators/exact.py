@@ -147,6 +147,12 @@ def clear(observed, beliefs):
     beliefs.pages.fill(0.0)
     beliefs.tallies.fill(0)
     beliefs.gauges.fill(0.0)
+    beliefs.references.fill(0.0)
+    beliefs.chains.fill(0)
+    beliefs.sizes.fill(0)
+    beliefs.cells.fill(0.0)
+    beliefs.tags.fill(0)
+    beliefs.follows.fill(0)
     for unit in range(observed.units[0]):
         for m in range(observed.shape.shape[0]):
             beliefs.counted[unit, m] = False

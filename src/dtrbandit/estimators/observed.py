@@ -17,6 +17,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 # facts: arrived at a stage, given an arm, outcome known, left before a stage, lost, known otherwise than before
 ARRIVED, GIVEN, COMPLETED, LEFT, LOST, AMENDED = range(6)
+STAYED, UNKNOWN = -1, -2  # of where a unit left
 
 
 class Observed(NamedTuple):
@@ -28,7 +29,7 @@ class Observed(NamedTuple):
     features: NDArray[np.float64]  # (capacity, M, D)
     nodes: NDArray[np.int32]  # (capacity, M): where the unit stood when it entered a stage
     arms: NDArray[np.int8]  # (capacity, M): the arm really given
-    left: NDArray[np.int32]  # (capacity,): where a unit left whose features of the next stage are known
+    left: NDArray[np.int32]  # (capacity,): where a unit left; UNKNOWN if its features of the next stage are not known
     last: NDArray[np.int8]  # (capacity,): the last stage of a unit whose outcome is known
     outcome: NDArray[np.float64]  # (capacity,)
 
@@ -55,7 +56,7 @@ def grow(observed: Observed, capacity: int) -> Observed:
         features=longer(observed.features, capacity, 0),
         nodes=longer(observed.nodes, capacity, -1),
         arms=longer(observed.arms, capacity, -1),
-        left=longer(observed.left, capacity, -1),
+        left=longer(observed.left, capacity, STAYED),
         last=longer(observed.last, capacity, -1),
         outcome=longer(observed.outcome, capacity, 0),
     )
@@ -76,13 +77,13 @@ def observe(observed, fact, unit, m, index, value, psi):
     after stage ``m`` with outcome ``value``. LEFT before stage ``m``, at node ``index`` if the features ``psi`` are
     known.
     """
+    if fact == LEFT:
+        observed.left[unit] = index if index >= 0 else UNKNOWN
     if fact == ARRIVED or (fact == LEFT and index >= 0):
         for j in range(observed.shape[m, 1]):
             observed.features[unit, m, j] = psi[j]
         if fact == ARRIVED:
             observed.nodes[unit, m] = index
-        else:
-            observed.left[unit] = index
         if unit >= observed.units[0]:
             observed.units[0] = unit + 1
     elif fact == GIVEN:
@@ -112,7 +113,7 @@ def fits(observed, fact, unit, m, index, arm):
         return True
     if fact == COMPLETED:
         return m < stages and observed.arms[unit, m] >= 0 and observed.last[unit] < 0
-    if m == stages or observed.nodes[unit, m] >= 0:
+    if m == stages or observed.nodes[unit, m] >= 0 or observed.left[unit] != STAYED or observed.last[unit] >= 0:
         return False
     node = stands_at(observed, unit, m)
     if fact == LEFT:

@@ -28,6 +28,7 @@ IN_USE, NOW = 0, 1
 OWN, NEXT = 0, 1  # of a block: the features of the stage itself, and of the next
 NODE, FILL = 0, 1  # columns of owners: the node that a block belongs to, and its rows
 BLOCK = 128  # rows of a block
+TWICE = 2.0 * (1.0 - 1e-12)  # a determinant that has doubled exactly counts, whatever the roots were rounded to
 BONUS, RIDGE, OBSERVED, RARE, CLIP = range(5)  # places among the numbers; clips of all stages, then divisors
 
 
@@ -36,7 +37,7 @@ class Beliefs(NamedTuple):
 
     numbers: NDArray[np.float64]  # β, λ, two options, the clip of each stage, the divisors of each stage's features
     ridge: NDArray[np.float64]  # (2, M, K, D + 3, D)
-    settled: NDArray[np.float64]  # (M, K, D): Σ φ·outcome over the rows whose target is the outcome
+    fixed: NDArray[np.float64]  # (M, K, D): Σ φ·outcome over the rows whose target is the outcome
     latest: NDArray[np.int64]  # (M - 1, nodes): the block that a node's rows go to, −1 before the first
     used: NDArray[np.int64]  # (M - 1,): how many blocks there are
     owners: NDArray[np.int64]  # (M - 1, blocks, 2): NODE, FILL
@@ -50,7 +51,7 @@ def create(design: Design) -> Beliefs:
     return Beliefs(
         numbers=np.zeros(0),
         ridge=np.zeros((2, stages, arms, features + 3, features)),
-        settled=np.zeros((stages, arms, features)),
+        fixed=np.zeros((stages, arms, features)),
         latest=np.full((stages - 1, nodes), -1, dtype=np.int64),
         used=np.zeros(stages - 1, dtype=np.int64),
         owners=np.zeros((stages - 1, 0, 2), dtype=np.int64),
@@ -140,7 +141,7 @@ def add_row(observed, beliefs, unit, m):
     node = next_node(observed, beliefs.numbers[OBSERVED], unit, m)
     if node < 0:
         for j in range(phi.size):
-            beliefs.settled[m, a, j] += phi[j] * observed.outcome[unit]
+            beliefs.fixed[m, a, j] += phi[j] * observed.outcome[unit]
         return observed.outcome[unit], phi
     later = np.empty(observed.shape[m + 1, 1])
     divide(observed.shape, beliefs.numbers, m + 1, observed.features[unit, m + 1], later)
@@ -151,10 +152,10 @@ def add_row(observed, beliefs, unit, m):
 @kernel
 def next_node(observed, leavers_observed, unit, m):
     """Return where a row's target is looked up at stage m + 1, −1 if its target is the outcome."""
+    if m + 1 == observed.shape.shape[0] or (observed.last[unit] == m and leavers_observed > 0.0):
+        return np.int64(-1)
     if observed.last[unit] != m:
         return np.int64(observed.nodes[unit, m + 1])
-    if leavers_observed > 0.0:
-        return np.int64(-1)
     return np.int64(observed.left[unit])
 
 
@@ -208,7 +209,7 @@ def sweep(observed, beliefs, m):
     shape, ridge, below = observed.shape, beliefs.ridge, beliefs.ridge.shape[4]
     for a in range(shape[m, 0]):
         for j in range(shape[m, 1]):
-            ridge[IN_USE, m, a, below + MOMENT, j] = beliefs.settled[m, a, j]
+            ridge[IN_USE, m, a, below + MOMENT, j] = beliefs.fixed[m, a, j]
     if m + 1 < shape.shape[0] and beliefs.used[m] > 0:
         add_imputed(observed, beliefs, m)
     for a in range(shape[m, 0]):
@@ -316,9 +317,11 @@ def solve(ridge, m, a, d):
 def start(shape, beliefs):
     """Start from Λ = λI, no rows."""
     beliefs.ridge.fill(0.0)
-    beliefs.settled.fill(0.0)
+    beliefs.fixed.fill(0.0)
     beliefs.latest.fill(-1)
     beliefs.used.fill(0)
+    beliefs.owners.fill(0)
+    beliefs.blocks.fill(0.0)
     for m in range(shape.shape[0]):
         for a in range(shape[m, 0]):
             for j in range(shape[m, 1]):
@@ -368,7 +371,7 @@ def doubled(shape, ridge):
             for j in range(shape[m, 1]):
                 ratio = ridge[NOW, m, a, j, j] / ridge[IN_USE, m, a, j, j]
                 gain *= ratio * ratio
-                if gain >= 2.0:
+                if gain >= TWICE:
                     return True
     return False
 

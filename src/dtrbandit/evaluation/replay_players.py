@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.deciding import trusted
+from dtrbandit.deciding import checked
 from dtrbandit.design.spec import Design
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.proposals import Rows
@@ -109,7 +109,7 @@ class PythonPlayer:
         self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
         self.state = policy.init(units.design)
         self._policy, self._design, self._seed, self._units = policy, units.design, seed, units
-        self._decide = trusted(policy, units.design)
+        self._decide = checked(policy, units.design)
 
     def offer(self, order: Rows) -> int:
         """Offer rows in order until T are accepted; return how many were offered."""

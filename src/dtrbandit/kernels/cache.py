@@ -36,7 +36,10 @@ class Cache:
 
     def has(self, key: str) -> bool:
         """Say whether there is a file for an entry, whole or not."""
-        return self.file(key).is_file()
+        try:
+            return self.file(key).is_file()
+        except OSError:
+            return False
 
     def load(self, key: str) -> bytes | None:
         """Return the machine code of an entry; None if there is none, or it is damaged."""
@@ -86,8 +89,13 @@ class Cache:
 
 
 def find_cache() -> Cache:
-    """Return the cache for this machine. Imports llvmlite, to know the processor."""
-    return Cache(base() / "dtrbandit" / f"kernels-{fingerprint()}")
+    """Return the cache for this machine. Imports llvmlite, to know the processor. Raises NoCache."""
+    try:
+        return Cache(base() / "dtrbandit" / f"kernels-{fingerprint()}")
+    except RuntimeError as error:
+        raise NoCache(f"there is no home folder for a cache ({error})") from error
+    except OSError as error:
+        raise NoCache(f"the files of the package cannot be read ({error})") from error
 
 
 def base() -> Path:

@@ -30,11 +30,14 @@ def start_child(cache: Cache, *, first: Iterable[Name] = (), background: bool) -
 
     What runs in the background, and what is left when ``first`` is done, has the lowest priority.
     """
+    if getattr(sys, "frozen", False) or not sys.executable:
+        raise NoCache("this program has no Python interpreter beside it that could compile")
     path = [str(PACKAGE.parent), *filter(None, sys.path)]
     command = [sys.executable, "-P", "-m", __name__, str(cache.folder), "low" if background else "usual"]
     return subprocess.Popen(
         [*command, *("/".join(name) for name in first)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        # plain: a program that runs under the name of Python must not start another, and so on
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "DTRBANDIT_KERNELS": "plain"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

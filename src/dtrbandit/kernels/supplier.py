@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import concurrent.futures.thread  # noqa: F401  # its hooks for forks, and those of logging, must come before ours
+import logging  # noqa: F401  # numba imports both, in a thread that our hook waits for
 import os
 import subprocess
 import sys
@@ -21,6 +23,8 @@ from dtrbandit.kernels.waiting import Waiting
 
 SECONDS_TO_COMPILE = 25.0  # on an ordinary machine
 SECONDS_TO_LOAD = 1.0
+SECONDS_OF_SILENCE = 2.0  # while another process compiles
+SECONDS_TO_FORK = 5.0  # that a fork waits for a step to be done
 SECONDS_BETWEEN_LOOKS = 0.2  # into the cache, while somebody compiles
 SECONDS_BETWEEN_LOADS = 0.01  # for verbs to come through
 SECONDS_BEFORE = 0.5  # for the first verbs to come through, and for work that cannot wait to say so
@@ -39,6 +43,8 @@ class Supplier:
         self._filled = False  # by a child of ours
         self._urgent = threading.Event()  # somebody waits
         self._thread: threading.Thread | None = None
+        self._left = False  # the end of Python has come
+        self._held: list[threading.Lock] = []  # during a fork
         self._starting, self._importing, self._loading = threading.Lock(), threading.Lock(), threading.Lock()
 
     def begin(self) -> None:
@@ -59,6 +65,12 @@ class Supplier:
         except ImportError as error:
             self._give_up(f"numba cannot be imported ({error})")
             return False
+        except NoCache:
+            if seconds is None or seconds >= SECONDS_TO_COMPILE:
+                with Waiting(what, seconds=SECONDS_TO_COMPILE) as waiting:
+                    waiting.show(0, len(names))
+                    self._compile_here(names)
+            return not _missing(names)
         filled = all(cache.has(key_of(name)) for name in names)
         if not filled and seconds is not None and seconds < SECONDS_TO_COMPILE:
             self.begin()
@@ -89,9 +101,10 @@ class Supplier:
         self._first = names
         self._urgent.set()
         self.begin()
+        begun = time.monotonic()
         with Waiting(what, seconds=SECONDS_TO_COMPILE) as waiting:
             while self._thread is not None and self._thread.is_alive() and (missing := _missing(names)):
-                if self._child is not None:
+                if self._child is not None or time.monotonic() - begun > SECONDS_OF_SILENCE:
                     waiting.show(len(names) - len(missing), len(names))
                 self._thread.join(SECONDS_BETWEEN_LOADS)
             if _missing(names):
@@ -137,7 +150,10 @@ class Supplier:
     def _load(self, cache: Cache, names: Sequence[Name]) -> None:
         """Let entries run the machine code that the cache has."""
         for name in _missing(names):
-            if (packed := cache.load(key_of(name))) is not None:
+            packed = cache.load(key_of(name))
+            if packed is None and cache.has(key_of(name)):
+                self._say(f"a damaged file of machine code in {cache.folder} is made anew")
+            if packed is not None:
                 machine = self._machine()
                 with self._loading:
                     if not ENTRIES[name].compiled:
@@ -174,32 +190,39 @@ class Supplier:
     def _give_up(self, reason: str) -> None:
         """Leave kernels as they are, and say why, once."""
         self._gave_up = True
+        self._say(f"kernels run as plain Python, which is slower, because {reason}")
+
+    def _say(self, text: str) -> None:
+        """Say something on standard error, once in the life of the process."""
         if not self._said and not sys.is_finalizing() and sys.stderr is not None:
             self._said = True
-            text = f"dtrbandit: kernels run as plain Python, which is slower, because {reason}"
-            print(text, file=sys.stderr, flush=True)
+            print(f"dtrbandit: {text}", file=sys.stderr, flush=True)
 
     # -- forks and the end ---------------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """Let no step be half done: what a fork copies must be whole."""
-        self._importing.acquire()
-        self._loading.acquire()
+        """Let no step be half done: what a fork copies must be whole. It waits for some seconds at most."""
+        steps = () if self._left else (self._importing, self._loading)
+        self._held = [step for step in steps if step.acquire(timeout=SECONDS_TO_FORK)]
 
     def go_on(self) -> None:
         """Go on after ``hold``."""
-        self._loading.release()
-        self._importing.release()
+        for step in self._held:
+            step.release()
+        self._held = []
 
     def begin_again(self) -> None:
         """Forget the thread and the child, which a fork has left behind."""
+        self._gave_up = self._gave_up or (not self._left and len(self._held) < 2)  # a step was half done
         self.go_on()
+        self._importing, self._loading = threading.Lock(), threading.Lock()
         self.asked, self._thread, self._starting, self._urgent = 0, None, threading.Lock(), threading.Event()
         self._let_go()
 
     def leave(self) -> None:
         """Load nothing more: a thread that the end of Python meets within LLVM would abort the process."""
         self._loading.acquire()
+        self._left = True
         self._let_go()
 
     def _let_go(self) -> None:

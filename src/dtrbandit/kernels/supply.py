@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.compile import ENTRIES, Entry, Name
-from dtrbandit.kernels.fill import own_entries
+from dtrbandit.kernels.fill import all_entries, own_entries
 from dtrbandit.kernels.supplier import SECONDS_TO_LOAD, SUPPLIER
 
 AUTO, PLAIN, COMPILED = "auto", "plain", "compiled"
@@ -54,7 +54,7 @@ def require(what: str, *, seconds: float, entries: Iterable[Entry] = ()) -> bool
     entries
         What the work calls; all entries by default.
     """
-    found, wanted = mode(), list(entries) or [ENTRIES[name] for name in own_entries()]
+    found, wanted = mode(), list(entries) or [ENTRIES[name] for name in own_entries() or all_entries()]
     if found == PLAIN or all(entry.compiled for entry in wanted):
         return found != PLAIN
     if found == AUTO and seconds < SECONDS_TO_LOAD:

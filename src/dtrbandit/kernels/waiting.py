@@ -11,7 +11,7 @@ class Waiting:
     """Shows how many entries are done; nothing before ``show`` is first called."""
 
     def __init__(self, what: str, *, seconds: float) -> None:
-        self._text = f"compiling kernels for {what}, about {seconds:.0f} s, once for this release"
+        self._text = f"compiling kernels for {what}, about {seconds:.0f} s on an idle machine, once for this release"
         self._bar: Any = None
         self._shown = False
         self._stack = ExitStack()

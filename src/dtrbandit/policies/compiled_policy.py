@@ -62,10 +62,10 @@ class CompiledState:
             beliefs = self.rule.estimator.grow(self.beliefs, roomy)
             memory = self.rule.grow(self.memory, roomy)
             self.observed, self.beliefs, self.memory = seen, beliefs, memory
-            self._settle_down()
+            self._lend_arrays()
             self.capacity = roomy  # last: without memory for more, the state stays as it was
 
-    def _settle_down(self) -> None:
+    def _lend_arrays(self) -> None:
         """Write down where the arrays lie now."""
         self.desk = Desk(np.zeros(self.observed.features.shape[2]), np.zeros((4, self.observed.child.shape[1])))
         self.table: NDArray[np.int64] = switch_board().table_of(self)
@@ -81,7 +81,7 @@ class CompiledState:
         self.kind = switch_board().KINDS[name]
         self.rule = switch_board().RULES[self.kind]
         self.observed, self.beliefs, self.memory = (type(group)(*map(_writable, group)) for group in groups)
-        self._settle_down()  # a copy has arrays of its own
+        self._lend_arrays()  # a copy has arrays of its own
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """Return all arrays, to be compared."""

@@ -16,7 +16,7 @@ import numpy as np
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ProtocolError
-from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, LEFT, LOST, stands_at
+from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, LEFT, LOST, STAYED, stands_at
 from dtrbandit.kernels import supply
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies import builtin
@@ -94,7 +94,7 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
 
 def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     """Return a policy's decision for a unit that has arrived, in labels."""
-    unit, t, node, features, given, feasible, _ = history
+    unit, t, node, features, given, _, _ = history
     m, design = len(given), state.design
     if t < 1 or not 0 <= node < len(design.tree.child) or design.tree.paths[node] != given or len(features) <= m:
         raise _misfit(state, history, "a decision")
@@ -104,14 +104,14 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
         raise _misfit(state, history, "a decision")
     stage, shown = design.stages[m], state.desk.shown
     labels = stage.arms
-    tilde, hat, chances = _rows(len(feasible), shown.shape[1]).unpack(shown)
+    tilde, hat, chances = _reader(len(labels), shown.shape[1]).unpack(shown)
     propensity, contenders = _in_labels(labels, shown.shape[1], chances, arm)
     name, q_tilde, q_hat = REASON_NAMES[reason], Values(labels, tilde), Values(labels, hat)
     return new_decision((unit, t, stage.name, labels[arm], name, propensity, q_tilde, q_hat, contenders))
 
 
 @cache
-def _rows(count: int, width: int) -> Struct:
+def _reader(count: int, width: int) -> Struct:
     """Return what reads, as bytes, the first ``count`` columns of Q̃ and of Q̂, then the other two rows whole."""
     return Struct(f"{8 * count}s{8 * (width - count)}x" * 2 + f"{16 * width}s")
 
@@ -167,7 +167,7 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
 def _lay_out(state: CompiledState, history: History, m: int, features: Vector) -> None:
     """Lay the features of stage ``m`` on the desk, unless they are there: an arrival is decided, then learnt."""
     if features is not state.at_hand:
-        if m >= len(state.design.dimensions) or len(features) != state.design.dimensions[m]:
+        if m >= len(state.design.dimensions) or features.shape != (state.design.dimensions[m],):
             raise _misfit(state, history, f"what is known at stage {m + 1}")
         state.desk.psi[: len(features)] = features
         state.at_hand = features
@@ -236,7 +236,8 @@ def rewrite(state: CompiledState, history: History) -> None:
     whole = [len(features) for features in history.features] == list(state.design.dimensions[: len(history.features)])
     if not whole or not 0 <= unit < state.capacity or (observed.arms[unit] >= 0).sum() != given:
         raise _misfit(state, history, "an amendment")
-    if _after(state, history) != history.node or len(history.features) < given:
+    most = given if observed.left[unit] == STAYED else given + 1
+    if _after(state, history) != history.node or not given <= len(history.features) <= most:
         raise _misfit(state, history, "an amendment")
     for m, features in enumerate(history.features):
         observed.features[unit, m, : len(features)] = features

@@ -62,6 +62,10 @@ class FixedRegime(CompiledPolicy):
 
     rule: Rule
 
+    def __post_init__(self) -> None:
+        if isinstance(self.rule, Mapping):
+            object.__setattr__(self, "rule", {stage: _with_tuples(rule) for stage, rule in self.rule.items()})
+
     @classmethod
     def from_qlearning(cls, fit: EstimatedRegime) -> FixedRegime:
         """Return the rule that ``fit.recommend`` follows: the feasible arm with the largest estimated Q."""
@@ -133,6 +137,13 @@ def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
             shown[Q_TILDE, a] = np.nan  # scores, not estimates
     shown[PROPENSITY, arm] = 1.0
     return arm, ONLY_FEASIBLE if feasible == 1 else RULE
+
+
+def _with_tuples(rule: StageRule) -> StageRule:
+    """Return coefficients as tuples, as a log gives them back."""
+    if not isinstance(rule, Mapping):
+        return rule
+    return {arm: tuple(each) if isinstance(each, list) else each for arm, each in rule.items()}
 
 
 def _stage_rule(rule: StageRule, stage: Stage, dimension: int) -> str | Matrix:

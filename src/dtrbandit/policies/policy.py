@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
-from dtrbandit.record.values import Values
 
 State = TypeVar("State")
-Numbers = tuple[float | None, ...] | Values[float | None]
+Numbers = tuple[float | None, ...] | Mapping[str, float | None]
 
 
 class Choice(NamedTuple):

@@ -7,9 +7,11 @@ when the same is on record already, or raises. None of them changes anything. Am
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from dtrbandit.design.contexts import LARGEST, accept_context, accept_number, require_columns
+from dtrbandit.design.values import shown
 from dtrbandit.errors import ObservationError, ProtocolError
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Responded, Withdrawn
 from dtrbandit.record.features import Context, columns_of
@@ -103,7 +105,27 @@ def assigned(histories: Histories, decision: Decision) -> Assigned:
     if arm not in here.arms or not history.feasible[here.arms.index(arm)]:
         feasible = [label for label, yes in zip(here.arms, history.feasible, strict=True) if yes]
         raise ProtocolError(f"unit {unit!r} cannot receive {arm!r} at stage {stage!r}: feasible arms are {feasible}")
+    if wrong := what_is_wrong(decision, here.arms):
+        raise ProtocolError(f"a decision for unit {unit!r} at stage {stage!r} has {wrong}")
     return new_assigned((decision,))
+
+
+def what_is_wrong(decision: Decision, arms: tuple[str, ...]) -> str | None:
+    """Say which part of a decision a log could not hold, None if it can hold all."""
+    _, _, _, _, reason, propensity, tilde, hat, contenders = decision
+    if type(reason) is not str or not reason:
+        return f"the reason {shown(reason)}; it must be a text"
+    if propensity is not None and (type(propensity) is not float or not 0 <= propensity <= 1 + 1e-9):
+        return f"the propensity {shown(propensity)}; it must be a number from 0 to 1, or None"
+    if type(contenders) is not tuple or not all(label in arms for label in contenders):
+        return f"the contenders {shown(contenders)}; they must be a tuple of arms, which are {list(arms)}"
+    for name, values in (("q_tilde", tilde), ("q_hat", hat)):
+        if type(values) is Values and values.labels == arms and len(values.packed) == 8 * len(arms):
+            continue  # the usual case, without ado
+        usual = isinstance(values, Mapping) and all(label in arms for label in values)
+        if not usual or not all(q is None or (type(q) is float and isfinite(q)) for q in values.values()):
+            return f"{name} {shown(values)}; it must have a finite number or None for each of {list(arms)}"
+    return None
 
 
 # -- what the rules share ----------------------------------------------------------------------------------------
@@ -123,7 +145,7 @@ def accept(histories: Histories, unit: str, m: int, context: Mapping[str, float]
     columns = histories.design.columns[m]
     numbers: Any = (None,)
     if type(context) is Values and context.labels == columns:
-        numbers = unpacked(context.packed)
+        numbers = unpacked(context.packed) if len(context.packed) == 8 * len(columns) else (None,)
     elif type(context) is dict and len(context) == len(columns):
         numbers = [context.get(column) for column in columns]
     for number in numbers:
