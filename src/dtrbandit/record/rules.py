@@ -105,9 +105,23 @@ def assigned(histories: Histories, decision: Decision) -> Assigned:
     if arm not in here.arms or not history.feasible[here.arms.index(arm)]:
         feasible = [label for label, yes in zip(here.arms, history.feasible, strict=True) if yes]
         raise ProtocolError(f"unit {unit!r} cannot receive {arm!r} at stage {stage!r}: feasible arms are {feasible}")
-    if wrong := what_is_wrong(decision, here.arms):
+    if not _is_usual(decision, here.arms) and (wrong := what_is_wrong(decision, here.arms)):
         raise ProtocolError(f"a decision for unit {unit!r} at stage {stage!r} has {wrong}")
     return new_assigned((decision,))
+
+
+def _is_usual(decision: Decision, arms: tuple[str, ...]) -> bool:
+    """Say at a glance that a decision is as sessions make them: nothing can be wrong with it."""
+    _, _, _, _, reason, propensity, tilde, hat, contenders = decision
+    if type(tilde) is not Values or type(hat) is not Values or type(reason) is not str or type(propensity) is not float:
+        return False
+    if type(contenders) is not tuple or not contenders or not reason or not 0.0 <= propensity <= 1.0:
+        return False
+    for label in contenders:
+        if label not in arms:
+            return False
+    size = 8 * len(arms)
+    return tilde.labels == arms == hat.labels and len(tilde.packed) == size == len(hat.packed)
 
 
 def what_is_wrong(decision: Decision, arms: tuple[str, ...]) -> str | None:
