@@ -66,21 +66,25 @@ def test_a_process_that_ends_at_once_ends_quietly(filled: SmallPackage) -> None:
     assert filled.run("supply.begin()\n" + TELL) == ("11 False", "")
 
 
-FORK = """import os, warnings
+FORK = """import os, time, warnings
 warnings.simplefilter("ignore")  # Python's own about forks and threads
 supply.begin()
+time.sleep(MOMENT)
 pid = os.fork()
 if pid:
     os.waitpid(pid, 0)
 else:
     supply.begin()
-    supplier.SUPPLIER._thread.join()
+    thread = supplier.SUPPLIER._thread
+    thread is None or thread.join()  # none if the machine code was there before the fork
     print(caller.call(10), caller.compiled)
 """
 
 
-def test_a_fork_brings_its_own_machine_code(filled: SmallPackage) -> None:
-    assert filled.run(FORK)[0] == "11 True"
+@pytest.mark.parametrize("moment", [0.0, 0.55, 0.65, 0.8, 1.0])
+def test_a_fork_brings_its_own_machine_code_whatever_the_thread_was_doing(filled: SmallPackage, moment: float) -> None:
+    """From half a second on the thread imports numba, and with it modules that have hooks for forks of their own."""
+    assert filled.run(f"MOMENT = {moment}\n" + FORK)[0] == "11 True"
 
 
 # -- a cache that cannot be used -----------------------------------------------------------------------------
