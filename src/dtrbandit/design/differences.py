@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 from dtrbandit.design.values import shown
 
@@ -23,8 +24,8 @@ def difference(there: object, here: object, place: str) -> str | None:
         return None
     if isinstance(there, Mapping) and isinstance(here, Mapping):
         return _within(there, here, f"{place}{_called(there, here)}")
-    if _is_list(there) and _is_list(here) and len(there) == len(here):  # type: ignore[arg-type]  # lists
-        found = (difference(a, b, place) for a, b in zip(there, here, strict=True))  # type: ignore[call-overload]  # lists
+    if _is_list(there) and _is_list(here) and len(there) == len(here):
+        found = (difference(a, b, place) for a, b in zip(there, here, strict=True))
         return next(each for each in found if each is not None)
     return f"{place} is {_found(there)} there and {_found(here)} here"
 
@@ -44,7 +45,7 @@ def _called(there: Mapping[object, object], here: Mapping[object, object]) -> st
     return "".join(f", {name!r}" for name in dict.fromkeys(map(str, names)))
 
 
-def _is_list(value: object) -> bool:
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 

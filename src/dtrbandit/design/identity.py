@@ -105,10 +105,10 @@ class _Reader:
             return {"value": _text(value)}
         if isinstance(value, PurePath):
             return {"path": value.as_posix()}
-        if kind in (list, tuple):
-            return {kind.__name__: [self.word(each) for each in value]}  # type: ignore[attr-defined]  # so it is
-        if kind in (set, frozenset):
-            return {"set": sorted(self.word(each) for each in value)}  # type: ignore[attr-defined]  # likewise
+        if isinstance(value, list | tuple) and kind in (list, tuple):
+            return {kind.__name__: [self.word(each) for each in value]}
+        if isinstance(value, set | frozenset) and kind in (set, frozenset):
+            return {"set": sorted(self.word(each) for each in value)}
         if isinstance(value, dict | MappingProxyType) and kind in (dict, MappingProxyType):
             return {"entries": sorted([self.word(key), self.word(each)] for key, each in value.items())}
         if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
