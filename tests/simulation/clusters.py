@@ -15,6 +15,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes, Synthetic
@@ -108,13 +109,11 @@ class Faulty:
         return units
 
 
-def where(_: int) -> tuple[int, str | None, float]:
-    """Say which process works, how many threads it may have, and how many cores a product of matrices uses."""
-    matrix, began, used = np.ones((700, 700)), time.perf_counter(), time.process_time()
-    for _ in range(5):
-        matrix = matrix @ matrix / 700
-    cores = (time.process_time() - used) / (time.perf_counter() - began)
-    return os.getpid(), os.environ.get("OMP_NUM_THREADS"), cores
+def where(_: int) -> tuple[int, str | None, int]:
+    """Say which process works, how many threads it is allowed, and how many would multiply matrices in it."""
+    time.sleep(0.1)  # so that both workers have some
+    pools = threadpool_info()
+    return os.getpid(), os.environ.get("OMP_NUM_THREADS"), max(pool["num_threads"] for pool in pools)
 
 
 def nap(item: int) -> int:
