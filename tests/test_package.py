@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import dtrbandit as dtr
 
+ROOT = Path(__file__).parents[1]
 HEAVY = ("numba", "numpy", "pandas", "pyarrow", "matplotlib", "joblib", "rich")
 
 
@@ -37,3 +39,13 @@ def test_heavy_libraries_are_imported_when_needed_only(code: str, allowed: tuple
     found = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split()
 
     assert set(found) <= set(allowed)
+
+
+def test_the_command_says_which_release_it_is() -> None:
+    said = subprocess.run([sys.executable, "-m", "dtrbandit", "--version"], capture_output=True, text=True, check=True)
+
+    assert said.stdout == f"dtrbandit {dtr.__version__}, numerics {dtr.NUMERICS}\n"
+
+
+def test_what_is_cited_is_this_release() -> None:
+    assert f"\nversion: {dtr.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -14,11 +14,27 @@ RESULTS = Path("results")
 
 app = typer.Typer(
     name="dtrbandit",
-    help="DTR bandits: learn which treatment to give first and which next, while treating.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        from dtrbandit._version import NUMERICS, __version__
+
+        typer.echo(f"dtrbandit {__version__}, numerics {NUMERICS}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[  # acted on when it is read
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the release and end.")
+    ] = False,
+) -> None:
+    """DTR bandits: learn which treatment to give first and which next, while treating."""
 
 
 class What(StrEnum):
