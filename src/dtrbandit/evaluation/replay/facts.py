@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtrbandit.evaluation.cohort import Cohort
+from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.record.events import Completed, Enrolled, Responded
 from dtrbandit.record.features import Context
 from dtrbandit.record.histories import History

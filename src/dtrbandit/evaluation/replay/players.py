@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from dtrbandit.deciding import checked
 from dtrbandit.design.spec import Design
-from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.proposals import Rows
-from dtrbandit.evaluation.replay_kernel import ask_all, play_rows
-from dtrbandit.evaluation.retold import Retold
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.replay.facts import Retold
+from dtrbandit.evaluation.replay.kernel import ask_all, play_rows
+from dtrbandit.evaluation.replay.sampling import Rows
 from dtrbandit.kernels.stream import ROUNDS, uniform, uniforms
 from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.compiled_policy import CompiledPolicy
@@ -33,7 +33,7 @@ Told = tuple[History, Fact]
 
 
 class Units(NamedTuple):
-    """Finished units as arrays, (n, M, D), (n, M) and (n,): see ``replay_kernel.py``."""
+    """Finished units as arrays, (n, M, D), (n, M) and (n,): see ``kernel.py``."""
 
     features: NDArray[np.float64]
     arms: NDArray[np.int8]

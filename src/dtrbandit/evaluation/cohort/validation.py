@@ -19,7 +19,7 @@ from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, ObservationError
-from dtrbandit.evaluation.frames import NO_ARM, UNKNOWN_ARM, Recode, arm_numbers, numbers, texts
+from dtrbandit.evaluation.cohort.frames import NO_ARM, UNKNOWN_ARM, Recode, arm_numbers, numbers, texts
 
 if TYPE_CHECKING:
     import pandas as pd

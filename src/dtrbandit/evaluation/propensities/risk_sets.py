@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Column, Formula, Indicator, Matrix, Term, Vector
-from dtrbandit.evaluation.cohort import Cohort, Mask
+from dtrbandit.evaluation.cohort.cohort import Cohort, Mask
 
 OUTCOME = "outcome"  # where a unit stays to after the last stage
 ENTRY = "entry to "  # and a stage: until it was known whether enter_if lets a unit in

@@ -15,12 +15,12 @@ from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
-from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.proposals import Weighting, drawn_rows, shuffled_rows, weigh
-from dtrbandit.evaluation.replay_kernel import ask_all, play_rows
-from dtrbandit.evaluation.replay_players import Player, Units, material_of, player_of
-from dtrbandit.evaluation.replay_result import Replay
-from dtrbandit.evaluation.retold import Retold
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.replay.facts import Retold
+from dtrbandit.evaluation.replay.kernel import ask_all, play_rows
+from dtrbandit.evaluation.replay.players import Player, Units, material_of, player_of
+from dtrbandit.evaluation.replay.result import Replay
+from dtrbandit.evaluation.replay.sampling import Weighting, drawn_rows, shuffled_rows, weigh
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels import supply
 from dtrbandit.parallel import check_jobs, map_unordered, workers

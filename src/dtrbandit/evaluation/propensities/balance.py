@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dtrbandit.design.formula import Formula, Matrix, Vector
-from dtrbandit.evaluation.cohort import Cohort, Mask
-from dtrbandit.evaluation.forks import feature_matrix, main_effects
+from dtrbandit.evaluation.cohort.cohort import Cohort, Mask
+from dtrbandit.evaluation.propensities.risk_sets import feature_matrix, main_effects
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dtrbandit.evaluation.fitted_propensities import Part
+    from dtrbandit.evaluation.propensities.fitted import Part
 
 ROUNDING = 1e-12  # of the largest value of a column: differences of means below are none
 

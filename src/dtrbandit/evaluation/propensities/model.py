@@ -12,9 +12,10 @@ from dtrbandit.design.formula import Formula, Vector, parse_formula
 from dtrbandit.design.parameters import real
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError, NotEstimable
-from dtrbandit.evaluation.cohort import Cohort, Mask
-from dtrbandit.evaluation.fitted_propensities import FittedPropensities, Part
-from dtrbandit.evaluation.forks import (
+from dtrbandit.evaluation.cohort.cohort import Cohort, Mask
+from dtrbandit.evaluation.propensities.fitted import FittedPropensities, Part
+from dtrbandit.evaluation.propensities.logistic import Logistic, fit_logistic
+from dtrbandit.evaluation.propensities.risk_sets import (
     ENTRY,
     OUTCOME,
     WITHOUT,
@@ -25,8 +26,7 @@ from dtrbandit.evaluation.forks import (
     known_columns,
     unobserved_columns,
 )
-from dtrbandit.evaluation.logistic import Logistic, fit_logistic
-from dtrbandit.evaluation.weighting import ExtremeWeights, largest_weight
+from dtrbandit.evaluation.weights import ExtremeWeights, largest_weight
 
 Known = float | Mapping[str, float]
 UNIFORM = "uniform"

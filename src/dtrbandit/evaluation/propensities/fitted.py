@@ -12,18 +12,18 @@ import numpy as np
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
-from dtrbandit.evaluation.balance import balance_table
-from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.forks import Fork, unobserved_columns
-from dtrbandit.evaluation.logistic import Logistic
-from dtrbandit.evaluation.pictures import plot_overlap
-from dtrbandit.evaluation.weighting import effective_sample_size, largest_weight
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.propensities.balance import balance_table
+from dtrbandit.evaluation.propensities.logistic import Logistic
+from dtrbandit.evaluation.propensities.overlap import plot_overlap
+from dtrbandit.evaluation.propensities.risk_sets import Fork, unobserved_columns
+from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from dtrbandit.evaluation.propensity import PropensityModel
+    from dtrbandit.evaluation.propensities.model import PropensityModel
 
 Kind = Literal["choice", "staying"]
 

@@ -26,10 +26,10 @@ from dtrbandit.design.contexts import history_arms, history_features
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, NotEstimable, ObservationError, ProtocolError
-from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.pictures import plot_leads
-from dtrbandit.evaluation.qlearning_summary import ArmFit, QLearningSummary
-from dtrbandit.evaluation.regression import regress
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.qlearning.leads import plot_leads
+from dtrbandit.evaluation.qlearning.regression import regress
+from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary
 
 if TYPE_CHECKING:
     import pandas as pd

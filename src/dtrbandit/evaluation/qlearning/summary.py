@@ -8,7 +8,7 @@ from statistics import NormalDist
 from textwrap import wrap
 from typing import NamedTuple
 
-from dtrbandit.evaluation.regression import Regression
+from dtrbandit.evaluation.qlearning.regression import Regression
 from dtrbandit.record.events import in_words
 
 REACH = NormalDist().inv_cdf(0.975)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
-from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.weighting import effective_sample_size, largest_weight
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 
 Rows = NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""Weights: how much they leave of a sample, and the means that they give."""
+"""Values of regimes as weighted means of the outcomes that units had (paper, section 5.3)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ import numpy as np
 
 from dtrbandit.design.formula import Vector
 from dtrbandit.errors import DesignError, NotEstimable
-from dtrbandit.evaluation.cohort import Cohort, Mask
+from dtrbandit.evaluation.cohort.cohort import Cohort, Mask
+from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.histories import History
 
 if TYPE_CHECKING:
-    from dtrbandit.evaluation.fitted_propensities import FittedPropensities
-
-
-class ExtremeWeights(UserWarning):
-    """One unit carries so much of the weight that means hang on it."""
+    from dtrbandit.evaluation.propensities.fitted import FittedPropensities
 
 
 class WeightedMean(NamedTuple):
@@ -33,29 +30,6 @@ class WeightedMean(NamedTuple):
             f"{self.value:.4g} from {self.units:,} units (effective sample size {self.effective_sample_size:,.1f}, "
             f"largest weight {100 * self.largest_weight:.1f} %)"
         )
-
-
-def effective_sample_size(weights: Vector) -> float:
-    """Return (Σw)² / Σw²: how many equal weights estimate a mean as well (Kish, 1965).
-
-    Examples
-    --------
-    >>> effective_sample_size(np.array([2.0, 2.0, 2.0])), effective_sample_size(np.array([1.0, 0.0]))
-    (3.0, 1.0)
-    """
-    own = weights / weights.max()  # whose squares are floats, too
-    return float(own.sum() ** 2 / (own**2).sum())
-
-
-def largest_weight(weights: Vector) -> float:
-    """Return max w / Σw: the share of the weight that one unit carries.
-
-    Examples
-    --------
-    >>> largest_weight(np.array([1.0, 1.0, 2.0]))
-    0.5
-    """
-    return float(1 / (weights / weights.max()).sum())
 
 
 def weighted_mean(cohort: Cohort, weights: Vector, chosen: Mask) -> WeightedMean:

@@ -15,14 +15,14 @@ from dtrbandit.design.contexts import LARGEST
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ObservationError
-from dtrbandit.evaluation.frames import Recode, read_frame
-from dtrbandit.evaluation.intake import Intake, Roles, in_rows
-from dtrbandit.evaluation.logs import OUTCOME, UNIT, log_frame
+from dtrbandit.evaluation.cohort.frames import Recode, read_frame
+from dtrbandit.evaluation.cohort.from_log import OUTCOME, UNIT, log_frame
+from dtrbandit.evaluation.cohort.validation import Intake, Roles, in_rows
 from dtrbandit.record.events import Event
 
 if TYPE_CHECKING:
-    from dtrbandit.evaluation.fitted_propensities import FittedPropensities
-    from dtrbandit.evaluation.propensity import PropensityModel
+    from dtrbandit.evaluation.propensities.fitted import FittedPropensities
+    from dtrbandit.evaluation.propensities.model import PropensityModel
 
 Mask = NDArray[np.bool_]
 
