@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dtrbandit.cli.result import ExplainedTable, Result
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
@@ -16,7 +17,6 @@ from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.policies.builtin import BUILTIN
 from dtrbandit.policies.plain_values import policy_from_dict
 from dtrbandit.policies.policy import Policy
-from dtrbandit.reproduce import Reproduction
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH
 from dtrbandit.simulation.toml_text import unknown
 
@@ -50,22 +50,7 @@ class Source:
         )
 
 
-@dataclass(frozen=True)
-class Report:
-    """A table under the words that explain it."""
-
-    words: str
-    table: pd.DataFrame
-
-    def records(self) -> list[dict[str, object]]:
-        """Return its rows, by name of column."""
-        return [{str(name): value for name, value in row.items()} for row in self.table.to_dict("records")]
-
-    def __str__(self) -> str:
-        return self.words
-
-
-def fit(source: Source, folder: Path) -> Reproduction:
+def fit(source: Source, folder: Path) -> Result:
     """Learn the regime that a trial suggests; write its coefficients, and a picture of what it recommends."""
     cohort = source.read()
     learned = QLearning(cohort.design).fit(cohort)
@@ -76,7 +61,7 @@ def fit(source: Source, folder: Path) -> Reproduction:
         learned.plot(stage.name, cohort, ax)
     folder.mkdir(parents=True, exist_ok=True)
     files = _saved(picture, folder / "recommendations.png"), _table(learned.coef_, folder / "coefficients.csv")
-    return Reproduction(source.data.stem, Report(f"{cohort}\n\n{learned.summary()}", learned.coef_), (), files)
+    return Result(source.data.stem, ExplainedTable(f"{cohort}\n\n{learned.summary()}", learned.coef_), files)
 
 
 def replay_all(
@@ -86,7 +71,7 @@ def replay_all(
     *,
     model: PropensityModel | None,
     **size: Any,
-) -> Reproduction:
+) -> Result:
     """Replay policies on a trial; write their curves, and how alike the units are that had different arms."""
     import pandas as pd
 
@@ -105,7 +90,7 @@ def replay_all(
             _table(cohort.propensities.balance(), folder / "balance.csv"),
         ]
     table = pd.concat([result.summary().assign(policy=name) for name, result in played.items()], ignore_index=True)
-    return Reproduction(source.data.stem, Report("\n\n".join(words), table), (), tuple(files))
+    return Result(source.data.stem, ExplainedTable("\n\n".join(words), table), tuple(files))
 
 
 def policy_from_text(text: str) -> Policy[Any]:
