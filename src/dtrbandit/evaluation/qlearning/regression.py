@@ -22,7 +22,7 @@ import numpy as np
 
 from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Matrix, Vector
-from dtrbandit.estimators.estimates import rank_of
+from dtrbandit.rank import scaled_rows
 
 LEVERAGE_ONE = 1.0 - 1e-8
 
@@ -74,11 +74,7 @@ def regress(rows: Matrix, targets: Vector, weights: Vector) -> Regression:
     (array([3.]), array([-2., -1.,  3.]))
     """
     root = np.sqrt(weights / weights.mean())  # a common factor changes nothing
-    weighted = rows * root[:, None]
-    rank, determined = rank_of(weighted)
-    scale = np.sqrt(np.einsum("ij,ij->j", weighted, weighted))
-    scale[scale == 0] = 1.0
-    left, singular, right = np.linalg.svd(weighted / scale, full_matrices=len(rows) < rows.shape[1])
+    scale, left, singular, right, rank = fit = scaled_rows(rows * root[:, None])
     left = left[:, :rank]
     solve = (right[:rank].T / singular[:rank]) @ left.T / scale[:, None]  # (d, n): from targets to coefficients
     shortest = solve @ (targets * root)
@@ -87,7 +83,7 @@ def regress(rows: Matrix, targets: Vector, weights: Vector) -> Regression:
         shortest -= null @ np.linalg.lstsq(null, shortest, rcond=None)[0]
     residuals, leverage = targets - rows @ shortest, np.einsum("ij,ij->i", left, left)
     return Regression(
-        shortest, solve * root, residuals, leverage, rank, determined,
+        shortest, solve * root, residuals, leverage, rank, fit.determined,
         leverage > LEVERAGE_ONE, _r_squared(targets, residuals, weights),
     )  # fmt: skip
 
