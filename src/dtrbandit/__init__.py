@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         ObservationError,
         ProtocolError,
     )
-    from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
+    from dtrbandit.evaluation import Bootstrap, Cohort, PropensityModel, QLearning, Replay, replay
     from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, FixedRegime, Greedy, UniformRandom, suggested_beta
     from dtrbandit.record import (
         Complete,
@@ -46,7 +46,7 @@ _HOMES = {
     "design": ("Design", "Stage"),
     "engine": ("Session", "verify"),
     "errors": ("Conflict", "DTRError", "DesignError", "LogError", "NotEstimable", "ObservationError", "ProtocolError"),
-    "evaluation": ("Cohort", "PropensityModel", "QLearning", "Replay", "replay"),
+    "evaluation": ("Bootstrap", "Cohort", "PropensityModel", "QLearning", "Replay", "replay"),
     "policies": (
         "LSVIUCB", "DTRBandit", "EpsilonGreedy", "FixedRegime", "Greedy", "UniformRandom", "suggested_beta",
     ),
@@ -60,6 +60,7 @@ _HOMES = {
 __all__ = [
     "LSVIUCB",
     "NUMERICS",
+    "Bootstrap",
     "Cohort",
     "Complete",
     "Conflict",

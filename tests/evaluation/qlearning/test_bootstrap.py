@@ -74,4 +74,4 @@ def test_the_same_seed_gives_the_same_resamples() -> None:
 
     found = [resampled(sample, 0, size=80, resamples=50, rng=np.random.default_rng(4))[0] for _ in range(2)]
 
-    assert np.array_equal(*found)
+    assert np.array_equal(found[0], found[1])

@@ -163,6 +163,25 @@ class QLearning:
             each[row, arms.index(arm)], each[row, base] = features, -features
         return self._intervals(m, each, {"arm": others, "reference": arms[base]})
 
+    def regularity(self) -> pd.DataFrame:
+        """Return for each stage how many units are near a boundary between two later arms, and their share by weight.
+
+        A unit is near if some feasible arm cannot be told from its best one. Where some are, the targets of the stage
+        have a kink, and no standard error is valid there; ``coef_`` and ``contrasts()`` then have other intervals.
+        """
+        import pandas as pd
+
+        known = self._known().uncertainty
+        rows = [
+            (
+                stage.name,
+                *known.regularity[m],
+                known.intervals(m, np.zeros((1, *known.stages[m].coefficients.shape))).method,
+            )
+            for m, stage in enumerate(self.design.stages)
+        ]
+        return pd.DataFrame(rows, columns=["stage", "units", "near", "share", "method"])
+
     def _intervals(self, m: int, combinations: Array, names: Mapping[str, object]) -> pd.DataFrame:
         """Return linear combinations of a stage's coefficients under their names, with their intervals."""
         import pandas as pd
