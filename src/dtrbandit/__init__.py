@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         ObservationError,
         ProtocolError,
     )
-    from dtrbandit.evaluation import Bootstrap, Cohort, PropensityModel, QLearning, Replay, replay
+    from dtrbandit.evaluation import Bootstrap, Cohort, PropensityModel, QLearning, Replay
+    from dtrbandit.evaluation.replay.algorithm_2 import replay
     from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, FixedRegime, Greedy, UniformRandom, suggested_beta
     from dtrbandit.record import (
         Complete,

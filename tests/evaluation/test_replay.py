@@ -17,7 +17,7 @@ from dtrbandit.datasets import OFFLINE, stard_cohort_table
 from dtrbandit.environments import STARD, Linear, Synthetic
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.replay.players import player_of
-from dtrbandit.evaluation.replay.replay import _offer, _prepare, replay
+from dtrbandit.evaluation.replay.algorithm_2 import _offer, _prepare, replay
 from dtrbandit.evaluation.replay.result import Replay
 from dtrbandit.evaluation.replay.sampling import DRAWS, drawn_rows, shuffled_rows, weigh
 from dtrbandit.policies.policy import Choice

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 from dtrbandit.evaluation.replay.facts import Retold
 from dtrbandit.evaluation.replay.players import CompiledPlayer, PythonPlayer, material_of, player_of, units_of
-from dtrbandit.evaluation.replay.replay import SmallCohort, replay
+from dtrbandit.evaluation.replay.algorithm_2 import SmallCohort, replay
 from dtrbandit.evaluation.replay.sampling import drawn_rows, weigh
 from evaluation.replay_worlds import points, policies, random_cohort, streams, world
 from plain.replay import Algorithm
