@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,3 +38,23 @@ def test_heavy_libraries_are_imported_when_needed_only(code: str, allowed: tuple
     found = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split()
 
     assert set(found) <= set(allowed)
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(dtr.__all__) == sorted(
+        [
+            "DTRBandit", "DTRError", "Decision", "Design", "DesignError", "EpsilonGreedy", "FixedRegime", "Greedy",
+            "LSVIUCB", "LogError", "NUMERICS", "ObservationError", "ProtocolError", "Session", "Stage",
+            "Study", "StudyError", "StudyInterrupted", "UniformRandom", "__version__", "load_study", "read_log",
+            "simulate", "suggested_beta", "verify", "write_log", "Cohort", "NotEstimable", "PropensityModel",
+            "QLearning", "Replay", "replay", "Conflict", "Enroll", "Respond", "Complete", "Withdraw", "Override",
+            "Correct", "Reply",
+        ]
+    )  # fmt: skip
+
+
+def test_the_changelog_names_the_release_and_its_numerics() -> None:
+    changelog = (Path(__file__).parents[1] / "CHANGELOG.md").read_text()
+
+    assert f"## {dtr.__version__}" in changelog
+    assert f"NUMERICS is {dtr.NUMERICS}" in changelog
