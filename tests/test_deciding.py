@@ -104,3 +104,39 @@ def test_what_a_policy_of_ones_own_says_is_written_and_read_back(estimates: Any,
     assert read == session.log
     assert dtr.Session.resume(read, policy=policy).enroll("u1", {"x": 1.0}) == decision
     dtr.verify(read, policy=policy)
+
+
+def decided(choice: Any) -> dtr.Decision:
+    return dtr.Session(dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")]), Says(choice)).enroll("u1", {"x": 1.0})
+
+
+def test_a_choice_in_numbers_becomes_a_decision_in_labels() -> None:
+    choice = Choice(1, "coin", (0.25, 0.75), (1.0, None), {"a": 2.0, "b": 3.0}, (0, 1))
+
+    assert decided(choice) == dtr.Decision(
+        "u1", 1, "only", "b", "coin", 0.75, {"a": 1.0, "b": None}, {"a": 2.0, "b": 3.0}, ("a", "b")
+    )
+
+
+def test_the_contenders_are_the_arms_that_could_have_come_unless_the_policy_names_them() -> None:
+    assert decided(FAIR).contenders == ("a", "b")
+    assert decided(Choice(0, "sure", (1.0, 0.0))).contenders == ("a",)
+    assert decided(FAIR._replace(contenders=(1,))).contenders == ("b",)
+
+
+def test_a_policy_without_estimates_has_none_for_each_arm() -> None:
+    assert decided(FAIR).q_hat == decided(FAIR).q_tilde == {"a": None, "b": None}
+
+
+@pytest.mark.parametrize(
+    "propensities", [(0.5,), (0.5, 0.5, 0.0), (0.5, 0.6), (1.5, -0.5), (math.nan, 0.5), (0.5, 0.5 - 1e-6)]
+)
+def test_propensities_that_are_no_probabilities_are_refused(propensities: tuple[float, ...]) -> None:
+    with pytest.raises(dtr.DesignError, match=r"propensities are one for each of 2 arms and sum to 1$"):
+        decided(FAIR._replace(propensities=propensities))
+
+
+@pytest.mark.parametrize("arm", [2, -1, "a", None])
+def test_an_arm_that_is_not_feasible_is_refused(arm: Any) -> None:
+    with pytest.raises(dtr.DesignError, match=rf"chose arm {arm} .* feasible are the arms \[0, 1\]"):
+        decided(FAIR._replace(arm=arm))
