@@ -71,5 +71,5 @@ def _pieces(features: FeatureMap, known: Mapping[str, int]) -> tuple[slice, ...]
     return tuple(pieces)
 
 
-def _where(stage: Stage, part: str) -> str:
-    return f"stage {stage.name!r}: {part}"
+def _where(stage: Stage, text: str) -> str:
+    return f"stage {stage.name!r}: {text}"
