@@ -96,7 +96,10 @@ class Condition:
 
 
 def parse_condition(text: str, *, where: str, stages: Collection[str] = ()) -> Condition:
-    """Read a condition; ``where`` begins the message of an error, ``stages`` are names that no column may have."""
+    """Return the condition that a text stands for.
+
+    ``where`` begins the message of an error. ``stages`` are names that no column may have.
+    """
     reader = Reader(text, where=where)
     names: Names = {}
     root = _any(reader, names, 0)

@@ -1,8 +1,8 @@
 """What tells Python code from other code of the same name: its source, what it closes over, and its parameters.
 
-A function is known by its source, its defaults, the variables it closes over and the globals it names; an object by the
-methods of its class and its attributes. What these name in turn counts likewise, but for code of Python, of installed
-packages and of this one, which counts by its name: an upgrade of NumPy is not another trial.
+A function is known by its source, its defaults, the variables it closes over and the globals it names. An object is
+known by the methods of its class and its attributes. What these name counts in the same way. Code of Python, of
+installed packages and of this one counts by its name only: an upgrade of NumPy is not another trial.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def identity(thing: object) -> Traits:
 
 
 class _Reader:
-    """One reading of a thing and of all that it leads to; ``home`` is the package whose own code always counts."""
+    """Reads a thing and all that it leads to, once. ``home`` is the package whose own code always counts."""
 
     def __init__(self, home: str) -> None:
         self._home = home
@@ -133,7 +133,7 @@ class _Reader:
         return found
 
     def _global(self, name: str, value: object, names: frozenset[str]) -> Traits:
-        """Return a global as a word; of a module of the caller's also what is used of it."""
+        """Return a global as a word; for a module that the caller wrote, also what the function uses of it."""
         found: Traits = {f"global {name}": self.word(value)}
         if isinstance(value, ModuleType) and not _is_installed(value.__name__, self._home):
             for dotted in sorted(each for each in names if each.startswith(f"{name}.")):
@@ -170,7 +170,7 @@ class _Reader:
 
 
 def _is_installed(module: str, home: str) -> bool:
-    """Say whether a module is Python's, an installed package's or ours; those of ``home`` are the caller's."""
+    """Say whether a module belongs to Python, to an installed package or to us; those of ``home`` do not."""
     package = module.partition(".")[0]
     if package in sys.stdlib_module_names or package in OURS:
         return True

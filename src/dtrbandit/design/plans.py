@@ -15,7 +15,10 @@ MOST_PLANS = 10_000
 
 
 def checked_plans(stages: tuple[Stage, ...], plans: object) -> list[Plan]:
-    """Return plans, every combination for None, as arm numbers in lexicographic order, or say what is wrong."""
+    """Return plans as arm numbers in lexicographic order, or say what is wrong with them.
+
+    None stands for every combination of arms.
+    """
     if plans is None:
         if prod(len(stage.arms) for stage in stages) > MOST_PLANS:
             raise DesignError(f"a design may have {MOST_PLANS} plans; name the feasible ones with plans=")

@@ -111,7 +111,7 @@ class Design:
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, object]) -> Design:
-        """Build the design that ``to_dict`` describes."""
+        """Return the design that ``to_dict`` describes."""
         require_keys(entries, required=("stage",), optional=("plans",), where="design")
         stages, plans = entries["stage"], entries.get("plans")
         if not isinstance(stages, Sequence) or isinstance(stages, str):
