@@ -7,7 +7,6 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -128,31 +127,6 @@ def test_units_that_have_ended_are_nothing_to_the_garbage_collector() -> None:
     tracked(10)
 
     assert tracked(1_000) - tracked(10) < 30
-
-
-def test_a_log_is_a_snapshot_that_is_read_as_a_sequence() -> None:
-    session = session_of(2)
-
-    log = session.log
-    session.enroll("later", {"x": 1.0})
-
-    assert len(log) == 11
-    assert log == list(log)
-    assert log == tuple(log)
-    assert list(log) == log == log[:]
-    assert log != session.log
-    assert log == session.log[:11]
-    assert log[2:5] == list(log)[2:5]
-    assert log[::-1] == list(log)[::-1]
-    assert log[5:2] == []
-    assert log[-1] == log[10] == log[5:][-1]
-    assert log.index(log[3]) == 3
-    assert log != 11
-    assert repr(log) == "<Log of 11 events>"
-    with pytest.raises(IndexError):
-        log[11]
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(log)
 
 
 def test_equal_texts_are_kept_once() -> None:

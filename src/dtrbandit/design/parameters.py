@@ -1,4 +1,4 @@
-"""Checks of the parameters of policies and environments: what was found, what is allowed."""
+"""Checks of the parameters of policies and environments. Errors say what was found and what is allowed."""
 
 from __future__ import annotations
 
