@@ -12,8 +12,8 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.compiled import play, potential_arrivals
 from dtrbandit.environments import PotentialOutcomes, Synthetic, Tabulated
-from dtrbandit.simulation.paths import play_path
-from dtrbandit.simulation.setup import ENVIRONMENT, prepare
+from dtrbandit.simulation.inputs import ENVIRONMENT, prepare
+from dtrbandit.simulation.play_path import play_path
 from simulation import plain_regret
 from simulation.worlds import DESIGN, NARROW, Branching, Own, Slow, policies
 

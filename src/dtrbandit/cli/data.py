@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dtrbandit.design.spec import Design
+from dtrbandit.design.toml_text import unknown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
 from dtrbandit.plots import Curve, plot_curves
@@ -18,7 +19,6 @@ from dtrbandit.policies.plain_values import policy_from_dict
 from dtrbandit.policies.policy import Policy
 from dtrbandit.reproduce import Reproduction
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH
-from dtrbandit.simulation.toml_text import unknown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from dtrbandit.reproduce import Reproduction
 from dtrbandit.reproduce.reproduction import written
-from dtrbandit.simulation.folder import simulate_in
-from dtrbandit.simulation.study_file import read_study
+from dtrbandit.simulation.in_folder import simulate_in
+from dtrbandit.simulation.study_toml import read_study
 
 
 def run_file(file: Path, folder: Path, *, paths: int | None, n_jobs: int) -> Reproduction:

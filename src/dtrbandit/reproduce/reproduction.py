@@ -11,7 +11,7 @@ from dtrbandit.design.parameters import whole
 from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.reproduce.claims import Claim
-from dtrbandit.simulation.folder import simulate_in
+from dtrbandit.simulation.in_folder import simulate_in
 from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dtrbandit.design.differences import difference
 from dtrbandit.design.features import describe
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.policies.plain_values import policy_to_dict
-from dtrbandit.simulation.setup import Setup, sample
+from dtrbandit.simulation.inputs import Setup, sample
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 SAMPLE = 16  # units drawn to recognise an environment, if a path has as many

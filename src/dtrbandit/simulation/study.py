@@ -153,7 +153,7 @@ class Study:
 
         The same study with fewer paths is replaced; anything else that is there already is an error.
         """
-        from dtrbandit.simulation.files import save_study
+        from dtrbandit.simulation.saved import save_study
 
         save_study(self, Path(folder))
 

@@ -14,8 +14,8 @@ from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Array, Claim
 from dtrbandit.reproduce.reproduction import HORIZON, PATHS, Reproduction, Size, written
-from dtrbandit.simulation.folder import simulate_in
-from dtrbandit.simulation.setup import ArrivalOrder
+from dtrbandit.simulation.in_folder import simulate_in
+from dtrbandit.simulation.inputs import ArrivalOrder
 from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import REGRET, StudySummary, summarise
 

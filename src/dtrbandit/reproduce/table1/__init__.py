@@ -22,9 +22,9 @@ from dtrbandit.reproduce.reproduction import DOTS_PER_INCH, Reproduction, Size
 from dtrbandit.reproduce.table1.entries import OFFLINE, ONLINE
 from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.picture import draw
-from dtrbandit.reproduce.table1.report import Report
+from dtrbandit.reproduce.table1.printed import Report
 from dtrbandit.reproduce.table1.results import Results
-from dtrbandit.simulation.run import simulate
+from dtrbandit.simulation.run_paths import simulate
 
 PLAYED = {**ONLINE, OFFLINE: OFFLINE_RULE}
 

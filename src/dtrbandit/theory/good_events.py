@@ -26,7 +26,7 @@ from dtrbandit.theory.bounds import smallest_q
 from dtrbandit.theory.concentration import design_fails, hat_fails, tilde_fails
 from dtrbandit.theory.delay import delay_of, feedback_fails
 from dtrbandit.theory.instance import Instance
-from dtrbandit.theory.trial import Trial, failures
+from dtrbandit.theory.simulated_path import Trial, failures
 
 if TYPE_CHECKING:
     import pandas as pd

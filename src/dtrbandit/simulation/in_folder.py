@@ -9,10 +9,10 @@ from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError
 from dtrbandit.parallel import check_jobs
-from dtrbandit.simulation.files import MANIFEST, load_study
+from dtrbandit.simulation.inputs import ArrivalOrder, Policies, prepare
 from dtrbandit.simulation.manifest import manifest_of
-from dtrbandit.simulation.run import StudyError, StudyInterrupted, simulate
-from dtrbandit.simulation.setup import ArrivalOrder, Policies, prepare
+from dtrbandit.simulation.run_paths import StudyError, StudyInterrupted, simulate
+from dtrbandit.simulation.saved import MANIFEST, load_study
 from dtrbandit.simulation.study import Study
 
 

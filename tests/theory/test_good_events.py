@@ -13,9 +13,9 @@ from dtrbandit import theory
 from dtrbandit.compiled import Arrivals, play, potential_arrivals
 from dtrbandit.design.schedule import forced_plan
 from dtrbandit.environments import ArrivalProcess, Exponential, Fixed, Linear, LogNormal, Synthetic
-from dtrbandit.theory.events import event_bound, wilson
+from dtrbandit.theory.good_events import event_bound, wilson
 from dtrbandit.theory.instance import Instance
-from dtrbandit.theory.trial import Trial, failures, states
+from dtrbandit.theory.simulated_path import Trial, failures, states
 from theory.cases import Curved, Quiet
 
 Q, DELTA, ROUNDS = 4, (1.6, 1.2), (60, 200, 500)

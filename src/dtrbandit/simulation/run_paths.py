@@ -17,9 +17,9 @@ from dtrbandit.errors import DesignError, DTRError
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels import supply
 from dtrbandit.parallel import check_jobs, map_unordered, workers
+from dtrbandit.simulation.inputs import ArrivalOrder, Policies, Setup, prepare
 from dtrbandit.simulation.manifest import manifest_of
-from dtrbandit.simulation.paths import Path, Performance, play_path
-from dtrbandit.simulation.setup import ArrivalOrder, Policies, Setup, prepare
+from dtrbandit.simulation.play_path import Path, Performance, play_path
 from dtrbandit.simulation.study import Study
 
 

@@ -14,9 +14,9 @@ from dtrbandit.environments.potential_outcomes import Environment, PotentialOutc
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.policy import Policy
+from dtrbandit.simulation.inputs import ARRIVALS, ENVIRONMENT, Setup
+from dtrbandit.simulation.play_session import play_session
 from dtrbandit.simulation.regret import Arms, Array, Truth
-from dtrbandit.simulation.sessions import play_session
-from dtrbandit.simulation.setup import ARRIVALS, ENVIRONMENT, Setup
 
 Events = NDArray[np.int32]
 
