@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrbandit.design.parameters import whole
+from dtrbandit.design.parameters import tuples, whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.toml_text import TomlText, unknown
 from dtrbandit.design.values import shown
@@ -55,7 +55,7 @@ def read_study(path: str | Path) -> StudyFile:
 
     Policies are tried on the design, so that a study which is read can run.
     """
-    text = TomlText.read(Path(path))
+    text = TomlText.read(Path(path), what="the study")
     entries = text.tables
     known = [each.name for each in fields(StudyFile)]
     for key in entries:
@@ -64,7 +64,7 @@ def read_study(path: str | Path) -> StudyFile:
                 raise unknown("entry", key, known)
     for key in known[:4]:
         if key not in entries:
-            raise DesignError(f"{text.path}: {key!r} is missing; a study needs {', '.join(known[:4])}")
+            raise DesignError(f"{text.file}: {key!r} is missing; a study needs {', '.join(known[:4])}")
     study = StudyFile(
         environment=_built(text, ENVIRONMENTS, "environment", "environment"),
         policies={name: _built(text, BUILTIN, "policy", "policies", name) for name in _table(text, "policies")},
@@ -113,7 +113,7 @@ def _built(text: TomlText, kinds: Kinds, what: str, *keys: str | int) -> Any:
         for name, each in allowed.items():
             if name not in table and each.default is MISSING and each.default_factory is MISSING:
                 raise DesignError(f"{kind.__name__}: the parameter {name!r} is missing")
-    return _called(text, kind, {name: _tuples(table[name]) for name in allowed if name in table}, keys)
+    return _called(text, kind, {name: tuples(table[name]) for name in allowed if name in table}, keys)
 
 
 def _called(text: TomlText, kind: type[Any], parameters: Mapping[str, object], keys: tuple[str | int, ...]) -> Any:
@@ -148,7 +148,7 @@ def _arrivals(text: TomlText) -> ArrivalProcess | None:
         with text.at("arrivals", key):
             if key not in allowed:
                 raise unknown("parameter of arrivals", key, allowed)
-    parameters = {key: _tuples(table[key]) if key == "dropout" else _durations(text, key) for key in table}
+    parameters = {key: tuples(table[key]) if key == "dropout" else _durations(text, key) for key in table}
     process: ArrivalProcess = _called(text, ArrivalProcess, parameters, ("arrivals",))
     return process
 
@@ -168,10 +168,4 @@ def _design(text: TomlText) -> Design | None:
     with text.at("design"):
         if not isinstance(name, str):
             raise DesignError(f"design must be the path of a design file, from this file's folder, found {shown(name)}")
-        return Design.from_toml(text.path.parent / name)
-
-
-def _tuples(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _tuples(each) for key, each in value.items()}
-    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
+        return Design.from_toml(text.file.parent / name)
