@@ -73,7 +73,7 @@ def test_the_example_is_read_as_it_says() -> None:
 
     assert study.environment == Synthetic()
     assert list(study.policies) == ["DTRB(5, 0.5)", "0.1-Greedy", "Greedy"]
-    assert study.arrivals is not None
+    assert isinstance(study.arrivals, ArrivalProcess)
     assert study.arrivals.response == LogNormal(30.0, 0.5)
 
 

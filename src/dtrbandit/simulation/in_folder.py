@@ -4,56 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dtrbandit.design.parameters import whole
-from dtrbandit.design.spec import Design
-from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError
 from dtrbandit.parallel import check_jobs
-from dtrbandit.simulation.inputs import ArrivalOrder, Policies, prepare
+from dtrbandit.simulation.inputs import Inputs
 from dtrbandit.simulation.manifest import manifest_of
-from dtrbandit.simulation.run_paths import StudyError, StudyInterrupted, simulate
+from dtrbandit.simulation.run_paths import StudyError, StudyInterrupted, run_paths
 from dtrbandit.simulation.saved import MANIFEST, load_study
 from dtrbandit.simulation.study import Study
 
 
-def simulate_in(  # noqa: PLR0913  # each by its name
-    folder: Path,
-    environment: Environment,
-    policies: Policies,
-    *,
-    horizon: int,
-    paths: int,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    arrivals: ArrivalOrder | None = None,
-    design: Design | None = None,
-    progress: bool = False,
-) -> Study:
-    """Simulate, run only the paths that the folder does not hold yet, and keep every finished path in it.
+def simulate_in(folder: Path, inputs: Inputs, *, n_jobs: int | None = None, progress: bool = False) -> Study:
+    """Run the paths of a study that the folder does not hold yet, and keep every finished path in it.
 
     Finished paths are kept also when the study stops on the way. A folder with another study is an error, before
     anything runs.
     """
-    setup = prepare(environment, policies, horizon=horizon, seed=seed, arrivals=arrivals, design=design)
     earlier = load_study(folder) if (folder / MANIFEST).exists() else None
-    if earlier and (difference := earlier.manifest.difference(manifest_of(setup))):
+    if earlier and (difference := earlier.manifest.difference(manifest_of(inputs))):
         raise DesignError(f"{folder} holds another study: {difference}; choose another folder, or remove that one")
     check_jobs(n_jobs)
-    whole(paths, "paths", low=1)
     folder.mkdir(parents=True, exist_ok=True)  # now, lest hours of work find no place
     try:
-        study = simulate(
-            environment,
-            policies,
-            horizon=horizon,
-            paths=paths,
-            seed=seed,
-            n_jobs=n_jobs,
-            arrivals=arrivals,
-            design=design,
-            resume=earlier,
-            progress=progress,
-        )
+        study = run_paths(inputs, n_jobs=n_jobs, resume=earlier, progress=progress)
     except (StudyInterrupted, StudyError) as stopped:
         _keep(stopped.study, earlier, folder)
         raise

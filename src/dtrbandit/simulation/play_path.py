@@ -14,7 +14,7 @@ from dtrbandit.environments.potential_outcomes import Environment, PotentialOutc
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.policy import Policy
-from dtrbandit.simulation.inputs import ARRIVALS, ENVIRONMENT, Setup
+from dtrbandit.simulation.inputs import ARRIVALS, ENVIRONMENT, Inputs
 from dtrbandit.simulation.play_session import play_session
 from dtrbandit.simulation.regret import Arms, Array, Truth
 
@@ -37,24 +37,24 @@ class Path(NamedTuple):
     oracle: Array | None
 
 
-def play_path(setup: Setup, number: int) -> Path:
+def play_path(inputs: Inputs, number: int) -> Path:
     """Draw the units of a path and let every policy play them."""
-    n, stages, seed = setup.horizon, len(setup.design.stages), setup.policy_seed(number)
-    units = drawn(setup.environment, n, setup.rng(number, ENVIRONMENT))
+    n, stages, seed = inputs.horizon, len(inputs.learner.stages), inputs.policy_seed(number)
+    units = drawn(inputs.environment, n, inputs.rng(number, ENVIRONMENT))
     seen = None
-    if setup.arrivals is None:
+    if inputs.arrivals is None:
         events = without_delay(n, stages)
     else:
-        found = np.asarray(setup.arrivals.events(n, stages, setup.rng(number, ARRIVALS)))
+        found = np.asarray(inputs.arrivals.events(n, stages, inputs.rng(number, ARRIVALS)))
         seen, events = outcome_seen(found, n, stages), found.astype(np.int32)
-    arrivals = potential_arrivals(units, design=setup.design, events=events)
-    require_finite(arrivals, setup.design)
+    arrivals = potential_arrivals(units, design=inputs.learner, events=events)
+    require_finite(arrivals, inputs.learner)
     truth = None if units.q is None else Truth(units)
     performances = {}
-    for name, policy in setup.policies.items():
-        arms = play_policy(policy, units, arrivals, setup.design, seed=seed)
+    for name, policy in inputs.players.items():
+        arms = play_policy(policy, units, arrivals, inputs.learner, seed=seed)
         regret = None if truth is None else truth.regret(arms)
-        performances[name] = Performance(arms, regret, outcomes(arms, arrivals, setup.design, seen))
+        performances[name] = Performance(arms, regret, outcomes(arms, arrivals, inputs.learner, seen))
     return Path(number, performances, None if truth is None else truth.oracle)
 
 

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from dtrbandit.compiled import fold
-from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment
@@ -17,7 +16,7 @@ from dtrbandit.errors import DesignError, DTRError
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels import supply
 from dtrbandit.parallel import check_jobs, map_unordered, workers
-from dtrbandit.simulation.inputs import ArrivalOrder, Policies, Setup, prepare
+from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
 from dtrbandit.simulation.manifest import manifest_of
 from dtrbandit.simulation.play_path import Path, Performance, play_path
 from dtrbandit.simulation.study import Study
@@ -85,26 +84,32 @@ def simulate(  # noqa: PLR0913  # each by its name
     >>> simulate(Synthetic(), {"Greedy": dtr.Greedy()}, horizon=100, paths=2)
     <Study of 2 paths of 100 rounds of Synthetic(): Greedy>
     """
-    wanted = whole(paths, "paths", low=1)
+    inputs = Inputs(environment, policies, horizon=horizon, paths=paths, seed=seed, arrivals=arrivals, design=design)
+    return run_paths(inputs, n_jobs=n_jobs, resume=resume, progress=progress)
+
+
+def run_paths(
+    inputs: Inputs, *, n_jobs: int | None = None, resume: Study | None = None, progress: bool = False
+) -> Study:
+    """Run the paths of a study that ``resume`` does not have, as ``simulate`` does."""
     check_jobs(n_jobs)
-    setup = prepare(environment, policies, horizon=horizon, seed=seed, arrivals=arrivals, design=design)
-    kept = _Kept(setup, wanted, resume)
-    if kept.missing:
-        play_path(replace(setup, horizon=1), 0)  # a rehearsal: finds what is wrong before work begins
+    kept = _Kept(inputs, resume)
+    if kept.missing:  # a rehearsal finds what is wrong before work begins
+        play_path(replace(inputs, policies=inputs.players, horizon=1), 0)
     share = len(kept.missing) / workers(n_jobs)
     compiled = compile_for(
-        "the study", setup.policies.values(), setup.design, units=setup.horizon, times=share, entries=[fold]
+        "the study", inputs.players.values(), inputs.learner, units=inputs.horizon, times=share, entries=[fold]
     )
     what = "paths" if progress else None
-    results = map_unordered(partial(_played, setup, compiled), kept.missing, n_jobs=n_jobs, progress=what)
+    results = map_unordered(partial(_played, inputs, compiled), kept.missing, n_jobs=n_jobs, progress=what)
     return _collected(kept, results)
 
 
-def _played(setup: Setup, compiled: bool, number: int) -> Path:
+def _played(inputs: Inputs, compiled: bool, number: int) -> Path:
     if compiled:
         supply.ensure([fold])
     try:
-        return play_path(setup, number)
+        return play_path(inputs, number)
     except Exception as error:  # whatever it is goes on its way, with the path's number
         error.add_note(f"in path {number}")
         raise
@@ -125,14 +130,15 @@ def _collected(kept: _Kept, results: Iterable[Path]) -> Study:
 class _Kept:
     """The paths that are finished, in arrays that have room for all."""
 
-    def __init__(self, setup: Setup, paths: int, resume: Study | None) -> None:
-        self._manifest, self._paths = manifest_of(setup), paths
+    def __init__(self, inputs: Inputs, resume: Study | None) -> None:
+        self._manifest, self._paths = manifest_of(inputs), inputs.paths
         self._done: list[int] = []
         try:
-            self._make_room((paths, setup.horizon), len(setup.design.stages), list(setup.policies))
+            self._make_room((inputs.paths, inputs.horizon), len(inputs.learner.stages), list(inputs.players))
         except (MemoryError, ValueError, OverflowError) as error:  # the latter two: more than any array may hold
             raise DesignError(
-                f"there is no memory for {paths} paths of {setup.horizon} rounds: {error}; take fewer, or shorter ones"
+                f"there is no memory for {inputs.paths} paths of {inputs.horizon} rounds: {error}; "
+                "take fewer, or shorter ones"
             ) from error
         if resume is not None:
             self._adopt(resume)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,84 +14,51 @@ from dtrbandit.design.parameters import tuples, whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.toml_text import TomlText, unknown
 from dtrbandit.design.values import shown
-from dtrbandit.environments import (
-    STARD,
-    ArrivalProcess,
-    Environment,
-    Exponential,
-    Fixed,
-    Gamma,
-    Linear,
-    LogNormal,
-    OneStage,
-    Synthetic,
-)
+from dtrbandit.environments import DURATIONS, ENVIRONMENTS, ArrivalProcess
 from dtrbandit.errors import DesignError
-from dtrbandit.policies import Policy, UniformRandom
+from dtrbandit.policies import UniformRandom
 from dtrbandit.policies.builtin import BUILTIN
-from dtrbandit.simulation.inputs import prepare
+from dtrbandit.simulation.inputs import Inputs
 
 Kinds = Mapping[str, type[Any]]
 
-ENVIRONMENTS: Kinds = {kind.__name__: kind for kind in (Synthetic, Linear, OneStage, STARD)}
-DURATIONS: Kinds = {kind.__name__: kind for kind in (Fixed, Exponential, Gamma, LogNormal)}
+ENTRIES = [each.name for each in fields(Inputs)]
+NEEDED = [each.name for each in fields(Inputs) if each.default is MISSING]
+NUMBERS = {"horizon": 1, "paths": 1, "seed": 0}  # and the least that each may be
 
 
-@dataclass(frozen=True)
-class StudyFile:
-    """What a file asks for; the names are the arguments of ``simulate``."""
-
-    environment: Environment
-    policies: Mapping[str, Policy[Any]]
-    horizon: int
-    paths: int
-    seed: int = 0
-    arrivals: ArrivalProcess | None = None
-    design: Design | None = None
-
-
-def read_study(path: str | Path) -> StudyFile:
+def read_study(path: str | Path) -> Inputs:
     """Read and check a study file; what is wrong is told with its line, and what is allowed.
 
     Policies are tried on the design, so that a study which is read can run.
     """
     text = TomlText.read(Path(path), what="the study")
-    entries = text.tables
-    known = [each.name for each in fields(StudyFile)]
-    for key in entries:
-        if key not in known:
-            with text.at(key):
-                raise unknown("entry", key, known)
-    for key in known[:4]:
-        if key not in entries:
-            raise DesignError(f"{text.file}: {key!r} is missing; a study needs {', '.join(known[:4])}")
-    study = StudyFile(
-        environment=_built(text, ENVIRONMENTS, "environment", "environment"),
-        policies={name: _built(text, BUILTIN, "policy", "policies", name) for name in _table(text, "policies")},
-        horizon=_whole(text, "horizon", low=1),
-        paths=_whole(text, "paths", low=1),
-        seed=_whole(text, "seed", low=0) if "seed" in entries else 0,
-        arrivals=_arrivals(text),
-        design=_design(text),
-    )
-    _try(text, study)
-    return study
-
-
-def _try(text: TomlText, study: StudyFile) -> None:
-    """Find what does not fit together, and say on which line."""
-    rest: dict[str, Any] = {"horizon": study.horizon, "seed": study.seed, "arrivals": study.arrivals}
-    with text.at("design" if study.design else "environment"):
-        prepare(study.environment, {"any": UniformRandom()}, **rest, design=study.design)
+    _check_entries(text)
+    environment = _built(text, ENVIRONMENTS, "environment", "environment")
+    policies = {name: _built(text, BUILTIN, "policy", "policies", name) for name in _table(text, "policies")}
+    numbers = {key: _whole(text, key, low=low) for key, low in NUMBERS.items() if key in text.tables}
+    rest: dict[str, Any] = {**numbers, "arrivals": _arrivals(text), "design": _design(text)}
+    with text.at("design" if rest["design"] else "environment"):
+        inputs = Inputs(environment, {"any": UniformRandom()}, **rest)
     with text.at("arrivals"):
-        if study.arrivals is not None:
-            study.arrivals.events(1, len(study.environment.design.stages), np.random.default_rng(0))
-    with text.at("policies"):
-        if not study.policies:
-            raise DesignError("a study needs at least one policy, found none")
-    for name, policy in study.policies.items():
+        if inputs.arrivals is not None:
+            inputs.arrivals.events(1, len(environment.design.stages), np.random.default_rng(0))
+    for name, policy in policies.items():
         with text.at("policies", name):
-            prepare(study.environment, {name: policy}, **rest, design=study.design)
+            replace(inputs, policies={name: policy})
+    with text.at("policies"):
+        return replace(inputs, policies=policies)
+
+
+def _check_entries(text: TomlText) -> None:
+    """Refuse an entry that is no argument of a study, and a study without those that it needs."""
+    for key in text.tables:
+        if key not in ENTRIES:
+            with text.at(key):
+                raise unknown("entry", key, ENTRIES)
+    for key in NEEDED:
+        if key not in text.tables:
+            raise DesignError(f"{text.file}: {key!r} is missing; a study needs {', '.join(NEEDED)}")
 
 
 def _built(text: TomlText, kinds: Kinds, what: str, *keys: str | int) -> Any:

@@ -13,8 +13,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Array, Claim
-from dtrbandit.reproduce.reproduction import HORIZON, PATHS, Reproduction, Size, written
-from dtrbandit.simulation.in_folder import simulate_in
+from dtrbandit.reproduce.reproduction import HORIZON, PATHS, Reproduction, Size, study_in, written
 from dtrbandit.simulation.inputs import ArrivalOrder
 from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import REGRET, StudySummary, summarise
@@ -52,13 +51,13 @@ class Extension:
     def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
         """Run a study for each setting, in a folder each, or go on with it; compare them."""
         studies = {
-            name: simulate_in(
+            name: study_in(
                 folder / name.replace(" ", "-"),
+                size,
                 setting.environment,
                 {DTRB: setting.policy},
                 arrivals=setting.arrivals,
                 design=setting.design,
-                **size,
             )
             for name, setting in self.settings.items()
         }
