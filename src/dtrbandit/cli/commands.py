@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dtrbandit.cli.reactions import reactions
+from dtrbandit.reproduce import NAMES
 
 RESULTS = Path("results")
 
@@ -21,15 +22,12 @@ app = typer.Typer(
 )
 
 
-class What(StrEnum):
-    """What can be reproduced."""
+ALL = "all"
 
-    figure1 = "figure1"
-    figure2 = "figure2"
-    extensions = "extensions"
-    table1 = "table1"
-    all = "all"
-
+if TYPE_CHECKING:  # which checks the members of enumerations that are written out
+    What = StrEnum
+else:
+    What = StrEnum("What", {name: name for name in (*NAMES, ALL)})
 
 Out = Annotated[
     Path | None, typer.Option(help="Folder for the results; by default results/<name>.", show_default=False)
@@ -63,7 +61,7 @@ def reproduce(
         from dtrbandit.reproduce import reproduce as run
 
         chosen = experiments(what.value, data=data)
-        folders = {name: (out or RESULTS) / name if what is What.all or out is None else out for name in chosen}
+        folders = {name: (out or RESULTS) / name if what.value == ALL or out is None else out for name in chosen}
         results = [
             run(each, folders[name] / own, paths=paths, horizon=horizon, seed=seed, n_jobs=jobs, progress=True)
             for name, parts in chosen.items()

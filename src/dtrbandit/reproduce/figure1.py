@@ -183,4 +183,4 @@ def _note(ax: Axes, text: str, colour: str) -> None:
     ax.text(0.03, 0.97, text, transform=ax.transAxes, color=colour, va="top", fontsize=9.5, bbox=box, zorder=5)
 
 
-FIGURE = Figure("figure1", POLICIES, claims, draw)
+EXPERIMENTS = {".": Figure("figure1", POLICIES, claims, draw)}

@@ -98,4 +98,4 @@ def draw(study: Study) -> Picture:
     return picture
 
 
-FIGURE = Figure("figure2", POLICIES, claims, draw)
+EXPERIMENTS = {".": Figure("figure2", POLICIES, claims, draw)}

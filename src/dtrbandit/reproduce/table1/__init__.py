@@ -83,4 +83,5 @@ def _written(results: Results, folder: Path, name: str) -> tuple[Path, ...]:
     return picture, table, cohort
 
 
-TABLE = Table1()
+TABLE1 = Table1()
+EXPERIMENTS = {".": TABLE1}
