@@ -8,16 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
-from dtrbandit.environments.potential_outcomes import (
-    Array,
-    Environment,
-    Mask,
-    PotentialOutcomes,
-    along,
-    leavers,
-    observed,
-    require_environment,
-)
+from dtrbandit.environments.by_node import by_node, reached
+from dtrbandit.environments.potential_outcomes import Array, Environment, Mask, PotentialOutcomes, require_environment
 from dtrbandit.errors import ObservationError, ProtocolError
 
 
@@ -112,16 +104,13 @@ def _blank(design: Design, n: int) -> _Table:
 
 def _table(units: PotentialOutcomes) -> _Table:
     """Look up what each unit brings to each node: features where it is treated, an outcome where it ends."""
-    design, n, left = units.design, len(units.outcome), leavers(units)
-    table = _blank(design, n)
-    for node, path in enumerate(design.tree.paths):
-        m = len(path)
-        table.outcome[:, node] = along(units.outcome, next(plan for plan in design.arm_plans if plan[:m] == path))
-        if m < len(design.stages):
-            given = {design.stages[k].name: np.full(n, arm) for k, arm in enumerate(path)}
-            features = design.arrivals[m].features.matrix(observed(units, path), given, n)
-            table.features[:, node, : features.shape[1]] = np.where(left[path][:, None], 0.0, features)
-            table.ends[:, node] = left[path]
+    design, brought = units.design, by_node(units)
+    table, through = _blank(design, len(units.outcome)), reached(brought.enters, design.tree)
+    table.outcome[:] = brought.outcome[:, brought.leaf]
+    for node, stays in enumerate(through.T):
+        d = design.dimensions[len(design.tree.paths[node])]
+        table.features[stays, node, :d] = brought.features[stays, node, :d]
+        table.ends[:, node] = ~stays
     if not (np.isfinite(table.features).all() and np.isfinite(table.outcome).all()):
         raise ObservationError(
             "the environment drew a unit whose features or outcome are not finite numbers where they can be seen; "

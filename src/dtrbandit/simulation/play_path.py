@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.compiled import Arrivals, at_once, play, potential_arrivals
 from dtrbandit.design.spec import Design
+from dtrbandit.environments.by_node import reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, check_shapes
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.policies.builtin import is_compiled
@@ -118,17 +119,13 @@ def outcome_seen(events: NDArray[Any], n: int, stages: int) -> NDArray[np.bool_]
 
 def require_finite(arrivals: Arrivals, design: Design) -> None:
     """Refuse units whose features or outcomes are not numbers where a policy can come to see them."""
-    stages = [m for m in range(len(design.stages)) for _ in {plan[:m] for plan in design.arm_plans}]
-    reached = arrivals.enters.copy()
-    for node, m in enumerate(stages):
+    for node, through in enumerate(reached(arrivals.enters, design.tree).T):
+        m = len(design.tree.paths[node])
         whole = np.isfinite(arrivals.features[:, node, : design.dimensions[m]]).all(axis=1)
-        if not (whole | ~reached[:, node]).all():
+        if not (whole | ~through).all():
             raise ObservationError(
                 f"the environment drew a unit that enters stage {design.stages[m].name!r} with features that are "
                 "not finite numbers; a context may be NaN only where it cannot occur, or of a unit that has left"
             )
-        for child in design.tree.following[node]:
-            if 0 <= child < len(stages):
-                reached[:, child] &= reached[:, node]
     if not np.isfinite(arrivals.outcome).all():
         raise ObservationError("the environment drew an outcome that is not a finite number under a feasible plan")

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import potential_arrivals
 from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
 from dtrbandit.design.values import shown
 from dtrbandit.engine import Session
+from dtrbandit.environments.by_node import by_node, reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.record.events import Opened
@@ -86,14 +86,12 @@ def from_units(units: PotentialOutcomes, source: str = "given units") -> Evidenc
     """Return the evidence of units whose true Q-functions are known."""
     if units.q is None:
         raise DesignError(f"{source} does not know its Q-functions; margin and diversity are about these")
-    arrivals, tree, n = potential_arrivals(units), units.design.tree, len(units.outcome)
-    visits: list[Visit] = []
-    for node in range(len(tree.child)):
-        path = tree.paths[node]
-        before = visits[tree.parents[node]].reached if path else np.ones(n, dtype=np.bool_)
-        psi = arrivals.features[:, node, : units.design.dimensions[len(path)]]
-        visits.append(Visit(path, psi, along(units.q[len(path)], path), before & arrivals.enters[:, node]))
-    return Evidence(units.design, n, tuple(visits), source)
+    design, brought, visits = units.design, by_node(units), []
+    for node, through in enumerate(reached(brought.enters, design.tree).T):
+        path = design.tree.paths[node]
+        psi = brought.features[:, node, : design.dimensions[len(path)]]
+        visits.append(Visit(path, psi, along(units.q[len(path)], path), through))
+    return Evidence(design, len(units.outcome), tuple(visits), source)
 
 
 def from_environment(environment: Environment, rng: np.random.Generator, *, units: int = UNITS) -> Evidence:
