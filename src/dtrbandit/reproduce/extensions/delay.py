@@ -11,7 +11,7 @@ from dtrbandit.environments.durations import Exponential
 from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.intervals import Interval, interval
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import STRAIGHT, Claim, straight_in_log
+from dtrbandit.reproduce.claims import Claim, logarithmic, straight_in_log
 from dtrbandit.reproduce.extensions.extension import (
     DTRB,
     Extension,
@@ -21,7 +21,8 @@ from dtrbandit.reproduce.extensions.extension import (
     late_regret,
 )
 from dtrbandit.reproduce.extensions.growth import slower_than_root
-from dtrbandit.reproduce.extensions.pictures import draw_regret, note, panels, title
+from dtrbandit.reproduce.extensions.pictures import draw_regret
+from dtrbandit.reproduce.panels import note, panels, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,12 +64,8 @@ def uninformed(studies: Studies) -> float:
 
 def _logarithmic(studies: Studies) -> Claim:
     least, name = min((straight_in_log(study, DTRB), name) for name, study in studies.items())
-    return Claim(
-        "The rate stays log T whatever the delay: regret is straight against log t over the last two decades",
-        f"R² = {least:.3f} or more (least: {name})",
-        f"at least {STRAIGHT} (√t: 0.92, t: 0.76)",
-        least >= STRAIGHT,
-    )
+    sentence = "The rate stays log T whatever the delay: regret is straight against log t over the last two decades"
+    return logarithmic(sentence, least, of=f" or more (least: {name})")
 
 
 def _same_slope(studies: Studies) -> Claim:

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-import numpy as np
-
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Array, Claim
+from dtrbandit.reproduce.claims import Array, Claim, halves
 from dtrbandit.reproduce.reproduction import HORIZON, PATHS, Reproduction, Size, study_in, written
 from dtrbandit.simulation.inputs import ArrivalOrder
 from dtrbandit.simulation.study import Study
@@ -72,8 +70,7 @@ def final_regret(study: Study) -> Array:
 
 def late_regret(study: Study) -> Array:
     """Return the regret of each path in the second half of the rounds, (paths,)."""
-    half, end = study.total_regret(DTRB, [study.horizon // 2, study.horizon]).T
-    return np.asarray(end - half)
+    return halves(study, DTRB)[1]
 
 
 def summary_of(studies: Studies) -> StudySummary:
