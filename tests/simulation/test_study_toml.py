@@ -118,7 +118,7 @@ def test_a_learners_design_comes_from_a_file_beside_the_study(tmp_path: Path) ->
         ("dropout = [0.0, 0.1, 0.0]", "dropout = [0.0, 1.1, 0.0]", 25, "dropout[1] must be a finite number"),
         ("dropout = [0.0, 0.1, 0.0]", "dropout = [0.0, 0.1]", 19, "dropout must be one value or 3, found 2"),
         ("seed = 7", 'design = "none.toml"', 4, "cannot read the design"),
-        ("seed = 7", "design = 3", 4, "design must be the path of a design file"),
+        ("seed = 7", "design = 3", 4, "design must be the name of a design file"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_gives_line_and_remedy(tmp_path: Path, old: str, new: str, line: int, told: str) -> None:
@@ -178,7 +178,5 @@ def test_what_is_no_toml_is_refused(tmp_path: Path, content: bytes, told: str) -
 
 @pytest.mark.parametrize("name", ["missing.toml", "."])
 def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(
-        dtr.DesignError, match=r"cannot read .*: (No such file|Is a directory).*give the path of a TOML"
-    ):
+    with pytest.raises(dtr.DesignError, match=r"cannot read .*: (No such file|Is a directory).*give a TOML file"):
         read_study(tmp_path / name)

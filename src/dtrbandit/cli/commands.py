@@ -64,8 +64,8 @@ def reproduce(
         folders = {name: (out or RESULTS) / name if what.value == ALL or out is None else out for name in chosen}
         results = [
             run(each, folders[name] / own, paths=paths, horizon=horizon, seed=seed, n_jobs=jobs, progress=True)
-            for name, parts in chosen.items()
-            for own, each in parts.items()
+            for name, folder in chosen.items()
+            for own, each in folder.items()
         ]
         show(what.value, results, as_json=json)
         if not all(result.holds for result in results):

@@ -44,9 +44,7 @@ class TomlText:
             raise DesignError(f"{file} is not valid TOML: {error}; save it as UTF-8") from error
         except (OSError, ValueError) as error:  # a ValueError: there is a NUL in the name
             reason = error.strerror if isinstance(error, OSError) else error
-            raise DesignError(
-                f"cannot read {what} {str(file)[:100]!r}: {reason}; give the path of a TOML file"
-            ) from error
+            raise DesignError(f"cannot read {what} {str(file)[:100]!r}: {reason}; give a TOML file") from error
 
     @cached_property
     def tables(self) -> Mapping[str, object]:

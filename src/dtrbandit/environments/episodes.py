@@ -28,7 +28,7 @@ class Episodes:
     ----------
     over
         (count,): whether the unit is through, or there is none yet.
-    reward
+    outcome
         (count,): the outcome of a unit that came through by what it was given last; else 0.
     """
 
@@ -38,7 +38,7 @@ class Episodes:
         self._units = self._coming = _blank(self._design, count)
         self._stage, self._feasible = _stages_and_feasible(self._design)
         self._node = np.zeros(count, dtype=np.int64)
-        self.over, self.reward = np.ones(count, dtype=np.bool_), np.zeros(count)
+        self.over, self.outcome = np.ones(count, dtype=np.bool_), np.zeros(count)
         self.forget()
 
     def forget(self) -> None:
@@ -53,7 +53,7 @@ class Episodes:
         for values, new in zip(self._units, self._coming, strict=True):
             values[places] = new[:wanted]
         self._coming = self._coming.after(wanted)
-        self._node[places], self.over[places], self.reward[places] = 0, False, 0.0
+        self._node[places], self.over[places], self.outcome[places] = 0, False, 0.0
 
     def give(self, arms: NDArray[np.int64]) -> None:
         """Give each unit that is not through its arm, (count,)."""
@@ -61,8 +61,8 @@ class Episodes:
         self._require_feasible(going, arms)
         node = self._design.tree.child[self._node[going], arms[going]]
         self._node[going], self.over[going] = node, self._units.ends[going, node]
-        self.reward[:] = 0.0
-        self.reward[going] = np.where(self.over[going], self._units.outcome[going, node], 0.0)
+        self.outcome[:] = 0.0
+        self.outcome[going] = np.where(self.over[going], self._units.outcome[going, node], 0.0)
 
     def seen(self) -> Seen:
         """Return what is to be seen now: of a unit that is through no features, a stage beyond the last, no arm."""

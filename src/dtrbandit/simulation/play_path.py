@@ -23,14 +23,14 @@ Events = NDArray[np.int32]
 
 
 class Performance(NamedTuple):
-    """What a policy did on a path: arms (n, M), regret (n, M) if Q is known, rewards (n,), NaN where never seen."""
+    """What a policy did on a path: arms (n, M), regret (n, M) if Q is known, outcomes (n,), NaN where never seen."""
 
     arms: Arms
     regret: Array | None
-    rewards: Array
+    outcomes: Array
 
 
-class Path(NamedTuple):
+class PlayedPath(NamedTuple):
     """The results of a path; ``oracle`` (n,) are the outcomes under the best plan, if Q is known."""
 
     number: int
@@ -38,7 +38,7 @@ class Path(NamedTuple):
     oracle: Array | None
 
 
-def play_path(inputs: Inputs, number: int) -> Path:
+def play_path(inputs: Inputs, number: int) -> PlayedPath:
     """Draw the units of a path and let every policy play them."""
     n, stages, seed = inputs.horizon, len(inputs.learner.stages), inputs.policy_seed(number)
     units = drawn(inputs.environment, n, inputs.rng(number, ENVIRONMENT))
@@ -55,8 +55,8 @@ def play_path(inputs: Inputs, number: int) -> Path:
     for name, policy in inputs.players.items():
         arms = play_policy(policy, units, arrivals, inputs.learner, seed=seed)
         regret = None if truth is None else truth.regret(arms)
-        performances[name] = Performance(arms, regret, outcomes(arms, arrivals, inputs.learner, seen))
-    return Path(number, performances, None if truth is None else truth.oracle)
+        performances[name] = Performance(arms, regret, outcomes_of(arms, arrivals, inputs.learner, seen))
+    return PlayedPath(number, performances, None if truth is None else truth.oracle)
 
 
 def drawn(environment: Environment, n: int, rng: np.random.Generator) -> PotentialOutcomes:
@@ -79,14 +79,14 @@ def play_policy(
     return play_session(policy, units, arrivals, design, seed=seed)
 
 
-def outcomes(arms: Arms, arrivals: Arrivals, design: Design, seen: NDArray[np.bool_] | None) -> Array:
+def outcomes_of(arms: Arms, arrivals: Arrivals, design: Design, seen: NDArray[np.bool_] | None) -> Array:
     """Return the outcome of each unit under what it was given, (n,); NaN where it was never seen."""
     node = np.zeros(len(arms), dtype=np.int64)
     for m in range(arms.shape[1]):
         entered = arms[:, m] >= 0
         node = np.where(entered, design.tree.child[np.where(entered, node, 0), np.maximum(arms[:, m], 0)], node)
-    rewards: Array = arrivals.outcome[np.arange(len(arms)), arrivals.leaf[node]]
-    return rewards if seen is None else np.where(seen, rewards, np.nan)
+    found: Array = arrivals.outcome[np.arange(len(arms)), arrivals.leaf[node]]
+    return found if seen is None else np.where(seen, found, np.nan)
 
 
 @lru_cache(maxsize=1)

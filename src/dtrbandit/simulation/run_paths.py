@@ -18,7 +18,7 @@ from dtrbandit.kernels import supply
 from dtrbandit.parallel import check_jobs, map_unordered, workers
 from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
 from dtrbandit.simulation.manifest import manifest_of
-from dtrbandit.simulation.play_path import Path, Performance, play_path
+from dtrbandit.simulation.play_path import Performance, PlayedPath, play_path
 from dtrbandit.simulation.study import Study
 
 
@@ -70,7 +70,7 @@ def simulate(  # noqa: PLR0913  # each by its name
     resume
         The study of an interruption, or one with fewer paths: only what is missing is run.
     progress
-        Whether to report on standard error.
+        Whether to show progress on standard error.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def run_paths(
     return _collected(kept, results)
 
 
-def _played(inputs: Inputs, compiled: bool, number: int) -> Path:
+def _played(inputs: Inputs, compiled: bool, number: int) -> PlayedPath:
     if compiled:
         supply.ensure([fold])
     try:
@@ -115,7 +115,7 @@ def _played(inputs: Inputs, compiled: bool, number: int) -> Path:
         raise
 
 
-def _collected(kept: _Kept, results: Iterable[Path]) -> Study:
+def _collected(kept: _Kept, results: Iterable[PlayedPath]) -> Study:
     try:
         for path in results:
             kept.add(path)
@@ -145,7 +145,7 @@ class _Kept:
 
     def _make_room(self, shape: tuple[int, int], stages: int, names: list[str]) -> None:
         self._arms = {name: np.empty((*shape, stages), dtype=np.int8) for name in names}
-        self._rewards = {name: np.empty(shape) for name in names}
+        self._outcomes = {name: np.empty(shape) for name in names}
         self._regret = {name: np.empty((*shape, stages)) for name in names}
         self._oracle: np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None = np.empty(shape)
 
@@ -154,11 +154,11 @@ class _Kept:
         """The numbers of the paths still to run."""
         return sorted(set(range(self._paths)) - set(self._done))
 
-    def add(self, path: Path) -> None:
+    def add(self, path: PlayedPath) -> None:
         """Keep a finished path."""
         row = path.number
-        for name, (arms, regret, rewards) in path.performances.items():
-            self._arms[name][row], self._rewards[name][row] = arms, rewards
+        for name, (arms, regret, outcomes) in path.performances.items():
+            self._arms[name][row], self._outcomes[name][row] = arms, outcomes
             if regret is not None:
                 self._regret[name][row] = regret
         if path.oracle is None:
@@ -174,7 +174,7 @@ class _Kept:
             self._manifest,
             tuple(range(self._paths)),
             self._arms,
-            self._rewards,
+            self._outcomes,
             self._regret if known else None,
             self._oracle,
         )
@@ -199,10 +199,10 @@ class _Kept:
                 self.add(_path_of(resume, row))
 
 
-def _path_of(study: Study, row: int) -> Path:
+def _path_of(study: Study, row: int) -> PlayedPath:
     regret = study.stage_regret
     performances = {
         name: Performance(arms[row], None if regret is None else regret[name][row], study.rewards[name][row])
         for name, arms in study.arms.items()
     }
-    return Path(study.paths[row], performances, None if study.oracle is None else study.oracle[row])
+    return PlayedPath(study.paths[row], performances, None if study.oracle is None else study.oracle[row])

@@ -134,5 +134,5 @@ def _design(text: TomlText) -> Design | None:
     name = text.tables["design"]
     with text.at("design"):
         if not isinstance(name, str):
-            raise DesignError(f"design must be the path of a design file, from this file's folder, found {shown(name)}")
+            raise DesignError(f"design must be the name of a design file, from this file's folder, found {shown(name)}")
         return Design.from_toml(text.file.parent / name)
