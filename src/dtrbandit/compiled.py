@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
-from dtrbandit.environments.potential_outcomes import PotentialOutcomes, along, observed
+from dtrbandit.environments.by_node import by_node
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED, GIVEN, LEFT, LOST
 from dtrbandit.interpreted import compile_for
@@ -113,27 +114,10 @@ def potential_arrivals(
     units: PotentialOutcomes, *, design: Design | None = None, events: NDArray[np.int32] | None = None
 ) -> Arrivals:
     """Return units with their features at every node; ``design`` is the learner's, by default the units' own."""
-    design = design or units.design
-    child, n, stages = design.tree.child, len(units.outcome), len(design.stages)
-    inner = len(child)
-    features = np.full((n, inner, max(design.dimensions)), np.nan)
-    enters, leaf = np.ones((n, inner), dtype=np.bool_), np.zeros(inner + len(design.arm_plans), dtype=np.int64)
-    outcome = np.column_stack([along(units.outcome, plan) for plan in design.arm_plans])
-    for m in range(stages):
-        for node in [node for node in range(inner) if len(design.tree.paths[node]) == m]:
-            path = design.tree.paths[node]
-            columns = observed(units, path)
-            given = {design.stages[k].name: np.full(n, arm) for k, arm in enumerate(path)}
-            arrival = design.arrivals[m]
-            features[:, node, : design.dimensions[m]] = arrival.features.matrix(columns, given, n)
-            if arrival.condition is not None:
-                enters[:, node] = arrival.condition.mask(columns)
-                for name in arrival.columns:  # a leaver whose context is not whole has no features
-                    features[np.isnan(columns[name]), node] = np.nan
-            leaf[node] = next(p for p, plan in enumerate(design.arm_plans) if plan[:m] == path)
-    leaf[inner:] = np.arange(len(design.arm_plans))
-    order = at_once(n, stages) if events is None else np.array(events, dtype=np.int32, order="C")
-    return Arrivals(order, np.arange(inner), features, enters, leaf, outcome)
+    table, design = by_node(units, design), design or units.design
+    n, inner = table.enters.shape
+    order = at_once(n, len(design.stages)) if events is None else np.array(events, dtype=np.int32, order="C")
+    return Arrivals(order, np.arange(inner), *table)
 
 
 # -- the loop ------------------------------------------------------------------------------------------------
