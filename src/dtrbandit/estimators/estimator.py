@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dtrbandit.design.spec import Design
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Whole
 from dtrbandit.kernels.compile import kernel
 
 
@@ -38,12 +40,12 @@ class Estimator:
 
 
 @kernel
-def learn_nothing(observed, beliefs, fact, unit, m):
+def learn_nothing(observed: Observed, beliefs: Nothing, fact: Whole, unit: Whole, m: Whole) -> None:
     """Learn nothing."""
 
 
 @kernel
-def begin_nothing(observed, beliefs):
+def begin_nothing(observed: Observed, beliefs: Nothing) -> None:
     """Have nothing to learn again."""
 
 

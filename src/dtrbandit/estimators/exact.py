@@ -12,12 +12,15 @@ and X[a, k], a small matrix, changes only when a row arrives or a label flips
 ``learn`` is what one fact does; ``rebuild`` learns everything again.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from dtrbandit.estimators.estimator import Estimator
-from dtrbandit.estimators.layout import FULL, HELD, ILL, LEVELS, LIMIT, MODE, ROWS, SHORT, create, grow
+from dtrbandit.estimators.layout import FULL, HELD, ILL, LEVELS, LIMIT, MODE, ROWS, SHORT, Beliefs, create, grow
 from dtrbandit.estimators.levels import add_cross, arm_of, clear_levels, label_of, measure, place, scan, whiten
-from dtrbandit.estimators.observed import ARRIVED, COMPLETED
+from dtrbandit.estimators.observed import ARRIVED, COMPLETED, Observed
+from dtrbandit.kernels.arrays import Floats, Integers, Truth, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.triangular import (
     BETA,
@@ -43,12 +46,13 @@ FIRST_LIMIT = 16  # units in levels before the radii are first set from data
 
 
 @kernel
-def learn(observed, beliefs, fact, unit, m):
+def learn(observed: Observed, beliefs: Beliefs, fact: Whole, unit: Whole, m: Whole) -> None:
     """Learn from a fact of a unit at stage ``m`` that is written down.
 
     ARRIVED: the row of stage m - 1 counts, unless none of the unit's feasible arms has a Q-hat. COMPLETED: the row of
     stage ``m`` counts, with the outcome as its target.
     """
+    first: Truth
     stage, counted, first = np.int64(m), False, False
     if fact == ARRIVED and m > 0:
         stage = np.int64(m - 1)
@@ -60,7 +64,7 @@ def learn(observed, beliefs, fact, unit, m):
 
 
 @kernel
-def rebuild(observed, beliefs):
+def rebuild(observed: Observed, beliefs: Beliefs) -> None:
     """Learn everything again from what was observed: after a correction or late override."""
     clear(observed, beliefs)
     for m in range(observed.shape.shape[0] - 1, -1, -1):
@@ -71,7 +75,7 @@ def rebuild(observed, beliefs):
 
 
 @kernel
-def add_row(observed, beliefs, unit, m, target):
+def add_row(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole, target: float) -> Truth:
     """Rotate a row into its arm's factor; tell whether it is the arm's first."""
     a, psi = arm_of(observed, unit, m), observed.features[unit, m]
     page, d = beliefs.pages[m, a], observed.shape[m, 1]
@@ -81,11 +85,12 @@ def add_row(observed, beliefs, unit, m, target):
     rotate_in(page, d, target)
     beliefs.counted[unit, m] = True
     beliefs.tallies[m, a, ROWS] += 1
-    return beliefs.tallies[m, a, ROWS] == 1
+    first: Truth = beliefs.tallies[m, a, ROWS] == 1
+    return first
 
 
 @kernel
-def count_fixed(observed, beliefs, unit, m):
+def count_fixed(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -> Truth:
     """Add a row whose target is the outcome; tell whether it is its arm's first."""
     pages, a, outcome = beliefs.pages, arm_of(observed, unit, m), observed.outcome[unit]
     for j in range(observed.shape[m, 1]):
@@ -94,14 +99,14 @@ def count_fixed(observed, beliefs, unit, m):
 
 
 @kernel
-def count_imputed(observed, beliefs, unit, m):
+def count_imputed(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -> tuple[bool, Truth]:
     """Label a row, and add it if new; tell whether it counts and is its arm's first."""
     node, psi = np.int64(observed.nodes[unit, m + 1]), observed.features[unit, m + 1]
     pages, shape = beliefs.pages, observed.shape
     label, lead, contenders = label_of(pages, beliefs.tallies, observed.child, shape, m + 1, node, psi)
     if label < 0:
         return False, False
-    first = False
+    first: Truth = False
     if not beliefs.counted[unit, m]:
         first = add_row(observed, beliefs, unit, m, 0.0)
     add_cross(pages, observed.features, shape, m, arm_of(observed, unit, m), unit, label)
@@ -111,7 +116,7 @@ def count_imputed(observed, beliefs, unit, m):
 
 
 @kernel
-def relabel(observed, beliefs, m):
+def relabel(observed: Observed, beliefs: Beliefs, m: Whole) -> Truth:
     """Label all rows of stage ``m`` afresh: metric, levels and cross moments.
 
     Counts those that waited for a Q-hat; tells whether one was its arm's first.
@@ -121,7 +126,7 @@ def relabel(observed, beliefs, m):
         whiten(beliefs.pages, beliefs.whitener, m + 1, a, observed.shape[m + 1, 1])
     clear_levels(observed, beliefs, m)
     clear_cross(beliefs.pages, m)
-    any_first = False
+    any_first: Truth = False
     for unit in range(observed.units[0]):
         if observed.nodes[unit, m + 1] >= 0 and observed.arms[unit, m] >= 0:
             _, first = count_imputed(observed, beliefs, unit, m)
@@ -131,7 +136,7 @@ def relabel(observed, beliefs, m):
 
 
 @kernel
-def recount(observed, beliefs, m):
+def recount(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
     """Count all rows of stage ``m``, the stages after it being settled."""
     for unit in range(observed.units[0]):
         if observed.last[unit] == m:
@@ -142,7 +147,7 @@ def recount(observed, beliefs, m):
 
 
 @kernel
-def clear(observed, beliefs):
+def clear(observed: Observed, beliefs: Beliefs) -> None:
     """Forget all that was learned."""
     beliefs.pages.fill(0.0)
     beliefs.tallies.fill(0)
@@ -159,7 +164,7 @@ def clear(observed, beliefs):
 
 
 @kernel
-def clear_cross(pages, m):
+def clear_cross(pages: Floats, m: Whole) -> None:
     """Zero the cross moments of stage ``m``."""
     for a in range(pages.shape[1]):
         for j in range(FACTOR + 2 * pages.shape[3], pages.shape[2]):
@@ -171,7 +176,7 @@ def clear_cross(pages, m):
 
 
 @kernel
-def propagate(observed, beliefs, m, a, first):
+def propagate(observed: Observed, beliefs: Beliefs, m: Whole, a: Whole, first: Truth) -> None:
     """Refit arm ``a`` of stage ``m``, which has a new row, and carry it to earlier stages.
 
     ``first``: an arm got its first row, so that rows may begin to count and labels to
@@ -179,6 +184,7 @@ def propagate(observed, beliefs, m, a, first):
     """
     if m < observed.shape.shape[0] - 1 and beliefs.chains[m, LEVELS, HELD] >= beliefs.sizes[LIMIT + m]:
         relabel(observed, beliefs, m)
+    renewed: Truth
     start, stop, renewed = a, a + 1, np.bool_(True)
     while True:
         refresh(observed, beliefs, m, start, stop, renewed)
@@ -194,7 +200,7 @@ def propagate(observed, beliefs, m, a, first):
 
 
 @kernel
-def refresh(observed, beliefs, m, start, stop, renewed):
+def refresh(observed: Observed, beliefs: Beliefs, m: Whole, start: Whole, stop: Whole, renewed: Truth) -> None:
     """Refit arms ``start`` to ``stop`` of stage ``m``, judging ranks first if rows were added."""
     for a in range(start, stop):
         if beliefs.tallies[m, a, ROWS] > 0:
@@ -204,7 +210,7 @@ def refresh(observed, beliefs, m, start, stop, renewed):
 
 
 @kernel
-def judge(observed, beliefs, m, a):
+def judge(observed: Observed, beliefs: Beliefs, m: Whole, a: Whole) -> None:
     """Decide how an arm is to be solved now that it has new rows."""
     last, d = m == observed.shape.shape[0] - 1, observed.shape[m, 1]
     page = beliefs.pages[m, a]
@@ -219,7 +225,7 @@ def judge(observed, beliefs, m, a):
 
 
 @kernel
-def solve(observed, beliefs, m, a):
+def solve(observed: Observed, beliefs: Beliefs, m: Whole, a: Whole) -> None:
     """Solve for the coefficients of arm ``a`` of stage ``m``."""
     last, d = m == observed.shape.shape[0] - 1, observed.shape[m, 1]
     page, mode = beliefs.pages[m, a], beliefs.tallies[m, a, MODE]
@@ -240,7 +246,7 @@ def solve(observed, beliefs, m, a):
 
 
 @kernel
-def collect(pages, shape, m, a):
+def collect(pages: Floats, shape: Integers, m: Whole, a: Whole) -> None:
     """Gather the right-hand side Σ_k X[a, k] β_k + Σ_fixed ψ y in the page's ``WORK``."""
     most = pages.shape[3]
     for k in range(shape[m, 1]):
@@ -254,7 +260,7 @@ def collect(pages, shape, m, a):
 
 
 @kernel
-def refit(observed, beliefs, m, a):
+def refit(observed: Observed, beliefs: Beliefs, m: Whole, a: Whole) -> None:
     """Factor an ill-conditioned arm's rows anew, targets carried: slow, but as exact as QR."""
     page, d = beliefs.pages[m, a], observed.shape[m, 1]
     for j in range(d):
@@ -270,10 +276,11 @@ def refit(observed, beliefs, m, a):
 
 
 @kernel
-def target_of(observed, beliefs, unit, m):
+def target_of(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -> float:
     """Return the target of a counted row: the outcome, or the best next Q-hat."""
     if observed.last[unit] == m:
-        return observed.outcome[unit]
+        known: float = observed.outcome[unit]
+        return known
     pages, shape = beliefs.pages, observed.shape
     node, psi = np.int64(observed.nodes[unit, m + 1]), observed.features[unit, m + 1]
     label, _, _ = label_of(pages, beliefs.tallies, observed.child, shape, m + 1, node, psi)

@@ -18,6 +18,8 @@ Units of a level lie in a chain of blocks, in the order in which they came, with
 a re-check reads: contiguous memory, and one product when there are two arms.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -44,7 +46,10 @@ from dtrbandit.estimators.layout import (
     TAIL,
     UNIT,
     USED,
+    Beliefs,
 )
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Floats, Integers, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.triangular import BETA, FACTOR, GAP, WHITE, WORK
 
@@ -55,7 +60,9 @@ NARROWEST = 0.5  # smallest radius, in usual steps
 
 
 @kernel
-def label_of(pages, tallies, child, shape, m, node, psi):
+def label_of(
+    pages: Floats, tallies: Integers, child: Integers, shape: Integers, m: Whole, node: Whole, psi: Vector
+) -> tuple[int, float, int]:
     """Return the best arm of stage m at the features ``psi``, its lead, and the contenders.
 
     Contenders are the arms feasible at ``node`` that have a Q-hat; ties go to the lowest.
@@ -76,14 +83,14 @@ def label_of(pages, tallies, child, shape, m, node, psi):
 
 
 @kernel
-def arm_of(observed, unit, m):
+def arm_of(observed: Observed, unit: Whole, m: Whole) -> np.int64:
     """Return the arm given to a unit at stage ``m``."""
     # One integer type throughout: a kernel is compiled again for each.
     return np.int64(observed.arms[unit, m])
 
 
 @kernel
-def add_cross(pages, features, shape, m, a, unit, label):
+def add_cross(pages: Floats, features: Floats, shape: Integers, m: Whole, a: Whole, unit: Whole, label: Whole) -> None:
     """Add ψ_m ψ_{m+1}ᵀ of a unit to the cross moments of its arm ``a`` and its label."""
     top = FACTOR + (2 + label) * pages.shape[3]
     for j in range(shape[m + 1, 1]):
@@ -93,7 +100,7 @@ def add_cross(pages, features, shape, m, a, unit, label):
 
 
 @kernel
-def whiten(pages, whitener, m, a, d):
+def whiten(pages: Floats, whitener: Floats, m: Whole, a: Whole, d: Whole) -> None:
     """Refresh the whitened coefficients of arm ``a`` of stage ``m``, at link m - 1."""
     for j in range(d):
         total = 0.0
@@ -103,7 +110,7 @@ def whiten(pages, whitener, m, a, d):
 
 
 @kernel
-def whitened_length(pages, whitener, psi, m, d):
+def whitened_length(pages: Floats, whitener: Floats, psi: Vector, m: Whole, d: Whole) -> float:
     """Return ‖C⁻ᵀψ‖ of features of stage m + 1."""
     length = 0.0
     for j in range(d):
@@ -117,7 +124,9 @@ def whitened_length(pages, whitener, psi, m, d):
 
 
 @kernel
-def displacement(pages, tallies, references, shape, m, level):
+def displacement(
+    pages: Floats, tallies: Integers, references: Floats, shape: Integers, m: Whole, level: Whole
+) -> float:
     """Return the most any two arms of stage m + 1 have moved apart since a reference."""
     most = 0.0
     for a in range(1, shape[m + 1, 0]):
@@ -133,7 +142,7 @@ def displacement(pages, tallies, references, shape, m, level):
 
 
 @kernel
-def refer(pages, references, shape, m, level):
+def refer(pages: Floats, references: Floats, shape: Integers, m: Whole, level: Whole) -> None:
     """Make the current coefficients the reference of a level."""
     for a in range(shape[m + 1, 0]):
         for j in range(shape[m + 1, 1]):
@@ -141,7 +150,7 @@ def refer(pages, references, shape, m, level):
 
 
 @kernel
-def find_level(gauges, m, start, depth, lead):
+def find_level(gauges: Floats, m: Whole, start: Whole, depth: Whole, lead: float) -> Whole:
     """Return the widest level that may take a unit with this lead, looking from ``start``."""
     level = start
     while level > 0 and gauges[m, RADIUS, level - 1] <= lead:
@@ -152,7 +161,7 @@ def find_level(gauges, m, start, depth, lead):
 
 
 @kernel
-def open_block(observed, beliefs, m, level):
+def open_block(observed: Observed, beliefs: Beliefs, m: Whole, level: Whole) -> None:
     """Lengthen a level's chain by a block: one given back earlier, or one never used.
 
     A level that was empty takes the current coefficients as its reference.
@@ -173,15 +182,16 @@ def open_block(observed, beliefs, m, level):
 
 
 @kernel
-def next_slot(chains, m, level):
+def next_slot(chains: Integers, m: Whole, level: Whole) -> Whole:
     """Take the next slot of a level's last block."""
     fill = chains[m, level, FILL]
     chains[m, level, FILL] = fill + 1
-    return chains[m, level, TAIL] * BLOCK + fill % BLOCK
+    slot: Whole = chains[m, level, TAIL] * BLOCK + fill % BLOCK
+    return slot
 
 
 @kernel
-def place(observed, beliefs, m, unit, label, lead):
+def place(observed: Observed, beliefs: Beliefs, m: Whole, unit: Whole, label: Whole, lead: float) -> None:
     """Put a unit into its level; one whose features are all zero needs none."""
     chains, cells, tags = beliefs.chains, beliefs.cells, beliefs.tags
     d, psi = observed.shape[m + 1, 1], observed.features[unit, m + 1]
@@ -200,7 +210,7 @@ def place(observed, beliefs, m, unit, label, lead):
 
 
 @kernel
-def scan(observed, beliefs, m):
+def scan(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
     """Bring the labels of link ``m`` up to date with the coefficients of stage m + 1."""
     pages, tallies, shape = beliefs.pages, beliefs.tallies, observed.shape
     chains, gauges, references = beliefs.chains, beliefs.gauges, beliefs.references
@@ -224,7 +234,7 @@ def scan(observed, beliefs, m):
 
 
 @kernel
-def expire(chains, gauges, m, level, moved):
+def expire(chains: Integers, gauges: Floats, m: Whole, level: Whole, moved: float) -> bool:
     """Renew a level's slack; if the radius is used up, detach its chain and tell so."""
     if moved < gauges[m, RADIUS, level]:
         gauges[m, SLACK, level] = gauges[m, RADIUS, level] - moved
@@ -237,7 +247,7 @@ def expire(chains, gauges, m, level, moved):
 
 
 @kernel
-def set_gap(pages, shape, m):
+def set_gap(pages: Floats, shape: Integers, m: Whole) -> None:
     """Keep the difference of two arms' coefficients, for re-checks by one product."""
     if shape[m + 1, 0] == 2:
         for j in range(shape[m + 1, 1]):
@@ -245,7 +255,7 @@ def set_gap(pages, shape, m):
 
 
 @kernel
-def recheck(observed, beliefs, m, level):
+def recheck(observed: Observed, beliefs: Beliefs, m: Whole, level: Whole) -> None:
     """Relabel the units of a detached chain and place them again."""
     chains, follows = beliefs.chains, beliefs.follows
     block, left = chains[m, level, OLD_HEAD], chains[m, level, OLD_FILL]
@@ -261,7 +271,7 @@ def recheck(observed, beliefs, m, level):
 
 
 @kernel
-def recheck_block(observed, beliefs, m, level, first, count):
+def recheck_block(observed: Observed, beliefs: Beliefs, m: Whole, level: Whole, first: Whole, count: Whole) -> None:
     """Relabel and place again the units in ``count`` slots from ``first``."""
     pages, tallies, child, shape = beliefs.pages, beliefs.tallies, observed.child, observed.shape
     cells, tags, gauges, chains = beliefs.cells[m], beliefs.tags[m], beliefs.gauges, beliefs.chains
@@ -291,7 +301,9 @@ def recheck_block(observed, beliefs, m, level, first, count):
 
 
 @kernel
-def flip(pages, features, shape, m, a, unit, old, label):
+def flip(
+    pages: Floats, features: Floats, shape: Integers, m: Whole, a: Whole, unit: Whole, old: Whole, label: Whole
+) -> None:
     """Move a unit's ψ_m ψ_{m+1}ᵀ from its old label to its new one."""
     most = pages.shape[3]
     source, goal = FACTOR + (2 + old) * most, FACTOR + (2 + label) * most
@@ -304,7 +316,7 @@ def flip(pages, features, shape, m, a, unit, old, label):
 
 
 @kernel
-def measure(observed, beliefs, m):
+def measure(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
     """Set the whitener of link ``m`` from the features of stage m + 1 seen so far."""
     features, nodes, gram = observed.features, observed.nodes, beliefs.whitener
     d, seen = observed.shape[m + 1, 1], 0
@@ -327,7 +339,7 @@ def measure(observed, beliefs, m):
 
 
 @kernel
-def factorise(gram, m, d):
+def factorise(gram: Floats, m: Whole, d: Whole) -> None:
     """Replace the upper triangle of ``gram[m]`` by its Cholesky factor."""
     for j in range(d):
         root = math.sqrt(gram[m, j, j])
@@ -339,7 +351,7 @@ def factorise(gram, m, d):
 
 
 @kernel
-def clear_levels(observed, beliefs, m):
+def clear_levels(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
     """Empty the levels of link ``m`` and set their radii.
 
     From how far apart the arms are down to half the usual step: a level narrower than
@@ -364,7 +376,7 @@ def clear_levels(observed, beliefs, m):
 
 
 @kernel
-def set_radius(beliefs, m, level, radius):
+def set_radius(beliefs: Beliefs, m: Whole, level: Whole, radius: float) -> None:
     """Make a level empty and give it a radius."""
     beliefs.chains[m, level, FILL] = 0
     beliefs.gauges[m, RADIUS, level] = radius
@@ -372,7 +384,7 @@ def set_radius(beliefs, m, level, radius):
 
 
 @kernel
-def spread(pages, shape, m):
+def spread(pages: Floats, shape: Integers, m: Whole) -> tuple[float, float]:
     """Return the largest whitened distance between two arms, and the largest length."""
     d, apart, longest = shape[m + 1, 1], 0.0, 0.0
     for a in range(shape[m + 1, 0]):

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimator import Estimator
-from dtrbandit.estimators.observed import ARRIVED, COMPLETED
+from dtrbandit.estimators.observed import ARRIVED, COMPLETED, Observed
+from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.triangular import rotation
 
@@ -80,7 +81,7 @@ def grow(beliefs: Beliefs, capacity: int) -> Beliefs:
 
 
 @kernel
-def optimistic(ridge, numbers, m, a, phi, work):
+def optimistic(ridge: Floats, numbers: Vector, m: Whole, a: Whole, phi: Vector, work: Vector) -> float:
     """Return min(wᵀφ + β‖φ‖_{Λ⁻¹}, clip) for divided features (line 6); ``work`` is (d,)."""
     page, below = ridge[IN_USE, m, a], ridge.shape[4]
     mean, square = 0.0, 0.0
@@ -92,11 +93,12 @@ def optimistic(ridge, numbers, m, a, phi, work):
         value *= page[below + INVERSE, j]
         work[j] = value
         square += value * value
-    return min(mean + numbers[BONUS] * math.sqrt(square), numbers[CLIP + m])
+    clipped: float = min(mean + numbers[BONUS] * math.sqrt(square), numbers[CLIP + m])
+    return clipped
 
 
 @kernel
-def divide(shape, numbers, m, psi, phi):
+def divide(shape: Integers, numbers: Vector, m: Whole, psi: Vector, phi: Vector) -> None:
     """Divide features as asked: ``phi = psi / divisors[m]``."""
     most = (numbers.size - CLIP) // shape.shape[0] - 1
     for j in range(shape[m, 1]):
@@ -107,7 +109,7 @@ def divide(shape, numbers, m, psi, phi):
 
 
 @kernel
-def learn(observed, beliefs, fact, unit, m):
+def learn(observed: Observed, beliefs: Beliefs, fact: Whole, unit: Whole, m: Whole) -> None:
     """Learn from a fact that is written down: an arrival completes the row of the stage before it."""
     if fact == ARRIVED and m > 0:
         count(observed, beliefs, unit, np.int64(m - 1))
@@ -116,7 +118,7 @@ def learn(observed, beliefs, fact, unit, m):
 
 
 @kernel
-def count(observed, beliefs, unit, m):
+def count(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -> None:
     """Count a unit's row of stage ``m`` and refit what it changes: its arm, and all earlier stages."""
     ridge, a, d = beliefs.ridge, np.int64(observed.arms[unit, m]), observed.shape[m, 1]
     target, phi = add_row(observed, beliefs, unit, m)
@@ -133,7 +135,7 @@ def count(observed, beliefs, unit, m):
 
 
 @kernel
-def add_row(observed, beliefs, unit, m):
+def add_row(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -> tuple[float, Vector]:
     """Add a unit's row of stage ``m`` to Λ as it is now and to what is swept; return its target and features."""
     a, phi = np.int64(observed.arms[unit, m]), np.empty(observed.shape[m, 1])
     divide(observed.shape, beliefs.numbers, m, observed.features[unit, m], phi)
@@ -150,7 +152,7 @@ def add_row(observed, beliefs, unit, m):
 
 
 @kernel
-def next_node(observed, leavers_observed, unit, m):
+def next_node(observed: Observed, leavers_observed: float, unit: Whole, m: Whole) -> np.int64:
     """Return where a row's target is looked up at stage m + 1, −1 if its target is the outcome."""
     if m + 1 == observed.shape.shape[0] or (observed.last[unit] == m and leavers_observed > 0.0):
         return np.int64(-1)
@@ -160,7 +162,7 @@ def next_node(observed, leavers_observed, unit, m):
 
 
 @kernel
-def imputed(observed, beliefs, m, node, later):
+def imputed(observed: Observed, beliefs: Beliefs, m: Whole, node: Whole, later: Vector) -> float:
     """Return the optimistic value of stage m + 1 at a node, over its feasible arms."""
     highest, work = -math.inf, np.empty(later.size)
     for k in range(observed.shape[m + 1, 0]):
@@ -170,7 +172,7 @@ def imputed(observed, beliefs, m, node, later):
 
 
 @kernel
-def store(beliefs, m, node, phi, later):
+def store(beliefs: Beliefs, m: Whole, node: Whole, phi: Vector, later: Vector) -> None:
     """Put a row into the latest block of its node, or a new one."""
     block = beliefs.latest[m, node]
     if block < 0 or beliefs.owners[m, block, FILL] == BLOCK:
@@ -188,7 +190,7 @@ def store(beliefs, m, node, phi, later):
 
 
 @kernel
-def rotate_in(page, work):
+def rotate_in(page: Matrix, work: Vector) -> None:
     """Add φφᵀ to Λ; ``work`` holds φ and is used up."""
     for j in range(work.size):
         if work[j] != 0.0:
@@ -204,7 +206,7 @@ def rotate_in(page, work):
 
 
 @kernel
-def sweep(observed, beliefs, m):
+def sweep(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
     """Refit the weights of stage ``m`` on all its rows: this is where the time goes."""
     shape, ridge, below = observed.shape, beliefs.ridge, beliefs.ridge.shape[4]
     for a in range(shape[m, 0]):
@@ -217,7 +219,7 @@ def sweep(observed, beliefs, m):
 
 
 @kernel
-def add_imputed(observed, beliefs, m):
+def add_imputed(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
     """Add Σ φ·target over the blocks of stage ``m``, place by place within a block, then over the places."""
     ridge, numbers, owners, child = beliefs.ridge, beliefs.numbers, beliefs.owners, observed.child
     arms, own, d = observed.shape[m + 1, 0], observed.shape[m, 1], observed.shape[m + 1, 1]
@@ -240,7 +242,7 @@ def add_imputed(observed, beliefs, m):
 
 
 @kernel
-def arm_before(child, node):
+def arm_before(child: Integers, node: Whole) -> int:
     """Return the arm that leads to a node."""
     for parent in range(node):
         for a in range(child.shape[1]):
@@ -250,7 +252,9 @@ def arm_before(child, node):
 
 
 @kernel
-def raise_targets(table, columns, fill, bonus, clip, work, targets):
+def raise_targets(
+    table: Matrix, columns: Matrix, fill: Whole, bonus: float, clip: float, work: Matrix, targets: Vector
+) -> None:
     """Raise targets to min(wᵀφ + β‖R⁻ᵀφ‖, clip) of an arm, for many rows at a time."""
     value, mean, square = work[0], work[1], work[2]
     d = table.shape[1]
@@ -273,7 +277,7 @@ def raise_targets(table, columns, fill, bonus, clip, work, targets):
 
 
 @kernel
-def add_products(columns, targets, fill, sums, own):
+def add_products(columns: Matrix, targets: Vector, fill: Whole, sums: Matrix, own: Whole) -> None:
     """Add φ·target to the sums, each place to its own."""
     for j in range(own):
         column, total = columns[j], sums[j]
@@ -282,7 +286,7 @@ def add_products(columns, targets, fill, sums, own):
 
 
 @kernel
-def invert(page, table, d):
+def invert(page: Matrix, table: Matrix, d: Whole) -> None:
     """Write R⁻ᵀ, lower triangular, and below it the weights."""
     below = page.shape[1]
     for j in range(d):
@@ -295,7 +299,7 @@ def invert(page, table, d):
 
 
 @kernel
-def solve(ridge, m, a, d):
+def solve(ridge: Floats, m: Whole, a: Whole, d: Whole) -> None:
     """Set w = Λ⁻¹ Σ φ·target by two triangular solves (line 5)."""
     page, below = ridge[IN_USE, m, a], ridge.shape[4]
     for j in range(d):
@@ -314,7 +318,7 @@ def solve(ridge, m, a, d):
 
 
 @kernel
-def start(shape, beliefs):
+def start(shape: Integers, beliefs: Beliefs) -> None:
     """Start from Λ = λI, no rows."""
     beliefs.ridge.fill(0.0)
     beliefs.fixed.fill(0.0)
@@ -330,7 +334,7 @@ def start(shape, beliefs):
 
 
 @kernel
-def publish(shape, ridge):
+def publish(shape: Integers, ridge: Floats) -> None:
     """Put the factors as they are now into use."""
     d = ridge.shape[4]
     for m in range(shape.shape[0]):
@@ -342,7 +346,7 @@ def publish(shape, ridge):
 
 
 @kernel
-def refit(observed, beliefs):
+def refit(observed: Observed, beliefs: Beliefs) -> None:
     """Put everything as it is now into use."""
     publish(observed.shape, beliefs.ridge)
     for m in range(observed.shape.shape[0] - 1, -1, -1):
@@ -350,7 +354,7 @@ def refit(observed, beliefs):
 
 
 @kernel
-def recount(observed, beliefs):
+def recount(observed: Observed, beliefs: Beliefs) -> None:
     """Learn everything again from what was observed: after a correction or a late override."""
     start(observed.shape, beliefs)
     stages = observed.shape.shape[0]
@@ -363,7 +367,7 @@ def recount(observed, beliefs):
 
 
 @kernel
-def doubled(shape, ridge):
+def doubled(shape: Integers, ridge: Floats) -> bool:
     """Say whether det Λ of a stage, over all its arms, is at least twice what is in use: no factor ever shrinks."""
     for m in range(shape.shape[0]):
         gain = 1.0

@@ -18,7 +18,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.parameters import each, positive, whole
 from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
@@ -26,7 +25,9 @@ from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, hat_coefficients, per_stage, rows_by_arm
 from dtrbandit.estimators.exact import EXACT
 from dtrbandit.estimators.forced import forced_induction
-from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, longer
+from dtrbandit.estimators.layout import Beliefs
+from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, Observed, longer
+from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState
 from dtrbandit.policies.plans import next_of_plan
@@ -40,6 +41,7 @@ from dtrbandit.policies.shown import (
     PROPENSITY,
     Q_HAT,
     Q_TILDE,
+    ArmAndReason,
     best,
     show_hat,
     show_nothing,
@@ -137,7 +139,10 @@ class DTRBandit(CompiledPolicy):
 
 
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
+def decide(
+    observed: Observed, beliefs: Beliefs, memory: Memory,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, shown: Matrix,
+) -> ArmAndReason:  # fmt: skip
     """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3); return the arm and the reason."""
     forced, latest, offset = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
     feasible = show_nothing(observed.child, node, shown)
@@ -153,7 +158,9 @@ def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
 
 
 @kernel
-def explain(observed, beliefs, memory, unit, m, psi, shown):
+def explain(
+    observed: Observed, beliefs: Beliefs, memory: Memory, unit: Whole, m: Whole, psi: Vector, shown: Matrix
+) -> None:
     """Show Q̂, and Q̃ as it was at e_t, the last forced round before this one."""
     _, latest, _ = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
     show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
@@ -165,7 +172,7 @@ def explain(observed, beliefs, memory, unit, m, psi, shown):
 
 
 @kernel
-def keep_contenders(shown, delta):
+def keep_contenders(shown: Matrix, delta: float) -> int:
     """Keep K̂, the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8), and return how many these are.
 
     An arm without Q̃ is never filtered out, and filters nothing out (docs/readings.md, 3).
@@ -186,7 +193,9 @@ def keep_contenders(shown, delta):
 
 
 @kernel
-def scheduled_arm(observed, memory, latest, offset, unit, m, u, shown):
+def scheduled_arm(
+    observed: Observed, memory: Memory, latest: Whole, offset: Whole, unit: Whole, m: Whole, u: float, shown: Matrix
+) -> np.int64:
     """Return the arm that the schedule prescribes, or −1 if an override has freed this round."""
     if memory.numbers[PERMUTED] > 0.0:
         return drawn_arm(observed, memory, memory.drawn[latest], unit, m, u, shown)
@@ -198,7 +207,9 @@ def scheduled_arm(observed, memory, latest, offset, unit, m, u, shown):
 
 
 @kernel
-def drawn_arm(observed, memory, drawn, unit, m, u, shown):
+def drawn_arm(
+    observed: Observed, memory: Memory, drawn: Integers, unit: Whole, m: Whole, u: float, shown: Matrix
+) -> np.int64:
     """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12)."""
     child, plans, scheduled = observed.child, memory.plans, memory.scheduled
     node, remaining = np.int64(0), 0.0
@@ -207,6 +218,7 @@ def drawn_arm(observed, memory, drawn, unit, m, u, shown):
             return np.int64(-1)
         node = np.int64(child[node, scheduled[unit, k]])
     for a in range(shown.shape[1]):
+        possible: Truth
         slots, possible = 0.0, False
         for plan in range(plans.shape[0]):
             agrees = plans[plan, m] == a
@@ -221,7 +233,7 @@ def drawn_arm(observed, memory, drawn, unit, m, u, shown):
 
 
 @kernel
-def draw(shown, u, total):
+def draw(shown: Matrix, u: float, total: float) -> np.int64:
     """Draw an arm in proportion to the weights in PROPENSITY, which become probabilities; −1 if all are zero."""
     arm, below = np.int64(-1), 0.0
     for a in range(shown.shape[1]):
@@ -240,7 +252,7 @@ def draw(shown, u, total):
 
 
 @kernel
-def note(observed, memory, fact, unit, m, value):
+def note(observed: Observed, memory: Memory, fact: Whole, unit: Whole, m: Whole, value: float) -> None:
     """Keep the schedule and Q̃ up to date (Algorithm 1, line 5)."""
     if fact == GIVEN:
         note_assignment(observed, memory, unit, m, value > 0.0)
@@ -254,7 +266,7 @@ def note(observed, memory, fact, unit, m, value):
 
 
 @kernel
-def note_assignment(observed, memory, unit, m, forced):
+def note_assignment(observed: Observed, memory: Memory, unit: Whole, m: Whole, forced: Truth) -> None:
     """Remember a scheduled arm; on the first free round after a forced block, freeze Q̃ (docs/readings.md, 3)."""
     in_block, latest, _ = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
     if forced:
@@ -271,7 +283,7 @@ def note_assignment(observed, memory, unit, m, forced):
 
 
 @kernel
-def use_up(child, scheduled, drawn, latest, unit, m):
+def use_up(child: Integers, scheduled: Integers, drawn: Integers, latest: Whole, unit: Whole, m: Whole) -> None:
     """Take the arm scheduled for a unit from those that remain in its block."""
     node = np.int64(0)
     for k in range(m):
@@ -280,7 +292,7 @@ def use_up(child, scheduled, drawn, latest, unit, m):
 
 
 @kernel
-def freeze(tilde, latest):
+def freeze(tilde: Floats, latest: Whole) -> None:
     """Keep Q̃ as it is now for the rounds after a forced block."""
     for k in range(tilde.shape[1]):
         for a in range(tilde.shape[2]):
@@ -289,7 +301,7 @@ def freeze(tilde, latest):
 
 
 @kernel
-def refit_forced(observed, memory, first):
+def refit_forced(observed: Observed, memory: Memory, first: Whole) -> None:
     """Refit Q̃ where its rows have changed since it was last read, down to stage ``first``."""
     if memory.tally[STALE] > first:
         forced_induction(
@@ -300,20 +312,20 @@ def refit_forced(observed, memory, first):
 
 
 @kernel
-def settle(observed, memory):
+def settle(observed: Observed, memory: Memory) -> None:
     """Refit all stages of Q̃ whose rows have changed."""
     refit_forced(observed, memory, np.int64(0))
 
 
 @kernel
-def suppose(memory, unit, m, arm, forced):
+def suppose(memory: Memory, unit: Whole, m: Whole, arm: Whole, forced: Truth) -> None:
     """Note a scheduled arm that the unit's later stages look for."""
     if forced:
         memory.scheduled[unit, m] = arm
 
 
 @kernel
-def retract(memory, unit, m):
+def retract(memory: Memory, unit: Whole, m: Whole) -> None:
     """Take a supposed arm back."""
     memory.scheduled[unit, m] = -1
 

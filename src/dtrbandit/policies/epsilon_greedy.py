@@ -11,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates, hat_coefficients, rows_by_arm
 from dtrbandit.estimators.exact import EXACT
-from dtrbandit.estimators.observed import GIVEN, LEFT, LOST, longer
+from dtrbandit.estimators.layout import Beliefs
+from dtrbandit.estimators.observed import GIVEN, LEFT, LOST, Observed, longer
+from dtrbandit.kernels.arrays import Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState
 from dtrbandit.policies.plans import next_of_plan
@@ -29,6 +30,7 @@ from dtrbandit.policies.shown import (
     ONLY_FEASIBLE,
     PROPENSITY,
     Q_HAT,
+    ArmAndReason,
     best,
     show_hat,
     show_nothing,
@@ -130,7 +132,10 @@ def estimates_of(state: CompiledState) -> Estimates:
 
 
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
+def decide(
+    observed: Observed, beliefs: Beliefs, memory: Memory,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, shown: Matrix,
+) -> ArmAndReason:  # fmt: skip
     """Make an initial pull, or act greedily, or explore when u < ε; return the arm and the reason."""
     feasible = show_nothing(observed.child, node, shown)
     plan = np.int64(memory.pulled[unit]) if m > 0 else next_pull(memory)
@@ -144,13 +149,15 @@ def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
 
 
 @kernel
-def explain(observed, beliefs, memory, unit, m, psi, shown):
+def explain(
+    observed: Observed, beliefs: Beliefs, memory: Memory, unit: Whole, m: Whole, psi: Vector, shown: Matrix
+) -> None:
     """Show Q̂."""
     show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
 
 
 @kernel
-def explore(shown, others, epsilon, u):
+def explore(shown: Matrix, others: Whole, epsilon: float, u: float) -> ArmAndReason:
     """Take the greedy arm, or when u < ε one of the others, uniformly."""
     greedy = best(shown, Q_HAT)
     if others == 0:
@@ -174,7 +181,7 @@ def explore(shown, others, epsilon, u):
 
 
 @kernel
-def next_pull(memory):
+def next_pull(memory: Memory) -> np.int64:
     """Return the plan of the next initial pull, −1 when all are made."""
     if memory.tally[PULLED] < memory.tally[PULLS]:
         return np.int64(memory.pulls[memory.tally[PULLED]])
@@ -182,7 +189,7 @@ def next_pull(memory):
 
 
 @kernel
-def note(observed, memory, fact, unit, m, value):
+def note(observed: Observed, memory: Memory, fact: Whole, unit: Whole, m: Whole, value: float) -> None:
     """Count an initial pull; one of a unit that left or was lost is made up for (docs/readings.md, 10)."""
     if fact == GIVEN and m == 0:
         memory.pulled[unit] = next_pull(memory)
@@ -195,14 +202,14 @@ def note(observed, memory, fact, unit, m, value):
 
 
 @kernel
-def suppose(memory, unit, m, arm, forced):
+def suppose(memory: Memory, unit: Whole, m: Whole, arm: Whole, forced: Truth) -> None:
     """Note the initial pull that the unit's later stages look for."""
     if m == 0:
         memory.pulled[unit] = next_pull(memory)
 
 
 @kernel
-def retract(memory, unit, m):
+def retract(memory: Memory, unit: Whole, m: Whole) -> None:
     """Take a supposed pull back."""
     memory.pulled[unit] = -1
 

@@ -9,18 +9,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.parameters import each, positive
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, per_stage
 from dtrbandit.estimators.estimator import Nothing
+from dtrbandit.estimators.observed import Observed
 from dtrbandit.estimators.optimistic import IN_USE, OPTIMISTIC_RIDGE, WEIGHTS, Beliefs, divide, optimistic, prepared
+from dtrbandit.kernels.arrays import Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.rule import Rule
-from dtrbandit.policies.shown import ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, best, show_nothing
+from dtrbandit.policies.shown import ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, ArmAndReason, best, show_nothing
 
 Bound = tuple[float | tuple[float, ...], ...]
 
@@ -121,7 +122,10 @@ class LSVIUCB(CompiledPolicy):
 
 
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
+def decide(
+    observed: Observed, beliefs: Beliefs, memory: Nothing,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, shown: Matrix,
+) -> ArmAndReason:  # fmt: skip
     """Pull argmax_a Q_m(h, a) (Jin et al., line 12); return the arm and the reason."""
     feasible, d = show_nothing(observed.child, node, shown), observed.shape[m, 1]
     phi, work = np.empty(d), np.empty(d)

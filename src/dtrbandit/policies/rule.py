@@ -7,31 +7,36 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtrbandit.estimators.estimator import Estimator, Nothing
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
+from dtrbandit.policies.shown import ArmAndReason
 
 
 @kernel
-def note_nothing(observed, memory, fact, unit, m, value):
+def note_nothing(observed: Observed, memory: object, fact: Whole, unit: Whole, m: Whole, value: float) -> None:
     """Note nothing."""
 
 
 @kernel
-def explain_nothing(observed, beliefs, memory, unit, m, psi, shown):
+def explain_nothing(
+    observed: Observed, beliefs: object, memory: object, unit: Whole, m: Whole, psi: Vector, shown: Matrix
+) -> None:
     """Have shown everything already."""
 
 
 @kernel
-def settle_nothing(observed, memory):
+def settle_nothing(observed: Observed, memory: object) -> None:
     """Have nothing to settle."""
 
 
 @kernel
-def suppose_nothing(memory, unit, m, arm, forced):
+def suppose_nothing(memory: object, unit: Whole, m: Whole, arm: Whole, forced: Truth) -> None:
     """Look at nothing that an earlier stage of the unit left behind."""
 
 
 @kernel
-def retract_nothing(memory, unit, m):
+def retract_nothing(memory: object, unit: Whole, m: Whole) -> None:
     """Have nothing to take back."""
 
 
@@ -68,7 +73,7 @@ class Rule:
 
     name: str
     estimator: Estimator
-    decide: Callable[..., tuple[int, int]]
+    decide: Callable[..., ArmAndReason]
     example: tuple[Any, ...] = Nothing()
     explain: Callable[..., None] = explain_nothing
     note: Callable[..., None] = note_nothing

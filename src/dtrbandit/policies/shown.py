@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dtrbandit.estimators.layout import ROWS
+from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.triangular import BETA
 
@@ -12,12 +13,14 @@ from dtrbandit.kernels.triangular import BETA
 REASON_NAMES = ("forced", "clear", "close", "greedy", "explore", "optimistic", "uniform", "rule", "only_feasible")
 FORCED, CLEAR, CLOSE, GREEDY, EXPLORE, OPTIMISTIC, UNIFORM, RULE, ONLY_FEASIBLE = range(9)
 
+ArmAndReason = tuple[Whole, Whole]  # what a rule decides; the reason by its number
+
 # rows of what is shown
 Q_TILDE, Q_HAT, PROPENSITY, CONTENDER = range(4)
 
 
 @kernel
-def show_nothing(child, node, shown):
+def show_nothing(child: Integers, node: Whole, shown: Matrix) -> int:
     """Clear what is shown, mark the feasible arms as contenders, and return how many there are."""
     feasible = 0
     for a in range(shown.shape[1]):
@@ -32,7 +35,7 @@ def show_nothing(child, node, shown):
 
 
 @kernel
-def show_hat(pages, tallies, shape, m, psi, shown):
+def show_hat(pages: Floats, tallies: Integers, shape: Integers, m: Whole, psi: Vector, shown: Matrix) -> None:
     """Show Q̂_m(h, a) = β̂_{a,m}ᵀ ψ_m(h) of each arm that has an estimate."""
     for a in range(shape[m, 0]):
         if tallies[m, a, ROWS] > 0:
@@ -43,7 +46,7 @@ def show_hat(pages, tallies, shape, m, psi, shown):
 
 
 @kernel
-def show_tilde(coefficients, shape, m, psi, shown):
+def show_tilde(coefficients: Floats, shape: Integers, m: Whole, psi: Vector, shown: Matrix) -> None:
     """Show Q̃_m(h, a) = β̃_{a,m}ᵀ ψ_m(h) of each arm, from coefficients (M, K, D)."""
     for a in range(shape[m, 0]):
         total = 0.0
@@ -53,7 +56,7 @@ def show_tilde(coefficients, shape, m, psi, shown):
 
 
 @kernel
-def best(shown, row):
+def best(shown: Matrix, row: Whole) -> np.int64:
     """Return the contender with the largest value: the lowest of equals, and of all if none has a value."""
     chosen = np.int64(-1)
     for a in range(shown.shape[1]):
@@ -65,7 +68,7 @@ def best(shown, row):
 
 
 @kernel
-def show_only(shown, arm):
+def show_only(shown: Matrix, arm: Whole) -> None:
     """Show that one arm was prescribed."""
     for a in range(shown.shape[1]):
         shown[CONTENDER, a] = 1.0 if a == arm else 0.0

@@ -8,10 +8,12 @@ import numpy as np
 
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimator import NO_ESTIMATOR, Nothing
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.rule import Rule
-from dtrbandit.policies.shown import CONTENDER, ONLY_FEASIBLE, PROPENSITY, UNIFORM, show_nothing
+from dtrbandit.policies.shown import CONTENDER, ONLY_FEASIBLE, PROPENSITY, UNIFORM, ArmAndReason, show_nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,10 @@ class UniformRandom(CompiledPolicy):
 
 
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
+def decide(
+    observed: Observed, beliefs: Nothing, memory: Nothing,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, shown: Matrix,
+) -> ArmAndReason:  # fmt: skip
     """Draw one of the feasible arms; return it and the reason."""
     feasible = show_nothing(observed.child, node, shown)
     pick = int(u * feasible)
