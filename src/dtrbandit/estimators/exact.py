@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from dtrbandit.design.spec import Design
+from dtrbandit.estimators.estimates import Coefficients, Estimates, rows_by_arm
 from dtrbandit.estimators.estimator import Estimator
 from dtrbandit.estimators.layout import FULL, HELD, ILL, LEVELS, LIMIT, MODE, ROWS, SHORT, Beliefs, create, grow
 from dtrbandit.estimators.levels import add_cross, arm_of, clear_levels, label_of, measure, place, scan, whiten
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED, Observed
-from dtrbandit.kernels.arrays import Floats, Integers, Truth, Whole
+from dtrbandit.kernels.arrays import Floats, Integers, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.triangular import (
     BETA,
@@ -290,4 +292,33 @@ def target_of(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -> fl
     return total
 
 
-EXACT = Estimator("exact", create, grow, learn, rebuild)
+# --- what is asked --------------------------------------------------------------------
+
+
+@kernel
+def q_hat(observed: Observed, beliefs: Beliefs, m: Whole, psi: Vector, values: Vector) -> None:
+    """Write Q̂_m(h, a) = β̂_{a,m}ᵀ ψ_m(h) into ``values`` (K,), for each arm that has an estimate."""
+    pages, tallies, shape = beliefs.pages, beliefs.tallies, observed.shape
+    for a in range(shape[m, 0]):
+        if tallies[m, a, ROWS] > 0:
+            total = 0.0
+            for j in range(shape[m, 1]):
+                total += pages[m, a, BETA, j] * psi[j]
+            values[a] = total
+
+
+def hat_coefficients(design: Design, beliefs: Beliefs) -> Coefficients:
+    """Return β̂ for each stage."""
+    shapes = enumerate(zip(design.arm_counts, design.dimensions, strict=True))
+    return tuple(
+        np.where(beliefs.tallies[m, :arms, ROWS, None] > 0, beliefs.pages[m, :arms, BETA, :d], np.nan)
+        for m, (arms, d) in shapes
+    )
+
+
+def estimates(design: Design, observed: Observed, beliefs: Beliefs) -> Estimates:
+    """Return the coefficients of Q̂ and the rows behind them."""
+    return Estimates(hat_coefficients(design, beliefs), hat_rows=rows_by_arm(design, observed, beliefs.counted))
+
+
+EXACT = Estimator("exact", create, grow, learn, rebuild, estimates)

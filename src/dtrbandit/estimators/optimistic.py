@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
+from dtrbandit.estimators.estimates import Estimates, per_stage
 from dtrbandit.estimators.estimator import Estimator
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED, Observed
 from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Vector, Whole
@@ -380,4 +381,11 @@ def doubled(shape: Integers, ridge: Floats) -> bool:
     return False
 
 
-OPTIMISTIC_RIDGE = Estimator("optimistic", create, grow, learn, recount)
+def estimates(design: Design, observed: Observed, beliefs: Beliefs) -> Estimates:  # as all have it
+    """Return the weights w, on the scale of the features as given."""
+    ridge, stages = beliefs.ridge, len(design.stages)
+    divisors = beliefs.numbers[CLIP + stages :].reshape(stages, 1, -1)
+    return Estimates(per_stage(design, ridge[IN_USE, :, :, ridge.shape[4] + WEIGHTS, :] / divisors))
+
+
+OPTIMISTIC_RIDGE = Estimator("optimistic", create, grow, learn, recount, estimates)

@@ -22,8 +22,8 @@ from dtrbandit.design.parameters import each, positive, whole
 from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.estimates import Estimates, hat_coefficients, per_stage, rows_by_arm
-from dtrbandit.estimators.exact import EXACT
+from dtrbandit.estimators.estimates import Estimates, per_stage, rows_by_arm
+from dtrbandit.estimators.exact import EXACT, q_hat
 from dtrbandit.estimators.forced import forced_induction
 from dtrbandit.estimators.layout import Beliefs
 from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, Observed, longer
@@ -43,7 +43,6 @@ from dtrbandit.policies.shown import (
     Q_TILDE,
     ArmAndReason,
     best,
-    show_hat,
     show_nothing,
     show_only,
     show_tilde,
@@ -130,11 +129,9 @@ class DTRBandit(CompiledPolicy):
         state.settle()
         design, observed, beliefs, memory = state.design, state.observed, state.beliefs, state.memory
         forced = (memory.scheduled >= 0) & (memory.scheduled == observed.arms)
-        return Estimates(
-            hat_coefficients(design, beliefs),
-            per_stage(design, memory.tilde[LIVE]),
-            rows_by_arm(design, observed, beliefs.counted),
-            rows_by_arm(design, observed, beliefs.counted & forced),
+        return state.estimates()._replace(
+            tilde=per_stage(design, memory.tilde[LIVE]),
+            tilde_rows=rows_by_arm(design, observed, beliefs.counted & forced),
         )
 
 
@@ -163,7 +160,7 @@ def explain(
 ) -> None:
     """Show Q̂, and Q̃ as it was at e_t, the last forced round before this one."""
     _, latest, _ = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
-    show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
+    q_hat(observed, beliefs, m, psi, shown[Q_HAT])
     if memory.frozen[latest]:
         show_tilde(memory.tilde[1 + latest], observed.shape, m, psi, shown)
     else:

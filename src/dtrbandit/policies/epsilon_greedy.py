@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.estimates import Estimates, hat_coefficients, rows_by_arm
-from dtrbandit.estimators.exact import EXACT
+from dtrbandit.estimators.estimates import Estimates
+from dtrbandit.estimators.exact import EXACT, q_hat
 from dtrbandit.estimators.layout import Beliefs
 from dtrbandit.estimators.observed import GIVEN, LEFT, LOST, Observed, longer
 from dtrbandit.kernels.arrays import Matrix, Truth, Vector, Whole
@@ -32,7 +32,6 @@ from dtrbandit.policies.shown import (
     Q_HAT,
     ArmAndReason,
     best,
-    show_hat,
     show_nothing,
     show_only,
 )
@@ -78,7 +77,7 @@ class EpsilonGreedy(CompiledPolicy):
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the coefficients of Q̂."""
-        return estimates_of(state)
+        return state.estimates()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +101,7 @@ class Greedy(CompiledPolicy):
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the coefficients of Q̂."""
-        return estimates_of(state)
+        return state.estimates()
 
 
 def first_memory(design: Design, epsilon: float) -> Memory:
@@ -123,12 +122,6 @@ def grow(memory: Memory, capacity: int) -> Memory:
     return memory._replace(
         pulls=longer(memory.pulls, initial + capacity, 0), pulled=longer(memory.pulled, capacity, -1)
     )
-
-
-def estimates_of(state: CompiledState) -> Estimates:
-    """Return the coefficients of Q̂ and the rows behind them."""
-    design, beliefs = state.design, state.beliefs
-    return Estimates(hat_coefficients(design, beliefs), hat_rows=rows_by_arm(design, state.observed, beliefs.counted))
 
 
 @kernel
@@ -153,7 +146,7 @@ def explain(
     observed: Observed, beliefs: Beliefs, memory: Memory, unit: Whole, m: Whole, psi: Vector, shown: Matrix
 ) -> None:
     """Show Q̂."""
-    show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
+    q_hat(observed, beliefs, m, psi, shown[Q_HAT])
 
 
 @kernel

@@ -12,10 +12,10 @@ import numpy as np
 from dtrbandit.design.parameters import each, positive
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.estimates import Estimates, per_stage
+from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.estimators.estimator import Nothing
 from dtrbandit.estimators.observed import Observed
-from dtrbandit.estimators.optimistic import IN_USE, OPTIMISTIC_RIDGE, WEIGHTS, Beliefs, divide, optimistic, prepared
+from dtrbandit.estimators.optimistic import OPTIMISTIC_RIDGE, Beliefs, divide, optimistic, prepared
 from dtrbandit.kernels.arrays import Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
@@ -90,9 +90,7 @@ class LSVIUCB(CompiledPolicy):
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the weights w, on the scale of the features as given."""
-        ridge = state.beliefs.ridge
-        weights = ridge[IN_USE, :, :, ridge.shape[4] + WEIGHTS, :] / self.divisors(state.design)[:, None, :]
-        return Estimates(per_stage(state.design, weights))
+        return state.estimates()
 
     def numbers(self, design: Design) -> Vector:
         """Return β, λ, the two options, the clip of each stage, and the divisors of each stage's features."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrbandit.estimators.layout import ROWS
 from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.kernels.triangular import BETA
 
 # reasons, by number
 REASON_NAMES = ("forced", "clear", "close", "greedy", "explore", "optimistic", "uniform", "rule", "only_feasible")
@@ -32,17 +30,6 @@ def show_nothing(child: Integers, node: Whole, shown: Matrix) -> int:
             shown[CONTENDER, a] = 1.0
             feasible += 1
     return feasible
-
-
-@kernel
-def show_hat(pages: Floats, tallies: Integers, shape: Integers, m: Whole, psi: Vector, shown: Matrix) -> None:
-    """Show Q̂_m(h, a) = β̂_{a,m}ᵀ ψ_m(h) of each arm that has an estimate."""
-    for a in range(shape[m, 0]):
-        if tallies[m, a, ROWS] > 0:
-            total = 0.0
-            for j in range(shape[m, 1]):
-                total += pages[m, a, BETA, j] * psi[j]
-            shown[Q_HAT, a] = total
 
 
 @kernel
