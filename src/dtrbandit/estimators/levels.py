@@ -24,7 +24,7 @@ import math
 
 import numpy as np
 
-from dtrbandit.estimators.layout import (
+from dtrbandit.estimators.exact_layout import (
     BLOCK,
     DEPTH,
     FILL,
@@ -48,79 +48,16 @@ from dtrbandit.estimators.layout import (
     USED,
     Beliefs,
 )
+from dtrbandit.estimators.labels import arm_of, flip, label_of
+from dtrbandit.estimators.metric import whitened_length
 from dtrbandit.estimators.observed import Observed
-from dtrbandit.kernels.arrays import Floats, Integers, Vector, Whole
+from dtrbandit.kernels.arrays import Floats, Integers, Whole
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.kernels.triangular import BETA, FACTOR, GAP, WHITE, WORK
+from dtrbandit.kernels.triangular import BETA, GAP, WHITE
 
-RIDGE = 1e-6  # of each feature's own mean square: a direction may not have varied yet
 ROUNDING = 1e-14  # of the length of the coefficients
 SHRINK = 2.0  # from one radius to the next
 NARROWEST = 0.5  # smallest radius, in usual steps
-
-
-@kernel
-def label_of(
-    pages: Floats, tallies: Integers, child: Integers, shape: Integers, m: Whole, node: Whole, psi: Vector
-) -> tuple[int, float, int]:
-    """Return the best arm of stage m at the features ``psi``, its lead, and the contenders.
-
-    Contenders are the arms feasible at ``node`` that have a Q-hat; ties go to the lowest.
-    """
-    label, contenders = -1, 0
-    best, second = -math.inf, -math.inf
-    for a in range(shape[m, 0]):
-        if child[node, a] >= 0 and tallies[m, a, ROWS] > 0:
-            contenders += 1
-            value = 0.0
-            for j in range(shape[m, 1]):
-                value += pages[m, a, BETA, j] * psi[j]
-            if value > best:
-                label, best, second = a, value, best
-            elif value > second:
-                second = value
-    return label, best - second, contenders
-
-
-@kernel
-def arm_of(observed: Observed, unit: Whole, m: Whole) -> np.int64:
-    """Return the arm given to a unit at stage ``m``."""
-    # One integer type throughout: a kernel is compiled again for each.
-    return np.int64(observed.arms[unit, m])
-
-
-@kernel
-def add_cross(pages: Floats, features: Floats, shape: Integers, m: Whole, a: Whole, unit: Whole, label: Whole) -> None:
-    """Add ψ_m ψ_{m+1}ᵀ of a unit to the cross moments of its arm ``a`` and its label."""
-    top = FACTOR + (2 + label) * pages.shape[3]
-    for j in range(shape[m + 1, 1]):
-        weight = features[unit, m + 1, j]
-        for k in range(shape[m, 1]):
-            pages[m, a, top + j, k] += weight * features[unit, m, k]
-
-
-@kernel
-def whiten(pages: Floats, whitener: Floats, m: Whole, a: Whole, d: Whole) -> None:
-    """Refresh the whitened coefficients of arm ``a`` of stage ``m``, at link m - 1."""
-    for j in range(d):
-        total = 0.0
-        for k in range(j, d):
-            total += whitener[m - 1, j, k] * pages[m, a, BETA, k]
-        pages[m, a, WHITE, j] = total
-
-
-@kernel
-def whitened_length(pages: Floats, whitener: Floats, psi: Vector, m: Whole, d: Whole) -> float:
-    """Return ‖C⁻ᵀψ‖ of features of stage m + 1."""
-    length = 0.0
-    for j in range(d):
-        value = psi[j]
-        for k in range(j):
-            value -= whitener[m, k, j] * pages[m, 0, WORK, k]
-        value /= whitener[m, j, j]
-        pages[m, 0, WORK, j] = value
-        length += value * value
-    return math.sqrt(length)
 
 
 @kernel
@@ -298,56 +235,6 @@ def recheck_block(observed: Observed, beliefs: Beliefs, m: Whole, level: Whole, 
         if label != old:
             flip(pages, observed.features, shape, m, arm_of(observed, unit, m), unit, old, label)
             beliefs.sizes[FLIPS] += 1
-
-
-@kernel
-def flip(
-    pages: Floats, features: Floats, shape: Integers, m: Whole, a: Whole, unit: Whole, old: Whole, label: Whole
-) -> None:
-    """Move a unit's ψ_m ψ_{m+1}ᵀ from its old label to its new one."""
-    most = pages.shape[3]
-    source, goal = FACTOR + (2 + old) * most, FACTOR + (2 + label) * most
-    for j in range(shape[m + 1, 1]):
-        weight = features[unit, m + 1, j]
-        for k in range(shape[m, 1]):
-            product = weight * features[unit, m, k]
-            pages[m, a, source + j, k] -= product
-            pages[m, a, goal + j, k] += product
-
-
-@kernel
-def measure(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
-    """Set the whitener of link ``m`` from the features of stage m + 1 seen so far."""
-    features, nodes, gram = observed.features, observed.nodes, beliefs.whitener
-    d, seen = observed.shape[m + 1, 1], 0
-    for j in range(d):
-        for k in range(d):
-            gram[m, j, k] = 0.0
-    for unit in range(observed.units[0]):
-        if nodes[unit, m + 1] >= 0:
-            seen += 1
-            for j in range(d):
-                for k in range(j, d):
-                    gram[m, j, k] += features[unit, m + 1, j] * features[unit, m + 1, k]
-    for j in range(d):
-        for k in range(j, d):
-            gram[m, j, k] /= seen
-        gram[m, j, j] *= 1.0 + RIDGE
-        if gram[m, j, j] == 0.0:
-            gram[m, j, j] = 1.0
-    factorise(gram, m, d)
-
-
-@kernel
-def factorise(gram: Floats, m: Whole, d: Whole) -> None:
-    """Replace the upper triangle of ``gram[m]`` by its Cholesky factor."""
-    for j in range(d):
-        root = math.sqrt(gram[m, j, j])
-        for k in range(j, d):
-            gram[m, j, k] /= root
-        for i in range(j + 1, d):
-            for k in range(i, d):
-                gram[m, i, k] -= gram[m, j, i] * gram[m, j, k]
 
 
 @kernel

@@ -3,16 +3,12 @@
 The bonus of every row changes with every new one, so that nothing short of all rows gives the right-hand side of an
 earlier stage: a sweep over the units, O(t), in one loop. Rows whose target is an outcome are summed once. The others
 lie in blocks, all rows of a block at the same node of the next stage, feature by feature: a compiler makes vectors
-of such loops.
-
-``ridge[IN_USE]`` is in use, ``ridge[NOW]`` is as it is now. Of each (stage, arm) there is a small table with D columns:
-D rows with the triangular factor R of Λ = λI + Σ φφᵀ, then the rows below.
+of such loops. What is kept: ``optimistic_layout.py``.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,44 +17,28 @@ from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates, per_stage
 from dtrbandit.estimators.estimator import Estimator
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED, Observed
-from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Vector, Whole
+from dtrbandit.estimators.optimistic_layout import (
+    BLOCK,
+    BONUS,
+    CLIP,
+    FILL,
+    IN_USE,
+    MOMENT,
+    NEXT,
+    NODE,
+    NOW,
+    OBSERVED,
+    OWN,
+    RARE,
+    RIDGE,
+    WEIGHTS,
+    Beliefs,
+    create,
+    grow,
+)
+from dtrbandit.estimators.ridge import doubled, invert, optimistic, publish, raise_targets, rotate_in, solve
+from dtrbandit.kernels.arrays import Integers, Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.kernels.triangular import rotation
-
-INVERSE, MOMENT, WEIGHTS = 0, 1, 2  # rows below R: reciprocals of its diagonal, Σ φ·target, and w
-IN_USE, NOW = 0, 1
-OWN, NEXT = 0, 1  # of a block: the features of the stage itself, and of the next
-NODE, FILL = 0, 1  # columns of owners: the node that a block belongs to, and its rows
-BLOCK = 128  # rows of a block
-TWICE = 2.0 * (1.0 - 1e-12)  # a determinant that has doubled exactly counts, whatever the roots were rounded to
-BONUS, RIDGE, OBSERVED, RARE, CLIP = range(5)  # places among the numbers; clips of all stages, then divisors
-
-
-class Beliefs(NamedTuple):
-    """What is believed, and the rows behind it; features are divided as the policy asks."""
-
-    numbers: NDArray[np.float64]  # β, λ, two options, the clip of each stage, the divisors of each stage's features
-    ridge: NDArray[np.float64]  # (2, M, K, D + 3, D)
-    fixed: NDArray[np.float64]  # (M, K, D): Σ φ·outcome over the rows whose target is the outcome
-    latest: NDArray[np.int64]  # (M - 1, nodes): the block that a node's rows go to, −1 before the first
-    used: NDArray[np.int64]  # (M - 1,): how many blocks there are
-    owners: NDArray[np.int64]  # (M - 1, blocks, 2): NODE, FILL
-    blocks: NDArray[np.float64]  # (M - 1, blocks, 2, D, BLOCK): OWN, NEXT
-
-
-def create(design: Design) -> Beliefs:
-    """Return beliefs before the first unit; ``prepared`` puts the numbers of a policy in."""
-    stages, arms, features = len(design.stages), max(design.arm_counts), max(design.dimensions)
-    nodes = len(design.tree.child)
-    return Beliefs(
-        numbers=np.zeros(0),
-        ridge=np.zeros((2, stages, arms, features + 3, features)),
-        fixed=np.zeros((stages, arms, features)),
-        latest=np.full((stages - 1, nodes), -1, dtype=np.int64),
-        used=np.zeros(stages - 1, dtype=np.int64),
-        owners=np.zeros((stages - 1, 0, 2), dtype=np.int64),
-        blocks=np.zeros((stages - 1, 0, 2, features, BLOCK)),
-    )
 
 
 def prepared(design: Design, numbers: NDArray[np.float64]) -> Beliefs:
@@ -68,34 +48,7 @@ def prepared(design: Design, numbers: NDArray[np.float64]) -> Beliefs:
     return beliefs
 
 
-def grow(beliefs: Beliefs, capacity: int) -> Beliefs:
-    """Return the beliefs with room for ``capacity`` units: every node may have one block partly filled."""
-    links, nodes = beliefs.latest.shape
-    count, held = -(-capacity // BLOCK) + nodes, beliefs.owners.shape[1]
-    owners = np.zeros((links, count, 2), dtype=np.int64)
-    blocks = np.zeros((links, count, *beliefs.blocks.shape[2:]))
-    owners[:, :held], blocks[:, :held] = beliefs.owners, beliefs.blocks
-    return beliefs._replace(owners=owners, blocks=blocks)
-
-
 # --- what a policy asks ---------------------------------------------------------------
-
-
-@kernel
-def optimistic(ridge: Floats, numbers: Vector, m: Whole, a: Whole, phi: Vector, work: Vector) -> float:
-    """Return min(wᵀφ + β‖φ‖_{Λ⁻¹}, clip) for divided features (line 6); ``work`` is (d,)."""
-    page, below = ridge[IN_USE, m, a], ridge.shape[4]
-    mean, square = 0.0, 0.0
-    for j in range(work.size):
-        value = phi[j]
-        mean += page[below + WEIGHTS, j] * value
-        for k in range(j):
-            value -= page[k, j] * work[k]
-        value *= page[below + INVERSE, j]
-        work[j] = value
-        square += value * value
-    clipped: float = min(mean + numbers[BONUS] * math.sqrt(square), numbers[CLIP + m])
-    return clipped
 
 
 @kernel
@@ -190,19 +143,6 @@ def store(beliefs: Beliefs, m: Whole, node: Whole, phi: Vector, later: Vector) -
         beliefs.blocks[m, block, NEXT, j, place] = later[j]
 
 
-@kernel
-def rotate_in(page: Matrix, work: Vector) -> None:
-    """Add φφᵀ to Λ; ``work`` holds φ and is used up."""
-    for j in range(work.size):
-        if work[j] != 0.0:
-            cosine, sine, length = rotation(page[j, j], work[j])
-            page[j, j] = length
-            for k in range(j + 1, work.size):
-                upper, lower = page[j, k], work[k]
-                page[j, k] = cosine * upper + sine * lower
-                work[k] = cosine * lower - sine * upper
-
-
 # --- all rows -------------------------------------------------------------------------
 
 
@@ -253,66 +193,12 @@ def arm_before(child: Integers, node: Whole) -> int:
 
 
 @kernel
-def raise_targets(
-    table: Matrix, columns: Matrix, fill: Whole, bonus: float, clip: float, work: Matrix, targets: Vector
-) -> None:
-    """Raise targets to min(wᵀφ + β‖R⁻ᵀφ‖, clip) of an arm, for many rows at a time."""
-    value, mean, square = work[0], work[1], work[2]
-    d = table.shape[1]
-    for i in range(fill):
-        mean[i] = 0.0
-        square[i] = 0.0
-    for j in range(d):
-        weight, column = table[d, j], columns[j]
-        for i in range(fill):
-            value[i] = 0.0
-        for k in range(j + 1):
-            entry, other = table[j, k], columns[k]
-            for i in range(fill):
-                value[i] += entry * other[i]
-        for i in range(fill):
-            mean[i] += weight * column[i]
-            square[i] += value[i] * value[i]
-    for i in range(fill):
-        targets[i] = max(targets[i], min(mean[i] + bonus * math.sqrt(square[i]), clip))
-
-
-@kernel
 def add_products(columns: Matrix, targets: Vector, fill: Whole, sums: Matrix, own: Whole) -> None:
     """Add φ·target to the sums, each place to its own."""
     for j in range(own):
         column, total = columns[j], sums[j]
         for i in range(fill):
             total[i] += column[i] * targets[i]
-
-
-@kernel
-def invert(page: Matrix, table: Matrix, d: Whole) -> None:
-    """Write R⁻ᵀ, lower triangular, and below it the weights."""
-    below = page.shape[1]
-    for j in range(d):
-        for i in range(j + 1):
-            total = 1.0 if i == j else 0.0
-            for k in range(i, j):
-                total -= page[k, j] * table[k, i]
-            table[j, i] = total * page[below + INVERSE, j]
-        table[d, j] = page[below + WEIGHTS, j]
-
-
-@kernel
-def solve(ridge: Floats, m: Whole, a: Whole, d: Whole) -> None:
-    """Set w = Λ⁻¹ Σ φ·target by two triangular solves (line 5)."""
-    page, below = ridge[IN_USE, m, a], ridge.shape[4]
-    for j in range(d):
-        value = page[below + MOMENT, j]
-        for k in range(j):
-            value -= page[k, j] * page[below + WEIGHTS, k]
-        page[below + WEIGHTS, j] = value * page[below + INVERSE, j]
-    for j in range(d - 1, -1, -1):
-        value = page[below + WEIGHTS, j]
-        for k in range(j + 1, d):
-            value -= page[j, k] * page[below + WEIGHTS, k]
-        page[below + WEIGHTS, j] = value * page[below + INVERSE, j]
 
 
 # --- from the beginning ---------------------------------------------------------------
@@ -335,18 +221,6 @@ def start(shape: Integers, beliefs: Beliefs) -> None:
 
 
 @kernel
-def publish(shape: Integers, ridge: Floats) -> None:
-    """Put the factors as they are now into use."""
-    d = ridge.shape[4]
-    for m in range(shape.shape[0]):
-        for a in range(shape[m, 0]):
-            for j in range(shape[m, 1]):
-                for k in range(shape[m, 1]):
-                    ridge[IN_USE, m, a, j, k] = ridge[NOW, m, a, j, k]
-                ridge[IN_USE, m, a, d + INVERSE, j] = 1.0 / ridge[NOW, m, a, j, j]
-
-
-@kernel
 def refit(observed: Observed, beliefs: Beliefs) -> None:
     """Put everything as it is now into use."""
     publish(observed.shape, beliefs.ridge)
@@ -365,20 +239,6 @@ def recount(observed: Observed, beliefs: Beliefs) -> None:
             if observed.arms[unit, m] >= 0 and (went_on or observed.last[unit] == m):
                 add_row(observed, beliefs, unit, m)
     refit(observed, beliefs)
-
-
-@kernel
-def doubled(shape: Integers, ridge: Floats) -> bool:
-    """Say whether det Λ of a stage, over all its arms, is at least twice what is in use: no factor ever shrinks."""
-    for m in range(shape.shape[0]):
-        gain = 1.0
-        for a in range(shape[m, 0]):
-            for j in range(shape[m, 1]):
-                ratio = ridge[NOW, m, a, j, j] / ridge[IN_USE, m, a, j, j]
-                gain *= ratio * ratio
-                if gain >= TWICE:
-                    return True
-    return False
 
 
 def estimates(design: Design, observed: Observed, beliefs: Beliefs) -> Estimates:  # as all have it

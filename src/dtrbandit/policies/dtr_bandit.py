@@ -24,8 +24,8 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, per_stage, rows_by_arm
 from dtrbandit.estimators.exact import EXACT, q_hat
+from dtrbandit.estimators.exact_layout import Beliefs
 from dtrbandit.estimators.forced import forced_induction
-from dtrbandit.estimators.layout import Beliefs
 from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, Observed, longer
 from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel

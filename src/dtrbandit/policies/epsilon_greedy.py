@@ -15,7 +15,7 @@ from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.estimators.exact import EXACT, q_hat
-from dtrbandit.estimators.layout import Beliefs
+from dtrbandit.estimators.exact_layout import Beliefs
 from dtrbandit.estimators.observed import GIVEN, LEFT, LOST, Observed, longer
 from dtrbandit.kernels.arrays import Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel

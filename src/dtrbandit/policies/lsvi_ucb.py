@@ -15,7 +15,9 @@ from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.estimators.estimator import Nothing
 from dtrbandit.estimators.observed import Observed
-from dtrbandit.estimators.optimistic import OPTIMISTIC_RIDGE, Beliefs, divide, optimistic, prepared
+from dtrbandit.estimators.optimistic import OPTIMISTIC_RIDGE, divide, prepared
+from dtrbandit.estimators.optimistic_layout import Beliefs
+from dtrbandit.estimators.ridge import optimistic
 from dtrbandit.kernels.arrays import Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
