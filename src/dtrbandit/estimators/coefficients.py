@@ -70,7 +70,7 @@ def solve(observed: Observed, beliefs: Beliefs, m: Whole, a: Whole) -> None:
     if mode != FULL:
         apply_operator(page, d, source)
     elif last:
-        back_substitute(page, d)
+        back_substitute(page, d, CARRIED)
     else:
         solve_normal(page, d)
     if m > 0:

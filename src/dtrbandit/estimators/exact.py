@@ -25,9 +25,10 @@ from dtrbandit.estimators.labels import add_cross, arm_of, clear_cross, label_of
 from dtrbandit.estimators.levels import clear_levels, place, scan
 from dtrbandit.estimators.metric import measure, whiten
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED, Observed
+from dtrbandit.kernels import triangular
 from dtrbandit.kernels.arrays import Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.kernels.triangular import BETA, LENGTH, MOMENT, WORK, rotate_in
+from dtrbandit.kernels.triangular import BETA, MOMENT
 
 FIRST_LIMIT = 16  # units in levels before the radii are first set from data
 
@@ -67,12 +68,8 @@ def rebuild(observed: Observed, beliefs: Beliefs) -> None:
 @kernel
 def add_row(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole, target: float) -> Truth:
     """Rotate a row into its arm's factor; tell whether it is the arm's first."""
-    a, psi = arm_of(observed, unit, m), observed.features[unit, m]
-    page, d = beliefs.pages[m, a], observed.shape[m, 1]
-    for j in range(d):
-        page[WORK, j] = psi[j]
-        page[LENGTH, j] += psi[j] * psi[j]
-    rotate_in(page, d, target)
+    a = arm_of(observed, unit, m)
+    triangular.add_row(beliefs.pages[m, a], observed.shape[m, 1], observed.features[unit, m], target)
     beliefs.counted[unit, m] = True
     beliefs.tallies[m, a, ROWS] += 1
     first: Truth = beliefs.tallies[m, a, ROWS] == 1

@@ -13,12 +13,10 @@ from dtrbandit.kernels.triangular import (
     BETA,
     CARRIED,
     FACTOR,
-    LENGTH,
-    WORK,
+    add_row,
     apply_operator,
     back_substitute,
     examine_rank,
-    rotate_in,
 )
 
 
@@ -55,11 +53,7 @@ def gather(
             target = known_target(observed, tilde, unit, m)
             if not math.isnan(target):
                 rows += 1
-                for j in range(d):
-                    value = observed.features[unit, m, j]
-                    page[WORK, j] = value
-                    page[LENGTH, j] += value * value
-                rotate_in(page, d, target)
+                add_row(page, d, observed.features[unit, m], target)
     return rows
 
 
@@ -91,6 +85,6 @@ def fit(page: Matrix, d: Whole, rows: Whole) -> None:
         return
     _, rank = examine_rank(page, d, rows > 0)
     if rank == d:
-        back_substitute(page, d)
+        back_substitute(page, d, CARRIED)
     else:
         apply_operator(page, d, CARRIED)

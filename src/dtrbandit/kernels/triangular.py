@@ -54,6 +54,15 @@ def rotation(upper: float, lower: float) -> tuple[float, float, float]:
 
 
 @kernel
+def add_row(page: Matrix, d: Whole, row: Vector, target: float) -> None:
+    """Add a row and its target to a page: to the lengths of the columns, and to the factor."""
+    for j in range(d):
+        page[WORK, j] = row[j]
+        page[LENGTH, j] += row[j] * row[j]
+    rotate_in(page, d, target)
+
+
+@kernel
 def rotate_in(page: Matrix, d: Whole, value: float) -> None:
     """Rotate the row in ``page[WORK]`` into the factor, and its target into ``CARRIED``."""
     for j in range(d):
@@ -84,10 +93,10 @@ def proven(page: Matrix, d: Whole, tolerance: float) -> Truth:
 
 
 @kernel
-def back_substitute(page: Matrix, d: Whole) -> None:
-    """Set the coefficients to R⁻¹ times ``CARRIED``."""
+def back_substitute(page: Matrix, d: Whole, source: Whole) -> None:
+    """Set the coefficients to R⁻¹ times row ``source``."""
     for j in range(d - 1, -1, -1):
-        total = page[CARRIED, j]
+        total = page[source, j]
         for k in range(j + 1, d):
             total -= page[FACTOR + j, k] * page[BETA, k]
         page[BETA, j] = total / page[FACTOR + j, j]
@@ -101,11 +110,7 @@ def solve_normal(page: Matrix, d: Whole) -> None:
         page[WORK, j] = value
         for k in range(j + 1, d):
             page[WORK, k] -= page[FACTOR + j, k] * value
-    for j in range(d - 1, -1, -1):
-        total = page[WORK, j]
-        for k in range(j + 1, d):
-            total -= page[FACTOR + j, k] * page[BETA, k]
-        page[BETA, j] = total / page[FACTOR + j, j]
+    back_substitute(page, d, WORK)
 
 
 @kernel
