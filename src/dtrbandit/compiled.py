@@ -24,7 +24,7 @@ from dtrbandit.kernels.stream import ROUNDS, uniforms
 from dtrbandit.policies.builtin import decide, open_state, take
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.facts import start
-from dtrbandit.policies.shown import FORCED
+from dtrbandit.policies.sheet import FORCED
 
 NOT_YET = -1  # of an arm
 NO_FACT = -1

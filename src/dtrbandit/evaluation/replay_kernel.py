@@ -22,7 +22,7 @@ from dtrbandit.kernels.arrays import Floats, Integers, Mask, Matrix, Truth, Vect
 from dtrbandit.kernels.borrowed import Table
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.builtin import OpenState, decide, open_state, retract, suppose, take
-from dtrbandit.policies.shown import FORCED
+from dtrbandit.policies.sheet import FORCED
 
 ROWS = "float64[:, :, ::1], int8[:, ::1], float64[::1], float64[:, ::1]"  # features, arms, outcome, drawn
 

@@ -23,7 +23,7 @@ from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, Greedy
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.policies.lsvi_ucb import LSVIUCB
 from dtrbandit.policies.policy import Policy
-from dtrbandit.policies.shown import ArmAndReason
+from dtrbandit.policies.sheet import ArmAndReason
 from dtrbandit.policies.uniform_random import UniformRandom
 
 BUILTIN: Mapping[str, type[Policy[Any]]] = {

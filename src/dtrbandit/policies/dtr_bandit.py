@@ -32,7 +32,7 @@ from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState
 from dtrbandit.policies.plans import next_of_plan
 from dtrbandit.policies.rule import Rule
-from dtrbandit.policies.shown import (
+from dtrbandit.policies.sheet import (
     CLEAR,
     CLOSE,
     CONTENDER,

@@ -24,7 +24,7 @@ from dtrbandit.policies.backlog import AT_ONCE, Call, work_off
 from dtrbandit.policies.builtin import decide, explain, note, open_state, take_fitting
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Choice
-from dtrbandit.policies.shown import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES
+from dtrbandit.policies.sheet import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES
 from dtrbandit.record.events import Assigned, Completed, Decision, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values, unpacked

@@ -21,7 +21,7 @@ from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
 from dtrbandit.policies.rule import Rule as CompiledRule
-from dtrbandit.policies.shown import (
+from dtrbandit.policies.sheet import (
     ONLY_FEASIBLE,
     PROPENSITY,
     Q_TILDE,

@@ -23,7 +23,7 @@ from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.rule import Rule
-from dtrbandit.policies.shown import ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, ArmAndReason, best, show_nothing
+from dtrbandit.policies.sheet import ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, ArmAndReason, best, show_nothing
 
 Bound = tuple[float | tuple[float, ...], ...]
 

@@ -10,7 +10,7 @@ from dtrbandit.estimators.estimator import Estimator, Nothing
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.kernels.arrays import Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.shown import ArmAndReason
+from dtrbandit.policies.sheet import ArmAndReason
 
 
 @kernel

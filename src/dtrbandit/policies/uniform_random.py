@@ -13,7 +13,7 @@ from dtrbandit.kernels.arrays import Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.rule import Rule
-from dtrbandit.policies.shown import CONTENDER, ONLY_FEASIBLE, PROPENSITY, UNIFORM, ArmAndReason, show_nothing
+from dtrbandit.policies.sheet import CONTENDER, ONLY_FEASIBLE, PROPENSITY, UNIFORM, ArmAndReason, show_nothing
 
 
 @dataclass(frozen=True, kw_only=True)
