@@ -156,7 +156,7 @@ def fold(
     """
     state = open_state(table)
     child, stages = state.observed.child, state.observed.shape.shape[0]
-    shown, learning = np.empty((4, child.shape[1])), np.bool_(True)
+    sheet, learning = np.empty((4, child.shape[1])), np.bool_(True)
     arm: Whole
     index: Whole
     for e in range(events.shape[0]):
@@ -168,7 +168,7 @@ def fold(
         if fact == NO_FACT:
             continue
         if fact == ARRIVED:
-            arm, reason = decide(kind, state, unit, m, node, psi, drawn[unit, m], shown)
+            arm, reason = decide(kind, state, unit, m, node, psi, drawn[unit, m], sheet)
             arms[unit, m], reasons[unit, m], nodes[unit] = arm, reason, child[node, arm]
             index, value = node, 1.0 if reason == FORCED else 0.0
         elif fact == LEFT:

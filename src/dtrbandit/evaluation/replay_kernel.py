@@ -38,12 +38,12 @@ def play_rows(
     Return the next round's place, and how many rows were offered: fewer than all once T are accepted.
     """
     state = open_state(table)
-    shown, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
+    sheet, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
     offered = np.int64(0)
     while offered < order.shape[0] and unit < accepted.shape[0]:
         row = np.int64(order[offered])
         offered += 1
-        if agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state):
+        if agrees(kind, row, unit, features, arms, outcome, drawn, sheet, forced, state):
             accept(kind, row, unit, features, arms, outcome, forced, state)
             accepted[unit] = row
             unit += 1
@@ -57,15 +57,15 @@ def ask_all(
 ) -> None:  # fmt: skip
     """Set ``agreeing`` (n,) to whether the policy would give each row its arms in this round; learn nothing."""
     state = open_state(table)
-    shown, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
+    sheet, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
     for row in range(agreeing.shape[0]):
-        agreeing[row] = agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state)
+        agreeing[row] = agrees(kind, row, unit, features, arms, outcome, drawn, sheet, forced, state)
 
 
 @kernel
 def agrees(
     kind: Whole, row: Whole, unit: Whole, features: Floats, arms: Integers, outcome: Vector, drawn: Matrix,
-    shown: Matrix, forced: Vector, state: OpenState,
+    sheet: Matrix, forced: Vector, state: OpenState,
 ) -> Truth:  # fmt: skip
     """Say whether a policy would give a row its arms at all stages it entered (Algorithm 2, line 7).
 
@@ -73,7 +73,7 @@ def agrees(
     """
     node, m, agreed = np.int64(0), 0, not math.isnan(outcome[row])
     while agreed and m < arms.shape[1] and arms[row, m] >= 0:
-        arm, reason = decide(kind, state, unit, m, node, features[row, m], drawn[unit, m], shown)
+        arm, reason = decide(kind, state, unit, m, node, features[row, m], drawn[unit, m], sheet)
         agreed = arm == arms[row, m]
         if agreed:
             forced[m] = 1.0 if reason == FORCED else 0.0

@@ -82,12 +82,12 @@ _memory = [f"state.{rule.name}" for rule in RULES]
 decide: Callable[[Whole, OpenState, Whole, Whole, Whole, Vector, float, Matrix], ArmAndReason] = switch(
     "decide",
     [(rule.decide, f"{beliefs}, {memory}") for rule, beliefs, memory in zip(RULES, _beliefs, _memory, strict=True)],
-    "unit, m, node, psi, u, shown",
+    "unit, m, node, psi, u, sheet",
 )
 explain: Callable[[Whole, OpenState, Whole, Whole, Vector, Matrix], None] = switch(
     "explain",
     [(rule.explain, f"{beliefs}, {memory}") for rule, beliefs, memory in zip(RULES, _beliefs, _memory, strict=True)],
-    "unit, m, psi, shown",
+    "unit, m, psi, sheet",
 )
 learn: Callable[[Whole, OpenState, Whole, Whole, Whole], None] = switch(
     "learn", [(rule.estimator.learn, own) for rule, own in zip(RULES, _beliefs, strict=True)], "fact, unit, m"

@@ -27,7 +27,7 @@ class Desk(NamedTuple):
     """What lies between Python and a kernel during a call."""
 
     psi: Vector  # (D,): the features of the stage at hand
-    shown: Matrix  # (4, K): what a kernel shows of its last decision
+    sheet: Matrix  # (4, K): what a rule writes down of its last decision
 
 
 class CompiledState:

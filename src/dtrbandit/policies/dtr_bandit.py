@@ -43,9 +43,9 @@ from dtrbandit.policies.sheet import (
     Q_TILDE,
     ArmAndReason,
     best,
-    show_nothing,
-    show_only,
-    show_tilde,
+    clear_sheet,
+    prescribe,
+    write_tilde,
 )
 
 ROUNDS_EACH, PERMUTED, DELTA = 0, 1, 2  # places of q, of the schedule and of the first Δ_m among the numbers
@@ -138,50 +138,50 @@ class DTRBandit(CompiledPolicy):
 @kernel
 def decide(
     observed: Observed, beliefs: Beliefs, memory: Memory,
-    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, shown: Matrix,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
 ) -> ArmAndReason:  # fmt: skip
     """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3); return the arm and the reason."""
     forced, latest, offset = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
-    feasible = show_nothing(observed.child, node, shown)
+    feasible = clear_sheet(observed.child, node, sheet)
     if forced:
-        arm = scheduled_arm(observed, memory, latest, offset, unit, m, u, shown)
+        arm = scheduled_arm(observed, memory, latest, offset, unit, m, u, sheet)
         if arm >= 0:
             return arm, FORCED
-    explain(observed, beliefs, memory, unit, m, psi, shown)
-    contenders = keep_contenders(shown, memory.numbers[DELTA + m])
-    arm = best(shown, Q_HAT)
-    shown[PROPENSITY, arm] = 1.0
+    explain(observed, beliefs, memory, unit, m, psi, sheet)
+    contenders = keep_contenders(sheet, memory.numbers[DELTA + m])
+    arm = best(sheet, Q_HAT)
+    sheet[PROPENSITY, arm] = 1.0
     return arm, ONLY_FEASIBLE if feasible == 1 else CLEAR if contenders == 1 else CLOSE
 
 
 @kernel
 def explain(
-    observed: Observed, beliefs: Beliefs, memory: Memory, unit: Whole, m: Whole, psi: Vector, shown: Matrix
+    observed: Observed, beliefs: Beliefs, memory: Memory, unit: Whole, m: Whole, psi: Vector, sheet: Matrix
 ) -> None:
-    """Show Q̂, and Q̃ as it was at e_t, the last forced round before this one."""
+    """Write down Q̂, and Q̃ as it was at e_t, the last forced round before this one."""
     _, latest, _ = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
-    q_hat(observed, beliefs, m, psi, shown[Q_HAT])
+    q_hat(observed, beliefs, m, psi, sheet[Q_HAT])
     if memory.frozen[latest]:
-        show_tilde(memory.tilde[1 + latest], observed.shape, m, psi, shown)
+        write_tilde(memory.tilde[1 + latest], observed.shape, m, psi, sheet)
     else:
         refit_forced(observed, memory, m)
-        show_tilde(memory.tilde[LIVE], observed.shape, m, psi, shown)
+        write_tilde(memory.tilde[LIVE], observed.shape, m, psi, sheet)
 
 
 @kernel
-def keep_contenders(shown: Matrix, delta: float) -> int:
+def keep_contenders(sheet: Matrix, delta: float) -> int:
     """Keep K̂, the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8), and return how many these are.
 
     An arm without Q̃ is never filtered out, and filters nothing out (docs/readings.md, 3).
     """
     top, contenders = -np.inf, 0
-    for a in range(shown.shape[1]):
-        if shown[CONTENDER, a] > 0.0 and shown[Q_TILDE, a] > top:
-            top = shown[Q_TILDE, a]
-    for a in range(shown.shape[1]):
-        if top - shown[Q_TILDE, a] > delta / 2:
-            shown[CONTENDER, a] = 0.0
-        if shown[CONTENDER, a] > 0.0:
+    for a in range(sheet.shape[1]):
+        if sheet[CONTENDER, a] > 0.0 and sheet[Q_TILDE, a] > top:
+            top = sheet[Q_TILDE, a]
+    for a in range(sheet.shape[1]):
+        if top - sheet[Q_TILDE, a] > delta / 2:
+            sheet[CONTENDER, a] = 0.0
+        if sheet[CONTENDER, a] > 0.0:
             contenders += 1
     return contenders
 
@@ -191,21 +191,21 @@ def keep_contenders(shown: Matrix, delta: float) -> int:
 
 @kernel
 def scheduled_arm(
-    observed: Observed, memory: Memory, latest: Whole, offset: Whole, unit: Whole, m: Whole, u: float, shown: Matrix
+    observed: Observed, memory: Memory, latest: Whole, offset: Whole, unit: Whole, m: Whole, u: float, sheet: Matrix
 ) -> np.int64:
     """Return the arm that the schedule prescribes, or −1 if an override has freed this round."""
     if memory.numbers[PERMUTED] > 0.0:
-        return drawn_arm(observed, memory, memory.drawn[latest], unit, m, u, shown)
+        return drawn_arm(observed, memory, memory.drawn[latest], unit, m, u, sheet)
     plan = offset // np.int64(memory.numbers[ROUNDS_EACH])
     arm = next_of_plan(observed.child, observed.arms, memory.plans, plan, unit, m)
     if arm >= 0:
-        show_only(shown, arm)
+        prescribe(sheet, arm)
     return arm
 
 
 @kernel
 def drawn_arm(
-    observed: Observed, memory: Memory, drawn: Integers, unit: Whole, m: Whole, u: float, shown: Matrix
+    observed: Observed, memory: Memory, drawn: Integers, unit: Whole, m: Whole, u: float, sheet: Matrix
 ) -> np.int64:
     """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12)."""
     child, plans, scheduled = observed.child, memory.plans, memory.scheduled
@@ -214,7 +214,7 @@ def drawn_arm(
         if scheduled[unit, k] < 0:
             return np.int64(-1)
         node = np.int64(child[node, scheduled[unit, k]])
-    for a in range(shown.shape[1]):
+    for a in range(sheet.shape[1]):
         possible: Truth
         slots, possible = 0.0, False
         for plan in range(plans.shape[0]):
@@ -224,24 +224,24 @@ def drawn_arm(
             if agrees:
                 slots += memory.numbers[ROUNDS_EACH]
                 possible = possible or next_of_plan(child, observed.arms, plans, plan, unit, m) >= 0
-        shown[PROPENSITY, a] = slots - drawn[node, a] if possible else 0.0
-        remaining += shown[PROPENSITY, a]
-    return draw(shown, u, remaining)
+        sheet[PROPENSITY, a] = slots - drawn[node, a] if possible else 0.0
+        remaining += sheet[PROPENSITY, a]
+    return draw(sheet, u, remaining)
 
 
 @kernel
-def draw(shown: Matrix, u: float, total: float) -> np.int64:
+def draw(sheet: Matrix, u: float, total: float) -> np.int64:
     """Draw an arm in proportion to the weights in PROPENSITY, which become probabilities; −1 if all are zero."""
     arm, below = np.int64(-1), 0.0
-    for a in range(shown.shape[1]):
-        weight = shown[PROPENSITY, a]
+    for a in range(sheet.shape[1]):
+        weight = sheet[PROPENSITY, a]
         if weight > 0.0 and (arm < 0 or below <= u * total):
             arm = np.int64(a)
         below += weight
     if arm >= 0:
-        for a in range(shown.shape[1]):
-            shown[CONTENDER, a] = 1.0 if shown[PROPENSITY, a] > 0.0 else 0.0
-            shown[PROPENSITY, a] /= total
+        for a in range(sheet.shape[1]):
+            sheet[CONTENDER, a] = 1.0 if sheet[PROPENSITY, a] > 0.0 else 0.0
+            sheet[PROPENSITY, a] /= total
     return arm
 
 

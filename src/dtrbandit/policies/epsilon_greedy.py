@@ -32,8 +32,8 @@ from dtrbandit.policies.sheet import (
     Q_HAT,
     ArmAndReason,
     best,
-    show_nothing,
-    show_only,
+    clear_sheet,
+    prescribe,
 )
 
 PULLS, PULLED = range(2)  # entries of the tally: pulls to make in all, and pulls made
@@ -127,43 +127,43 @@ def grow(memory: Memory, capacity: int) -> Memory:
 @kernel
 def decide(
     observed: Observed, beliefs: Beliefs, memory: Memory,
-    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, shown: Matrix,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
 ) -> ArmAndReason:  # fmt: skip
     """Make an initial pull, or act greedily, or explore when u < ε; return the arm and the reason."""
-    feasible = show_nothing(observed.child, node, shown)
+    feasible = clear_sheet(observed.child, node, sheet)
     plan = np.int64(memory.pulled[unit]) if m > 0 else next_pull(memory)
     if plan >= 0:
         arm = next_of_plan(observed.child, observed.arms, memory.plans, plan, unit, m)
         if arm >= 0:
-            show_only(shown, arm)
+            prescribe(sheet, arm)
             return arm, FORCED
-    explain(observed, beliefs, memory, unit, m, psi, shown)
-    return explore(shown, feasible - 1, memory.epsilon[0], u)
+    explain(observed, beliefs, memory, unit, m, psi, sheet)
+    return explore(sheet, feasible - 1, memory.epsilon[0], u)
 
 
 @kernel
 def explain(
-    observed: Observed, beliefs: Beliefs, memory: Memory, unit: Whole, m: Whole, psi: Vector, shown: Matrix
+    observed: Observed, beliefs: Beliefs, memory: Memory, unit: Whole, m: Whole, psi: Vector, sheet: Matrix
 ) -> None:
-    """Show Q̂."""
-    q_hat(observed, beliefs, m, psi, shown[Q_HAT])
+    """Write down Q̂."""
+    q_hat(observed, beliefs, m, psi, sheet[Q_HAT])
 
 
 @kernel
-def explore(shown: Matrix, others: Whole, epsilon: float, u: float) -> ArmAndReason:
+def explore(sheet: Matrix, others: Whole, epsilon: float, u: float) -> ArmAndReason:
     """Take the greedy arm, or when u < ε one of the others, uniformly."""
-    greedy = best(shown, Q_HAT)
+    greedy = best(sheet, Q_HAT)
     if others == 0:
-        shown[PROPENSITY, greedy] = 1.0
+        sheet[PROPENSITY, greedy] = 1.0
         return greedy, ONLY_FEASIBLE
     pick = min(int(u / epsilon * others), others - 1) if u < epsilon else -1
     arm, passed = greedy, 0
-    for a in range(shown.shape[1]):
-        if shown[CONTENDER, a] > 0.0:
+    for a in range(sheet.shape[1]):
+        if sheet[CONTENDER, a] > 0.0:
             if a == greedy:
-                shown[PROPENSITY, a] = 1.0 - epsilon
+                sheet[PROPENSITY, a] = 1.0 - epsilon
             else:
-                shown[PROPENSITY, a] = epsilon / others
+                sheet[PROPENSITY, a] = epsilon / others
                 if passed == pick:
                     arm = np.int64(a)
                 passed += 1

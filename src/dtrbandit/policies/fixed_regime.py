@@ -28,8 +28,8 @@ from dtrbandit.policies.sheet import (
     RULE,
     ArmAndReason,
     best,
-    show_nothing,
-    show_tilde,
+    clear_sheet,
+    write_tilde,
 )
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
@@ -139,17 +139,17 @@ class FixedRegime(CompiledPolicy):
 @kernel
 def decide(
     observed: Observed, beliefs: Nothing, memory: Memory,
-    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, shown: Matrix,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
 ) -> ArmAndReason:  # fmt: skip
     """Apply the rule; a settled arm that an override has made infeasible gives way to the lowest that is feasible."""
-    feasible = show_nothing(observed.child, node, shown)
+    feasible = clear_sheet(observed.child, node, sheet)
     arm = memory.settled[m]
     if arm < 0 or observed.child[node, arm] < 0:
-        show_tilde(memory.scores, observed.shape, m, psi, shown)
-        arm = best(shown, Q_TILDE)
-        for a in range(shown.shape[1]):
-            shown[Q_TILDE, a] = np.nan  # scores, not estimates
-    shown[PROPENSITY, arm] = 1.0
+        write_tilde(memory.scores, observed.shape, m, psi, sheet)
+        arm = best(sheet, Q_TILDE)
+        for a in range(sheet.shape[1]):
+            sheet[Q_TILDE, a] = np.nan  # scores, not estimates
+    sheet[PROPENSITY, arm] = 1.0
     return arm, ONLY_FEASIBLE if feasible == 1 else RULE
 
 

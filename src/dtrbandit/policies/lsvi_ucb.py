@@ -23,7 +23,7 @@ from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.rule import Rule
-from dtrbandit.policies.sheet import ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, ArmAndReason, best, show_nothing
+from dtrbandit.policies.sheet import ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, ArmAndReason, best, clear_sheet
 
 Bound = tuple[float | tuple[float, ...], ...]
 
@@ -124,16 +124,16 @@ class LSVIUCB(CompiledPolicy):
 @kernel
 def decide(
     observed: Observed, beliefs: Beliefs, memory: Nothing,
-    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, shown: Matrix,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
 ) -> ArmAndReason:  # fmt: skip
     """Pull argmax_a Q_m(h, a) (Jin et al., line 12); return the arm and the reason."""
-    feasible, d = show_nothing(observed.child, node, shown), observed.shape[m, 1]
+    feasible, d = clear_sheet(observed.child, node, sheet), observed.shape[m, 1]
     phi, work = np.empty(d), np.empty(d)
     divide(observed.shape, beliefs.numbers, m, psi, phi)
     for a in range(observed.shape[m, 0]):
-        shown[Q_HAT, a] = optimistic(beliefs.ridge, beliefs.numbers, m, a, phi, work)
-    arm = best(shown, Q_HAT)
-    shown[PROPENSITY, arm] = 1.0
+        sheet[Q_HAT, a] = optimistic(beliefs.ridge, beliefs.numbers, m, a, phi, work)
+    arm = best(sheet, Q_HAT)
+    sheet[PROPENSITY, arm] = 1.0
     return arm, ONLY_FEASIBLE if feasible == 1 else OPTIMISTIC
 
 

@@ -20,9 +20,9 @@ def note_nothing(observed: Observed, memory: object, fact: Whole, unit: Whole, m
 
 @kernel
 def explain_nothing(
-    observed: Observed, beliefs: object, memory: object, unit: Whole, m: Whole, psi: Vector, shown: Matrix
+    observed: Observed, beliefs: object, memory: object, unit: Whole, m: Whole, psi: Vector, sheet: Matrix
 ) -> None:
-    """Have shown everything already."""
+    """Have written everything already."""
 
 
 @kernel
@@ -55,10 +55,10 @@ class Rule:
     example
         A memory whose arrays have the right types.
     decide
-        ``decide(observed, beliefs, memory, unit, m, node, psi, u, shown)``: return an arm and the number of a reason,
-        and fill ``shown`` (4, K) with Q̃, Q̂, propensities and contenders; a forced decision needs no estimates.
+        ``decide(observed, beliefs, memory, unit, m, node, psi, u, sheet)``: return an arm and the number of a reason,
+        and fill ``sheet`` (4, K) with Q̃, Q̂, propensities and contenders; a forced decision needs no estimates.
     explain
-        ``explain(observed, beliefs, memory, unit, m, psi, shown)``: show the estimates beside a forced decision.
+        ``explain(observed, beliefs, memory, unit, m, psi, sheet)``: write the estimates beside a forced decision.
     note
         ``note(observed, memory, fact, unit, m, value)``: keep the account of a fact that is written down; of GIVEN,
         ``value`` says whether the arm was scheduled.
