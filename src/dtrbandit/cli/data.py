@@ -164,10 +164,10 @@ def _curves(played: Mapping[str, Replay]) -> Picture:
 
 def _overlap(cohort: Cohort) -> Picture:
     assert cohort.propensities is not None
-    parts = cohort.propensities.parts
-    picture = _picture(len(parts))
-    for part, ax in zip(parts, picture.subplots(1, len(parts), squeeze=False)[0], strict=True):
-        cohort.propensities.plot(part, ax)
+    models = cohort.propensities.models
+    picture = _picture(len(models))
+    for model, ax in zip(models, picture.subplots(1, len(models), squeeze=False)[0], strict=True):
+        cohort.propensities.plot(model, ax)
     return picture
 
 

@@ -32,12 +32,12 @@ def play_rows(kind, order, unit, features, arms, outcome, drawn, accepted, table
     Return the next round's place, and how many rows were offered: fewer than all once T are accepted.
     """
     state = open_state(table)
-    shown, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
+    sheet, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
     offered = np.int64(0)
     while offered < order.shape[0] and unit < accepted.shape[0]:
         row = np.int64(order[offered])
         offered += 1
-        if agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state):
+        if agrees(kind, row, unit, features, arms, outcome, drawn, sheet, forced, state):
             accept(kind, row, unit, features, arms, outcome, forced, state)
             accepted[unit] = row
             unit += 1
@@ -48,20 +48,20 @@ def play_rows(kind, order, unit, features, arms, outcome, drawn, accepted, table
 def ask_all(kind, unit, features, arms, outcome, drawn, agreeing, table):
     """Set ``agreeing`` (n,) to whether the policy would give each row its arms in this round; learn nothing."""
     state = open_state(table)
-    shown, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
+    sheet, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
     for row in range(agreeing.shape[0]):
-        agreeing[row] = agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state)
+        agreeing[row] = agrees(kind, row, unit, features, arms, outcome, drawn, sheet, forced, state)
 
 
 @kernel
-def agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state):
+def agrees(kind, row, unit, features, arms, outcome, drawn, sheet, forced, state):
     """Say whether a policy would give a row its arms at all stages it entered (Algorithm 2, line 7).
 
     Fills ``forced`` (M,) with whether each was scheduled. A unit that dropped out never agrees.
     """
     node, m, agreed = np.int64(0), 0, not math.isnan(outcome[row])
     while agreed and m < arms.shape[1] and arms[row, m] >= 0:
-        arm, reason = decide(kind, state, unit, m, node, features[row, m], drawn[unit, m], shown)
+        arm, reason = decide(kind, state, unit, m, node, features[row, m], drawn[unit, m], sheet)
         agreed = arm == arms[row, m]
         if agreed:
             forced[m] = 1.0 if reason == FORCED else 0.0
