@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.estimates import Coefficients, Estimates, rank_of
+from dtrbandit.estimators.estimates import Coefficients, Estimates
+from dtrbandit.rank import scaled_rows
 from dtrbandit.record.events import Overridden, in_words
 from dtrbandit.record.histories import Unit
 
@@ -162,8 +163,8 @@ def _gaps(design: Design, estimates: Estimates) -> tuple[Gap, ...]:
         for m, arms in enumerate(rows):
             names = design.arrivals[m].features.names
             for arm, own in zip(design.stages[m].arms, arms, strict=True):
-                rank, determined = rank_of(own)
-                if rank < len(names):
-                    open_names = tuple(name for name, known in zip(names, determined, strict=True) if not known)
-                    gaps.append(Gap(estimate, design.stages[m].name, arm, open_names, len(names) - rank))
+                fit = scaled_rows(own)
+                if fit.rank < len(names):
+                    open_names = tuple(name for name, known in zip(names, fit.determined, strict=True) if not known)
+                    gaps.append(Gap(estimate, design.stages[m].name, arm, open_names, len(names) - fit.rank))
     return tuple(gaps)
