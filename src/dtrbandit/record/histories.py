@@ -27,7 +27,7 @@ from dtrbandit.record.events import (
     Withdrawn,
 )
 from dtrbandit.record.features import Context, all_features, columns_of, features_at
-from dtrbandit.record.packed import PackedLog
+from dtrbandit.record.packed import ANY, PackedLog
 from dtrbandit.record.values import Values
 
 
@@ -88,6 +88,14 @@ class Unit:
         return self.outcome is not None or self.withdrawn is not None
 
 
+class Alike(NamedTuple):
+    """Units on record that differ in their numbers alone."""
+
+    first: Unit
+    rounds: list[int]
+    outcomes: list[float]  # one for each of them, or none
+
+
 class Histories:
     """All units of a log, and the log itself.
 
@@ -107,6 +115,18 @@ class Histories:
         """Give all units in the order of their rounds, one at a time."""
         for t, unit in enumerate(self.log.names, 1):
             yield self.in_flight.get(unit) or self._retold(t)
+
+    def alike(self) -> Iterator[Alike]:
+        """Give units by what happened to them, in the order of the first of each kind."""
+        rounds: dict[tuple[int, ...], list[int]] = {}
+        for t, story in enumerate(self.log.heads_by_round(), 1):
+            rounds.setdefault((*story, t) if ANY in story else story, []).append(t)
+        for first, *others in rounds.values():
+            record = self.in_flight.get(self.log.names[first - 1]) or self._retold(first)
+            outcomes = []
+            if record.history.outcome is not None:  # then it is what the others have last
+                outcomes = [record.history.outcome, *(self.log.last(t).outcome for t in others)]  # type: ignore[union-attr]
+            yield Alike(record, [first, *others], outcomes)
 
     def get(self, unit: str) -> Unit | None:
         """Return what is on record for a unit, None if it is not enrolled."""
