@@ -115,7 +115,7 @@ class Belief:
                 if decide_again or (due is None) is (type(event) is Assigned):
                     require_in_turn(event, due)
                 rule = RULES.get(type(event))
-                fact, known = rule(histories, *event) if rule else (None, None)
+                fact, known = rule(histories, event) if rule else (None, None)
                 if fact is None:
                     refuse(event)
                 history = advance(design, known, fact)

@@ -16,10 +16,9 @@ from dtrbandit.record.histories import Histories, Unit, merged
 from dtrbandit.record.rules import accept, accept_reason, expects, on_record, stage_number
 
 
-def overridden(
-    histories: Histories, unit: str, stage: str | None, arm: str, reason: str
-) -> tuple[Overridden | None, Unit]:
-    """Return the override of the arm of ``unit`` at a stage, by default the latest."""
+def overridden(histories: Histories, fields: tuple[str, str | None, str, str]) -> tuple[Overridden | None, Unit]:
+    """Return the override of the arm of a unit at a stage, by default the latest."""
+    unit, stage, arm, reason = fields
     design, record = histories.design, on_record(histories, unit)
     reason = accept_reason(reason, unit)
     m = stage_of_override(histories, record, stage, arm, reason)
@@ -39,14 +38,10 @@ def overridden(
 
 
 def corrected(
-    histories: Histories,
-    unit: str,
-    outcome: float | None,
-    stage: str | None,
-    context: Mapping[str, float] | None,
-    reason: str,
+    histories: Histories, fields: tuple[str, float | None, str | None, Mapping[str, float] | None, str]
 ) -> tuple[Corrected | None, Unit]:
     """Return the correction of an outcome, or of columns of one stage's context."""
+    unit, outcome, stage, context, reason = fields
     record = on_record(histories, unit)
     reason = accept_reason(reason, unit)
     if (outcome is None) == (context is None) or (stage is None) != (context is None):

@@ -40,13 +40,13 @@ def answer_to(histories: Histories, command: Command) -> Answer:
 
 def _enroll(histories: Histories, command: Enroll) -> Answer:
     unit, context = command
-    fact, record = enrolled(histories, unit, None, context)
+    fact, record = enrolled(histories, (unit, None, context))
     return fact, record, record.decisions[0] if record else None
 
 
 def _respond(histories: Histories, command: Respond) -> Answer:
     unit, context, stage = command
-    fact, record = responded(histories, unit, stage, context)
+    fact, record = responded(histories, (unit, stage, context))
     if fact is not None:
         return fact, record, None
     m = stage_of_response(histories, record, stage, context)
@@ -55,28 +55,28 @@ def _respond(histories: Histories, command: Respond) -> Answer:
 
 def _override(histories: Histories, command: Override) -> Answer:
     unit, arm, reason, stage = command
-    fact, record = overridden(histories, unit, stage, arm, reason)
+    fact, record = overridden(histories, (unit, stage, arm, reason))
     decision = record.decisions[stage_of_override(histories, record, stage, arm, reason)]
     return fact, record, decision._replace(arm=arm, reason="override", propensity=None)
 
 
 def _correct(histories: Histories, command: Correct) -> Answer:
     unit, reason, outcome, stage, context = command
-    return *corrected(histories, unit, outcome, stage, context, reason), None
+    return *corrected(histories, (unit, outcome, stage, context, reason)), None
 
 
 ANSWERS: dict[type, Callable[[Histories, Any], Answer]] = {
     Enroll: _enroll,
     Respond: _respond,
-    Complete: lambda histories, command: (*completed(histories, *command), None),
-    Withdraw: lambda histories, command: (*withdrawn(histories, *command), None),
+    Complete: lambda histories, command: (*completed(histories, command), None),
+    Withdraw: lambda histories, command: (*withdrawn(histories, command), None),
     Override: _override,
     Correct: _correct,
 }
 
 
-# what must hold for an event to be recorded next; a rule takes the fields of its event, in order
-RULES: dict[type, Callable[..., Found]] = {
+# what must hold for an event to be recorded next
+RULES: dict[type, Callable[[Histories, Any], Found]] = {
     Enrolled: enrolled,
     Assigned: assigned,
     Responded: responded,

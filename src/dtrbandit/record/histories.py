@@ -123,9 +123,9 @@ class Histories:
             rounds.setdefault((*story, t) if ANY in story else story, []).append(t)
         for first, *others in rounds.values():
             record = self.in_flight.get(self.log.names[first - 1]) or self._retold(first)
-            outcomes = []
-            if record.history.outcome is not None:  # then it is what the others have last
-                outcomes = [record.history.outcome, *(self.log.last(t).outcome for t in others)]  # type: ignore[union-attr]
+            outcomes = [] if record.history.outcome is None else [record.history.outcome]
+            if outcomes:  # then the others, without amendments, end with theirs
+                outcomes += map(self.log.last_outcome, others)
             yield Alike(record, [first, *others], outcomes)
 
     def get(self, unit: str) -> Unit | None:

@@ -115,15 +115,18 @@ class PackedLog:
 
     def story(self, t: int) -> list[Fact]:
         """Return all that happened to the unit of a round, in order."""
-        entries, place = [], self._last[t - 1]
+        entries: list[bytes] = []
+        place = self._last[t - 1]
         while place:
             entries += self._entries(place, place + 1)
             place = HEAD.unpack_from(entries[-1])[2]
         return [self._fact(entry) for entry in reversed(entries)]
 
-    def last(self, t: int) -> Fact:
-        """Return what happened last to the unit of a round."""
-        return self._fact(*self._entries(self._last[t - 1], self._last[t - 1] + 1))
+    def last_outcome(self, t: int) -> float:
+        """Return the outcome of the unit of a round, whose last event must be that it completed."""
+        (entry,) = self._entries(self._last[t - 1], self._last[t - 1] + 1)
+        outcome: float = NUMBER.unpack_from(entry, HEAD.size)[0]
+        return outcome
 
     def heads_by_round(self) -> list[tuple[int, ...]]:
         """Return the numbers of the heads of each unit's events: its story but for what is its own."""

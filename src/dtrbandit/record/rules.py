@@ -1,8 +1,8 @@
 """What may be recorded next.
 
-Each verb has a function named after its event (``enrolled``, ``responded``, …). It raises, or returns the fact to
-record, None when the same is on record already, and what is on record for the unit so far. None of them changes
-anything. Amendments have ``record/amendments.py``.
+Each verb has a function named after its event (``enrolled``, ``responded``, …), which takes the fields of that event as
+they were reported. It raises, or returns the fact to record, None when the same is on record already, and what is on
+record for the unit so far. None of them changes anything. Amendments have ``record/amendments.py``.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from dtrbandit.record.values import Values, unpacked
 
 
 def enrolled(
-    histories: Histories, unit: str, t: int | None, context: Mapping[str, float]
+    histories: Histories, fields: tuple[str, int | None, Mapping[str, float]]
 ) -> tuple[Enrolled | None, Unit | None]:
-    """Return the enrolment of ``unit``, which takes the next round; if ``t`` is given, it must be this."""
+    """Return the enrolment of a unit, which takes the next round; if a round is given, it must be this."""
+    unit, t, context = fields
     if not isinstance(unit, str) or not 0 < len(unit) <= 200 or not unit.isprintable() or unit.strip() != unit:
         raise ObservationError(
             f"a unit's id must be a printable text of 1 to 200 characters, found {unit!r}; "
@@ -49,9 +50,10 @@ def enrolled(
 
 
 def responded(
-    histories: Histories, unit: str, stage: str | None, context: Mapping[str, float]
+    histories: Histories, fields: tuple[str, str | None, Mapping[str, float]]
 ) -> tuple[Responded | None, Unit]:
-    """Return the response of ``unit`` on arrival at its next stage."""
+    """Return the response of a unit on arrival at its next stage."""
+    unit, stage, context = fields
     design, record = histories.design, on_record(histories, unit)
     m = stage_of_response(histories, record, stage, context)
     accepted = accept(histories, unit, m, context)
@@ -67,8 +69,9 @@ def responded(
     )
 
 
-def completed(histories: Histories, unit: str, outcome: float) -> tuple[Completed | None, Unit]:
-    """Return the outcome of ``unit``."""
+def completed(histories: Histories, fields: tuple[str, float]) -> tuple[Completed | None, Unit]:
+    """Return the outcome of a unit."""
+    unit, outcome = fields
     record = on_record(histories, unit)
     usual = type(outcome) is float and -LARGEST <= outcome <= LARGEST
     accepted = outcome if usual else accept_number(outcome, f"unit {unit!r}, outcome")
@@ -84,8 +87,9 @@ def completed(histories: Histories, unit: str, outcome: float) -> tuple[Complete
     return new_completed((record.history.unit, accepted)), record
 
 
-def withdrawn(histories: Histories, unit: str, reason: str) -> tuple[Withdrawn | None, Unit]:
-    """Return the withdrawal of ``unit``."""
+def withdrawn(histories: Histories, fields: tuple[str, str]) -> tuple[Withdrawn | None, Unit]:
+    """Return the withdrawal of a unit."""
+    unit, reason = fields
     record = on_record(histories, unit)
     fact = Withdrawn(record.history.unit, accept_reason(reason, unit))
     if record.withdrawn == fact:
@@ -95,8 +99,9 @@ def withdrawn(histories: Histories, unit: str, reason: str) -> tuple[Withdrawn |
     return fact, record
 
 
-def assigned(histories: Histories, decision: Decision) -> tuple[Assigned, Unit]:
+def assigned(histories: Histories, fields: tuple[Decision]) -> tuple[Assigned, Unit]:
     """Return the assignment of a decision that is due, as a log reports it."""
+    (decision,) = fields
     if not isinstance(decision, Decision):
         raise ProtocolError(f"an assignment holds a Decision, found {decision!r}")
     unit, t, stage, arm = decision[:4]
