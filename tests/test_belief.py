@@ -13,14 +13,8 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.record import Assigned, Completed, Enrolled, Event, Responded
+from small_session import DESIGN
 
-DESIGN = dtr.Design(
-    [
-        dtr.Stage("first", arms=("ssri", "other"), features="1 + start1"),
-        dtr.Stage("second", arms=("ssri", "other"), features="1 + start2", enter_if="end1 > 5"),
-    ],
-    plans=[("ssri", "ssri"), ("ssri", "other"), ("other", "other")],
-)
 POLICIES = [dtr.DTRBandit(q=1, delta=0.3), dtr.EpsilonGreedy(epsilon=0.2), dtr.LSVIUCB(beta=0.5), dtr.UniformRandom()]
 
 

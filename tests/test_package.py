@@ -49,3 +49,23 @@ def test_the_command_says_which_release_it_is() -> None:
 
 def test_what_is_cited_is_this_release() -> None:
     assert f"\nversion: {dtr.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(dtr.__all__) == sorted(
+        [
+            "DTRBandit", "DTRError", "Decision", "Design", "DesignError", "EpsilonGreedy", "FixedRegime", "Greedy",
+            "LSVIUCB", "LogError", "NUMERICS", "ObservationError", "ProtocolError", "Session", "Stage",
+            "Study", "StudyError", "StudyInterrupted", "UniformRandom", "__version__", "load_study", "read_log",
+            "simulate", "suggested_beta", "verify", "write_log", "Cohort", "NotEstimable", "PropensityModel",
+            "QLearning", "Replay", "replay", "Conflict", "Enroll", "Respond", "Complete", "Withdraw", "Override",
+            "Correct", "Reply",
+        ]
+    )  # fmt: skip
+
+
+def test_the_changelog_names_the_release_and_its_numerics() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+
+    assert f"## {dtr.__version__}" in changelog
+    assert f"NUMERICS is {dtr.NUMERICS}" in changelog

@@ -1,4 +1,4 @@
-"""From the choice of a policy that is not ours to trust, in numbers, to a decision, in labels."""
+"""Decisions by a policy that the caller wrote: its choices are checked, and numbers become labels."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from dtrbandit.policies.policy import Choice, Numbers, Policy
 from dtrbandit.record.events import Decision, QValues
 from dtrbandit.record.histories import History
 from dtrbandit.record.rules import what_is_wrong
-from dtrbandit.record.values import Values
 
 
 def checked(policy: Policy[Any], design: Design) -> Callable[[Any, History, float], Decision]:
-    """Return what decides by a policy of the caller's own: its choices are checked and completed."""
+    """Return the function that decides by a policy of the caller's own, after checking its choices."""
 
     def decide(state: Any, history: History, u: float) -> Decision:
         choice = policy.decide(state, history, u)
@@ -43,9 +42,7 @@ def checked(policy: Policy[Any], design: Design) -> Callable[[Any, History, floa
 
 
 def _by_label(numbers: Numbers, arms: tuple[str, ...]) -> QValues:
-    """Return numbers given in order as numbers by label; what does not fit stays as it is, to be refused."""
-    if isinstance(numbers, Values):
-        return numbers
+    """Return numbers by label. Numbers that fit no label get a place instead, so that they are refused by name."""
     if isinstance(numbers, Mapping):
         return numbers
     plain = tuple(numbers) or (None,) * len(arms)

@@ -5,11 +5,11 @@
     DTRError
     ├── DesignError        fix the set-up: a design, a policy or a file that describes one
     ├── ObservationError   fix the value: a context or an outcome that cannot be recorded
-    ├── NotEstimable       get more data, or ask for less: no unit tells what was asked for
+    ├── NotEstimable       get more data, or ask for less: the units do not determine what was asked for
     ├── ProtocolError      this cannot happen now: another content, an unknown unit, a wrong moment
     ├── Conflict           catch up and retry: the session has moved on since it answered
     ├── LogError           this log cannot be continued here: damaged, or of another release
-    └── StudyError         a path of a study failed: resume from its ``study`` (in ``simulation``, which it knows)
+    └── StudyError         a path of a study failed: resume from its ``study`` (defined in ``simulation``)
 
 An error that leaves a session leaves it unchanged.
 """
@@ -28,7 +28,7 @@ class ObservationError(DTRError, ValueError):
 
 
 class NotEstimable(DTRError):  # noqa: N818  # what it is, not that it is one
-    """The units do not tell what was asked for; the message says which are missing."""
+    """The units do not determine what was asked for; the message says what is missing."""
 
 
 class ProtocolError(DTRError):

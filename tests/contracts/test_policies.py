@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
-
-import pytest
 
 import dtrbandit as dtr
 from dtrbandit.policies import Choice, Policy
 from dtrbandit.record import History
 from dtrbandit.record.events import (
-    Assigned,
-    Completed,
-    Corrected,
-    Event,
     Fact,
-    Opened,
-    Overridden,
-    Responded,
-    Withdrawn,
 )
 from dtrbandit.testing import PolicyContract
-from dtrbandit.testing.policy_contract import ROUNDS, drive
 
 
 class TestDTRBandit(PolicyContract):
@@ -97,70 +85,3 @@ class PlayTheWinner:
 class TestPlayTheWinner(PolicyContract):
     def policy(self) -> Policy[Any]:
         return PlayTheWinner()
-
-
-class Overconfident:
-    """Draws uniformly, and claims to be certain."""
-
-    def init(self, design: dtr.Design) -> None: ...
-
-    def update(self, state: None, history: History, event: Fact) -> None: ...
-
-    def decide(self, state: None, history: History, u: float) -> Choice:  # noqa: ARG002
-        arms = [arm for arm, yes in enumerate(history.feasible) if yes]
-        claimed = tuple(float(arm == arms[0]) for arm in range(len(history.feasible)))
-        return Choice(arms[int(u * len(arms))], "sure", claimed)
-
-
-class Restless:
-    """Changes its state while deciding."""
-
-    def init(self, design: dtr.Design) -> list[int]:  # noqa: ARG002
-        return []
-
-    def update(self, state: list[int], history: History, event: Fact) -> list[int]:  # noqa: ARG002
-        return state
-
-    def decide(self, state: list[int], history: History, u: float) -> Choice:  # noqa: ARG002
-        state.append(history.round)
-        arm = history.feasible.index(True)
-        return Choice(arm, "restless", tuple(float(a == arm) for a in range(len(history.feasible))))
-
-
-def test_the_contract_catches_dishonest_propensities() -> None:
-    contract = PolicyContract()
-    contract.policy = lambda: Overconfident()  # type: ignore[method-assign]
-
-    with pytest.raises(AssertionError, match="claimed"):
-        contract.test_propensities_are_honest()
-
-
-def test_the_contract_catches_a_policy_that_changes_while_deciding() -> None:
-    contract = PolicyContract()
-    contract.policy = lambda: Restless()  # type: ignore[method-assign]
-
-    with pytest.raises(AssertionError, match="changed the state"):
-        contract.test_deciding_changes_nothing()
-
-
-@pytest.mark.parametrize("design", PolicyContract().designs(), ids=["two stages", "three stages"])
-def test_the_script_of_the_contract_amends_what_was_already_learnt(design: dtr.Design) -> None:
-    session = dtr.Session(design, dtr.UniformRandom(), seed=3)
-
-    drive(session, range(ROUNDS))
-
-    seen: dict[str, list[type[Event]]] = {}
-    happened: Counter[str] = Counter()
-    for event in session.log:
-        if isinstance(event, Opened):
-            continue
-        before = seen.setdefault(event.unit, [])
-        before.append(type(event))
-        happened["completed"] += isinstance(event, Completed)
-        happened["withdrawn"] += isinstance(event, Withdrawn)
-        happened["left early"] += isinstance(event, Completed) and before.count(Assigned) < len(design.stages)
-        happened["late override"] += isinstance(event, Overridden) and Responded in before
-        happened["override after the outcome"] += isinstance(event, Overridden) and Completed in before
-        happened["late correction"] += isinstance(event, Corrected) and event.stage is not None and Responded in before
-        happened["corrected outcome"] += isinstance(event, Corrected) and event.outcome is not None
-    assert min(happened.values()) >= 3, happened

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 from itertools import product
 
 import numpy as np
@@ -200,30 +199,3 @@ def test_256_features_are_allowed() -> None:
     assert len(parse_formula("0 + x:C(s) + z:C(s) + u:C(s) + v:C(s)", earlier=earlier, where="here").names) == 256
     with pytest.raises(DesignError, match="found 257"):
         parse_formula("x:C(s) + z:C(s) + u:C(s) + v:C(s)", earlier=earlier, where="here")
-
-
-@given(st.integers(0, 200), st.integers(0, 200))
-def test_an_error_quotes_a_little_of_the_text_with_the_caret_below_the_place(before: int, after: int) -> None:
-    text = "x +" + " " * before + "\n\t? " + "y" * after
-
-    with pytest.raises(DesignError) as raised:
-        parse_formula(text, earlier={}, where="here")
-
-    message, quoted, caret = str(raised.value).split("\n")
-    assert f"position {text.index('?') + 1}" in message
-    assert quoted[caret.index("^")] == "?"
-    assert len(quoted) <= 4 + 82
-
-
-def test_an_error_quotes_the_end_of_a_long_text() -> None:
-    with pytest.raises(DesignError) as raised:
-        parse_formula("x + " * 100, earlier={}, where="here")
-
-    _, quoted, caret = str(raised.value).split("\n")
-    assert quoted == "    …" + "x + " * 10
-    assert caret.index("^") == len(quoted)
-
-
-def test_an_error_shortens_a_long_word() -> None:
-    with pytest.raises(DesignError, match=re.escape(f"found '{'y' * 40}…' at position 3")):
-        parse_formula(f"x {'y' * 5000}", earlier={}, where="here")

@@ -15,9 +15,9 @@ import pytest
 
 import dtrbandit as dtr
 import open_data
+from dtrbandit.design.condition import Mask
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation import Cohort, ExtremeWeights, logging_value
-from dtrbandit.evaluation.cohort.cohort import Mask
 from dtrbandit.evaluation.propensities.model import PropensityModel
 from evaluation.plain_logistic import Array, fitted
 from evaluation.simulated_cohorts import cohort_of, confounded_smart, fewer_and_fewer_arms, stard_like
@@ -94,7 +94,7 @@ def test_the_product_of_three_parts_is_that_of_section_5_3(stard: Cohort) -> Non
     assert fit.staying == pytest.approx(p0, abs=1e-8)
     assert fit.probability == pytest.approx(p1 * p0 * p2, abs=1e-8)
     left = stard.left_early
-    assert np.array_equal(fit.probability[left], fit.part("first").happened[left])
+    assert np.array_equal(fit.probability[left], fit.model_of("first").happened[left])
 
 
 def test_the_columns_of_an_arm_that_all_who_could_choose_had_are_left_out_and_named(stard: Cohort) -> None:
@@ -136,7 +136,7 @@ def test_units_with_different_feasible_arms_have_models_of_their_own() -> None:
 
     fit = PropensityModel(choice={"one": "uniform"}).fit(cohort)
 
-    options = [part.fork.options for part in fit.parts]
+    options = [model.risk_set.options for model in fit.models]
     assert options == [("a", "b", "c"), ("a", "b", "c"), ("b", "c")]
     middle, ones = first == 1, np.ones(200)
     p = fitted(np.column_stack([ones, x[middle]]), (second[middle] == 2).astype(np.float64))
@@ -147,7 +147,7 @@ def test_units_with_different_feasible_arms_have_models_of_their_own() -> None:
 def test_each_of_several_choices_at_a_stage_has_its_picture_and_its_balance() -> None:
     fit = PropensityModel(choice={"one": "uniform"}).fit(fewer_and_fewer_arms())
 
-    pictures = [fit.plot(part).get_xlabel().replace("\n", " ") for part in fit.parts]
+    pictures = [fit.plot(model).get_xlabel().replace("\n", " ") for model in fit.models]
 
     assert pictures[1:] == [
         "probability of c: choice of a or b or c at stage 'two'",
@@ -170,7 +170,7 @@ def test_a_drop_out_after_the_last_arm_is_a_factor_too() -> None:
     products = [x * (first == 1), *(c * (second == k) for k in (1, 2) for c in (x, z))]
     stayed = ~cohort.dropped_out[reached]
     p = fitted(np.column_stack([np.ones(len(x)), *main, *products]).astype(np.float64), stayed.astype(np.float64))
-    assert fit.part("outcome", "staying").happened == pytest.approx(np.where(stayed, p, 1 - p), abs=1e-9)
+    assert fit.model_of("outcome", "staying").happened == pytest.approx(np.where(stayed, p, 1 - p), abs=1e-9)
 
 
 def share_by(cells: Array, happened: Mask, among: Mask) -> Array:
@@ -197,7 +197,7 @@ def test_who_is_lost_before_it_is_known_whether_to_enter_or_after_leaving_is_a_f
     terms = dict.fromkeys(("entry to two", "outcome without two", "two"), "1 + x")
     fit = PropensityModel(choice={"one": "uniform", "two": "uniform"}, staying=terms).fit(cohort)
 
-    assert [part.fork.stage for part in fit.parts if part.fork.kind == "staying"] == list(terms)
+    assert [model.risk_set.stage for model in fit.models if model.risk_set.kind == "staying"] == list(terms)
     until_known = share_by(x, seen, np.ones(n, dtype=bool))
     after_leaving = share_by(x, followed, seen & responds)
     until_treated = share_by(x, treated, seen & ~responds)
@@ -235,8 +235,8 @@ def test_a_penalty_draws_probabilities_together_and_clipping_bounds_them(stard: 
     plain, penalised = (PropensityModel(penalty=penalty).fit(stard) for penalty in (0.0, 20.0))
     clipped = PropensityModel(clip=(0.2, 0.8)).fit(stard)
 
-    assert penalised.part("first").probabilities.std() < plain.part("first").probabilities.std()
-    assert clipped.part("first").happened == pytest.approx(plain.part("first").happened.clip(0.2, 0.8))
+    assert penalised.model_of("first").probabilities.std() < plain.model_of("first").probabilities.std()
+    assert clipped.model_of("first").happened == pytest.approx(plain.model_of("first").happened.clip(0.2, 0.8))
     assert "clipped to 0.2 – 0.8" in clipped.summary()
     assert "L2 penalty 20" in penalised.summary()
 
@@ -272,9 +272,9 @@ def test_in_a_real_randomised_trial_columns_do_not_tell_the_arm() -> None:
     # is χ² with 4 degrees of freedom, above 18.5 once in a thousand trials
     fit = PropensityModel().fit(ctn0030())
 
-    first = fit.part("first")
+    first = fit.model_of("first")
     share = first.probabilities.mean(axis=0)
-    gain = 2 * (np.log(first.happened) - np.log(share[first.fork.happened])).sum()
+    gain = 2 * (np.log(first.happened) - np.log(share[first.risk_set.happened])).sum()
     assert (fit.cohort.dropped_out.sum(), fit.cohort.left_early.sum()) == (252, 41)
     assert share[1] == pytest.approx(0.5, abs=0.06)
     assert 0 < gain < 18.5
@@ -288,7 +288,7 @@ def test_the_balance_table_has_the_standardised_differences_before_and_after() -
     fit = PropensityModel().fit(cohort)
     table = fit.balance()
 
-    x, b, p = cohort.contexts[0]["x"], cohort.arms[:, 0] == 1, fit.part("first").happened
+    x, b, p = cohort.contexts[0]["x"], cohort.arms[:, 0] == 1, fit.model_of("first").happened
     spread = np.sqrt((x[b].var() + x[~b].var()) / 2)
     after = np.average(x[b], weights=1 / p[b]) - np.average(x[~b], weights=1 / p[~b])
     row = table.iloc[0]
@@ -319,7 +319,7 @@ def test_the_overlap_picture_shows_the_fitted_probabilities_by_what_happened(sta
 
     for number, line in enumerate(ax.patches[::2]):
         own = stard.arms[:, 0] == number
-        counts = np.histogram(fit.part("first").probabilities[own, 1], 20, (0, 1))[0]
+        counts = np.histogram(fit.model_of("first").probabilities[own, 1], 20, (0, 1))[0]
         assert line.get_data().values == pytest.approx(counts / own.sum())  # type: ignore[attr-defined]  # of stairs, not of any patch
     legend = ax.get_legend()
     assert legend is not None
@@ -336,7 +336,7 @@ def test_the_coefficients_give_the_log_odds_of_each_option_against_the_first(sta
 
     own = table[(table["part"] == "choice") & (table["stage"] == "first")].set_index("term")["estimate"]
     x1 = np.column_stack([np.ones(len(stard)), *stard.contexts[0].values()])
-    p = fit.part("first").probabilities
+    p = fit.model_of("first").probabilities
     assert x1 @ own.to_numpy() == pytest.approx(np.log(p[:, 1] / p[:, 0]))
 
 
@@ -458,7 +458,7 @@ def test_a_weight_beyond_the_floats_is_refused() -> None:
 def test_a_column_without_variation_is_left_out() -> None:
     fit = PropensityModel().fit(one_stage(np.full(8, 3.0), np.tile([0, 1, 1, 1], 2)))
 
-    assert fit.part("only").probabilities == pytest.approx(np.tile([0.25, 0.75], (8, 1)))
+    assert fit.model_of("only").probabilities == pytest.approx(np.tile([0.25, 0.75], (8, 1)))
     assert "determined by the others here: x" in fit.summary()
 
 
@@ -497,7 +497,7 @@ def test_a_part_that_is_not_there_is_refused(stard: Cohort) -> None:
     fit = PropensityModel().fit(stard)
 
     with pytest.raises(dtr.DesignError, match="there is no choice 'third' to speak of; found are choice 'first'"):
-        fit.part("third")
+        fit.model_of("third")
     with pytest.raises(dtr.DesignError, match="there is no option 'no' to draw"):
         fit.plot("first", option="no")
 
@@ -513,3 +513,11 @@ def test_the_pages_lines_run_and_its_model_is_the_papers(stard: Cohort, capsys: 
 
     assert names["paper"].staying == {"second": PAPER_STAYING}
     assert capsys.readouterr().out.startswith(f"Propensities of {len(stard):,} units")
+
+
+def test_the_names_of_the_first_release_still_work(stard: Cohort) -> None:
+    fit = PropensityModel().fit(stard)
+
+    assert fit.parts is fit.models
+    assert fit.part("second", "staying") is fit.model_of("second", "staying")
+    assert all(part.fork is part.risk_set for part in fit.parts)

@@ -16,10 +16,10 @@ import open_data
 from dtrbandit.datasets import OFFLINE, stard_cohort_table
 from dtrbandit.environments import STARD, Linear, Synthetic
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.players import player_of
 from dtrbandit.evaluation.replay.algorithm_2 import _offer, _prepare, replay
+from dtrbandit.evaluation.replay.players import player_of
 from dtrbandit.evaluation.replay.result import Replay
-from dtrbandit.evaluation.replay.sampling import DRAWS, drawn_rows, shuffled_rows, weigh
+from dtrbandit.evaluation.replay.sampling import DRAWS, drawn_rows, sampling_weights, shuffled_rows
 from dtrbandit.policies.policy import Choice
 from evaluation.replay_worlds import logged
 
@@ -197,7 +197,7 @@ def test_rows_are_drawn_in_proportion_to_their_weights() -> None:
     """100,000 draws: each row's share within 5 standard deviations; weight 0 never comes."""
     cohort = two_stage_cohort(20)
     weights = np.arange(20.0) * (np.arange(20) != 7)
-    weighting = weigh(cohort, weights)
+    weighting = sampling_weights(cohort, weights)
     blocks = drawn_rows(weighting, np.random.default_rng(0))
 
     rows = np.concatenate([next(blocks) for _ in range(25)])
@@ -212,7 +212,7 @@ def test_a_pass_offers_each_row_once_and_keeps_it_in_proportion_to_its_weight() 
     """4,000 passes: each row's share of passes within 5 standard deviations of its weight over the largest."""
     cohort = two_stage_cohort(20)
     weights = 1.0 + np.arange(20.0)
-    weighting, rng = weigh(cohort, weights), np.random.default_rng(1)
+    weighting, rng = sampling_weights(cohort, weights), np.random.default_rng(1)
     passes = [next(shuffled_rows(weighting, rng)) for _ in range(4_000)]
 
     assert all(len(set(rows)) == len(rows) for rows in passes)
@@ -224,7 +224,7 @@ def test_a_pass_offers_each_row_once_and_keeps_it_in_proportion_to_its_weight() 
 def test_a_pass_with_equal_weights_offers_every_row() -> None:
     cohort = two_stage_cohort(20)
 
-    (rows,) = shuffled_rows(weigh(cohort, None), np.random.default_rng(0))
+    (rows,) = shuffled_rows(sampling_weights(cohort, None), np.random.default_rng(0))
 
     assert sorted(rows) == list(range(20))
 
@@ -233,15 +233,15 @@ def test_without_weights_those_of_the_propensities_are_used_times_case_weights()
     cohort = two_stage_cohort(30)
     case = np.where(np.arange(30) < 10, 2.0, 1.0)
 
-    assert (weigh(cohort, None).weights == 1).all()
+    assert (sampling_weights(cohort, None).weights == 1).all()
     heavier = with_other(cohort, weights=case)
-    assert (weigh(heavier, None).weights == case).all()
-    assert "case weights" in weigh(heavier, None).words
+    assert (sampling_weights(heavier, None).weights == case).all()
+    assert "case weights" in sampling_weights(heavier, None).words
     weighted = heavier.with_propensities(dtr.PropensityModel(penalty=1.0))
     assert weighted.propensities is not None
-    assert (weigh(weighted, None).weights == case / weighted.propensities.probability).all()
-    assert "1/p" in weigh(weighted, None).words
-    assert (weigh(weighted, np.full(30, 3.0)).weights == 3).all()
+    assert (sampling_weights(weighted, None).weights == case / weighted.propensities.probability).all()
+    assert "1/p" in sampling_weights(weighted, None).words
+    assert (sampling_weights(weighted, np.full(30, 3.0)).weights == 3).all()
 
 
 def test_effective_sample_size_and_largest_weight_leave_out_drop_outs() -> None:
@@ -249,7 +249,7 @@ def test_effective_sample_size_and_largest_weight_leave_out_drop_outs() -> None:
     assert cohort.dropped_out.any()
     weights = np.where(cohort.dropped_out, 1e6, 1.0)
 
-    weighting = weigh(cohort, weights)
+    weighting = sampling_weights(cohort, weights)
 
     usable = (~cohort.dropped_out).sum()
     assert weighting.effective_sample_size == pytest.approx(usable)
@@ -363,12 +363,12 @@ def test_a_round_without_agreement_is_found_out_however_many_went_well_before() 
     n, many = 50, DRAWS + 10  # rounds: all of the first draws are accepted
     design = dtr.Design([dtr.Stage("only", ("a", "b"), "1")])
     cohort = Cohort(design, tuple(map(str, range(n))), ({},), np.zeros((n, 1), np.int8), np.ones(n), np.ones(n))
-    setup = _prepare(Turning(many), cohort, None, horizon=2 * many, seed=0, once=False)
-    player = player_of(setup.policy, setup.material, design, horizon=2 * many, seed=0)
+    inputs = _prepare(Turning(many), cohort, None, horizon=2 * many, seed=0, once=False)
+    player = player_of(inputs.policy, inputs.material, design, horizon=2 * many, seed=0)
 
-    offers = islice(drawn_rows(setup.weighting, np.random.default_rng(0)), 6)
+    offers = islice(drawn_rows(inputs.weighting, np.random.default_rng(0)), 6)
     with pytest.raises(dtr.DesignError, match=rf"in round {many + 1} .* would give none of the 50 usable units"):
-        _offer(player, offers, setup)
+        _offer(player, offers, inputs)
 
 
 def test_a_rule_followed_by_next_to_no_weight_is_refused() -> None:

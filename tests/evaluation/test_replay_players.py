@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.evaluation.replay.facts import Retold
-from dtrbandit.evaluation.replay.players import CompiledPlayer, PythonPlayer, material_of, player_of, units_of
 from dtrbandit.evaluation.replay.algorithm_2 import SmallCohort, replay
-from dtrbandit.evaluation.replay.sampling import drawn_rows, weigh
+from dtrbandit.evaluation.replay.facts import CohortFacts
+from dtrbandit.evaluation.replay.players import CompiledPlayer, PythonPlayer, arrays_of, material_of, player_of
+from dtrbandit.evaluation.replay.sampling import drawn_rows, sampling_weights
 from evaluation.replay_worlds import points, policies, random_cohort, streams, world
 from plain.replay import Algorithm
 from simulation.worlds import Own
@@ -44,7 +44,7 @@ def test_the_compiled_loop_accepts_what_python_does_and_learns_the_same(name: st
     cohort, policy, rng = world(seed, name)
     order = rng.integers(len(cohort), size=500)
     compiled = player_of(policy, material_of(policy, cohort), cohort.design, horizon=40, seed=seed)
-    through_python = PythonPlayer(policy, Retold(cohort), horizon=40, seed=seed)
+    through_python = PythonPlayer(policy, CohortFacts(cohort), horizon=40, seed=seed)
 
     offered = compiled.offer(order[:200]), compiled.offer(order[200:])
 
@@ -99,8 +99,8 @@ def test_rare_switching_over_three_stages_is_played_through_python_because_it_mu
     cohort, policy, rng = world(2, "LSVI-UCB, rare")
     order = rng.integers(len(cohort), size=800)
     chosen = player_of(policy, material_of(policy, cohort), cohort.design, horizon=60, seed=2)
-    exact = PythonPlayer(policy, Retold(cohort), horizon=60, seed=2)
-    too_simple = CompiledPlayer(policy, cohort.design, units_of(cohort), horizon=60, seed=2)
+    exact = PythonPlayer(policy, CohortFacts(cohort), horizon=60, seed=2)
+    too_simple = CompiledPlayer(policy, cohort.design, arrays_of(cohort), horizon=60, seed=2)
 
     for player in (chosen, exact, too_simple):
         player.offer(order)
@@ -129,7 +129,7 @@ def test_all_policies_are_offered_the_same_rows_in_the_same_order() -> None:
     for name in ("DTRB", "uniform", "rule"):
         found = replay(policies(cohort.design)[name], cohort, horizon=50, paths=2, seed=9)
         for path in range(2):
-            offered = chain.from_iterable(drawn_rows(weigh(cohort, None), streams(9, path)[0]))
+            offered = chain.from_iterable(drawn_rows(sampling_weights(cohort, None), streams(9, path)[0]))
             among = list(islice(offered, int(found.draws[path])))
             left = iter(among)
 

@@ -7,7 +7,6 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -130,31 +129,6 @@ def test_units_that_have_ended_are_nothing_to_the_garbage_collector() -> None:
     assert tracked(1_000) - tracked(10) < 30
 
 
-def test_a_log_is_a_snapshot_that_is_read_as_a_sequence() -> None:
-    session = session_of(2)
-
-    log = session.log
-    session.enroll("later", {"x": 1.0})
-
-    assert len(log) == 11
-    assert log == list(log)
-    assert log == tuple(log)
-    assert list(log) == log == log[:]
-    assert log != session.log
-    assert log == session.log[:11]
-    assert log[2:5] == list(log)[2:5]
-    assert log[::-1] == list(log)[::-1]
-    assert log[5:2] == []
-    assert log[-1] == log[10] == log[5:][-1]
-    assert log.index(log[3]) == 3
-    assert log != 11
-    assert repr(log) == "<Log of 11 events>"
-    with pytest.raises(IndexError):
-        log[11]
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(log)
-
-
 def test_equal_texts_are_kept_once() -> None:
     session = session_of(3)
     units = [event.unit for event in session.log[1:] if not isinstance(event, Opened)]
@@ -162,3 +136,32 @@ def test_equal_texts_are_kept_once() -> None:
     assert len({id(unit) for unit in units}) == len(set(units)) == 3
     decisions = [event.decision for event in session.log if isinstance(event, Assigned)]
     assert len({id(decision.q_hat.labels) for decision in decisions}) == 2  # type: ignore[attr-defined]
+
+
+def test_units_told_together_are_the_units_told_one_by_one() -> None:
+    stages = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z", enter_if="y > 0")]
+    session = dtr.Session(dtr.Design(stages), dtr.DTRBandit(q=1, delta=0.5))
+    for t in range(60):
+        unit = f"u{t}"
+        session.enroll(unit, {"x": t % 7 / 7})
+        if t % 10 == 0:
+            session.withdraw(unit, reason="moved away")
+        elif t % 10 > 1:
+            session.respond(unit, {"z": t % 5 / 5, "y": float(t % 3)})
+            if t % 10 > 2:
+                session.complete(unit, t / 7)
+    session.correct("u9", outcome=0.25, reason="typing error")
+    histories = session._belief.histories
+
+    alike = list(histories.alike())
+
+    one_by_one = {unit.history.round: unit for unit in histories}
+    assert len(alike) < len(one_by_one)
+    assert sorted(t for each in alike for t in each.rounds) == list(one_by_one)
+    for first, rounds, outcomes in alike:
+        units = [one_by_one[t] for t in rounds]
+        assert outcomes == [unit.history.outcome for unit in units if unit.history.outcome is not None]
+        for unit in units:
+            assert (unit.history.arms, unit.left, unit.ended) == (first.history.arms, first.left, first.ended)
+            assert [each.reason for each in unit.decisions] == [each.reason for each in first.decisions]
+            assert unit.amendments == first.amendments

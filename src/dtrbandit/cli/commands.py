@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dtrbandit.cli.reactions import reactions
+from dtrbandit.reproduce import NAMES
 
 RESULTS = Path("results")
 
@@ -37,15 +38,12 @@ def main(
     """DTR bandits: learn which treatment to give first and which next, while treating."""
 
 
-class What(StrEnum):
-    """What can be reproduced."""
+ALL = "all"
 
-    figure1 = "figure1"
-    figure2 = "figure2"
-    extensions = "extensions"
-    table1 = "table1"
-    all = "all"
-
+if TYPE_CHECKING:  # which checks the members of enumerations that are written out
+    What = StrEnum
+else:
+    What = StrEnum("What", {name: name for name in (*NAMES, ALL)})
 
 Out = Annotated[
     Path | None, typer.Option(help="Folder for the results; by default results/<name>.", show_default=False)
@@ -79,11 +77,11 @@ def reproduce(
         from dtrbandit.reproduce import reproduce as run
 
         chosen = experiments(what.value, data=data)
-        folders = {name: (out or RESULTS) / name if what is What.all or out is None else out for name in chosen}
+        folders = {name: (out or RESULTS) / name if what.value == ALL or out is None else out for name in chosen}
         results = [
             run(each, folders[name] / own, paths=paths, horizon=horizon, seed=seed, n_jobs=jobs, progress=True)
-            for name, parts in chosen.items()
-            for own, each in parts.items()
+            for name, folder in chosen.items()
+            for own, each in folder.items()
         ]
         show(what.value, results, as_json=json)
         if not all(result.holds for result in results):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dtrbandit.cli.result import ExplainedTable, Result
 from dtrbandit.design.spec import Design
+from dtrbandit.design.toml_text import toml_tables, unknown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
 from dtrbandit.plots import Curve, plot_curves
@@ -18,7 +18,6 @@ from dtrbandit.policies.builtin import BUILTIN
 from dtrbandit.policies.plain_values import policy_from_dict
 from dtrbandit.policies.policy import Policy
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH
-from dtrbandit.simulation.toml_text import unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +98,7 @@ def policy_from_text(text: str) -> Policy[Any]:
     try:
         if found is None:
             raise ValueError("a name and perhaps parameters in brackets are expected")
-        parameters = tomllib.loads(f"given = {{{found[2] or ''}}}")["given"]
+        parameters = toml_tables(f"given = {{{found[2] or ''}}}")["given"]
     except ValueError as error:  # TOML's own is one
         raise DesignError(f"--policy {text!r}: {error}; write it as DTRBandit(q=1, delta=50.0)") from error
     if found[1] not in BUILTIN:
@@ -164,10 +163,10 @@ def _curves(played: Mapping[str, Replay]) -> Picture:
 
 def _overlap(cohort: Cohort) -> Picture:
     assert cohort.propensities is not None
-    parts = cohort.propensities.parts
-    picture = _picture(len(parts))
-    for part, ax in zip(parts, picture.subplots(1, len(parts), squeeze=False)[0], strict=True):
-        cohort.propensities.plot(part, ax)
+    models = cohort.propensities.models
+    picture = _picture(len(models))
+    for model, ax in zip(models, picture.subplots(1, len(models), squeeze=False)[0], strict=True):
+        cohort.propensities.plot(model, ax)
     return picture
 
 

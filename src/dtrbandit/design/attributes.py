@@ -33,7 +33,7 @@ def state(value: object) -> Mapping[str, object]:
 
 
 def _reduced(value: object) -> tuple[Any, ...]:
-    """Return how pickling would make the object anew: by what, from which arguments, and what is then put into it."""
+    """Return how pickling would make the object again: the function, its arguments, and what is then put in."""
     registered = copyreg.dispatch_table.get(type(value))
     reduced = registered(value) if registered else value.__reduce_ex__(4)
     return (reduced, ()) if isinstance(reduced, str) else reduced
@@ -44,7 +44,10 @@ def _listed(value: object) -> object:
 
 
 def is_written(kind: type, name: str, value: object) -> bool:
-    """Say whether an attribute of a class was written there by hand, and is more than the default of a field."""
+    """Say whether an attribute of a class was written there by hand.
+
+    The default of a field does not count: its value counts with the object.
+    """
     if name in MADE_BY_PYTHON or name in getattr(kind, "__dataclass_fields__", ()) or inspect.isdatadescriptor(value):
         return isinstance(value, property)
     if not name.startswith("__") or not name.endswith("__"):

@@ -53,14 +53,14 @@ class Comparison(NamedTuple):
 
 
 class Combination(NamedTuple):
-    """All or any of the parts, or, for ``not``, the opposite of the only part."""
+    """All or any of the operands or, for ``not``, the opposite of the only one."""
 
     word: Literal["and", "or", "not"]
-    parts: tuple[Comparison | Combination, ...]
+    operands: tuple[Comparison | Combination, ...]
 
     def holds(self, columns: Columns) -> bool | Mask:
-        """Combine the parts' answers."""
-        answers = [part.holds(columns) for part in self.parts]
+        """Combine the answers of the operands, for one unit or for many."""
+        answers = [operand.holds(columns) for operand in self.operands]
         match self.word:
             case "and":
                 return reduce(operator.and_, answers)
@@ -96,7 +96,10 @@ class Condition:
 
 
 def parse_condition(text: str, *, where: str, stages: Collection[str] = ()) -> Condition:
-    """Read a condition; ``where`` begins the message of an error, ``stages`` are names that no column may have."""
+    """Return the condition that a text stands for.
+
+    ``where`` begins the message of an error. ``stages`` are names that no column may have.
+    """
     reader = Reader(text, where=where)
     names: Names = {}
     root = _any(reader, names, 0)
@@ -111,17 +114,17 @@ def parse_condition(text: str, *, where: str, stages: Collection[str] = ()) -> C
 
 
 def _any(reader: Reader, names: Names, depth: int) -> Comparison | Combination:
-    parts = [_all(reader, names, depth)]
+    operands = [_all(reader, names, depth)]
     while reader.take_if("or"):
-        parts.append(_all(reader, names, depth))
-    return parts[0] if len(parts) == 1 else Combination("or", tuple(parts))
+        operands.append(_all(reader, names, depth))
+    return operands[0] if len(operands) == 1 else Combination("or", tuple(operands))
 
 
 def _all(reader: Reader, names: Names, depth: int) -> Comparison | Combination:
-    parts = [_one(reader, names, depth)]
+    operands = [_one(reader, names, depth)]
     while reader.take_if("and"):
-        parts.append(_one(reader, names, depth))
-    return parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
+        operands.append(_one(reader, names, depth))
+    return operands[0] if len(operands) == 1 else Combination("and", tuple(operands))
 
 
 def _one(reader: Reader, names: Names, depth: int) -> Comparison | Combination:
@@ -137,14 +140,14 @@ def _one(reader: Reader, names: Names, depth: int) -> Comparison | Combination:
 
 
 def _comparisons(reader: Reader, names: Names) -> Comparison | Combination:
-    parts, left = [], _value(reader, names)
+    operands, left = [], _value(reader, names)
     while sign := reader.take_if(*COMPARE):
         right = _value(reader, names)
-        parts.append(Comparison(left, sign.text, right))
+        operands.append(Comparison(left, sign.text, right))
         left = right
-    if not parts:
+    if not operands:
         reader.reject(f"expected a comparison ({' '.join(COMPARE)})")
-    return parts[0] if len(parts) == 1 else Combination("and", tuple(parts))
+    return operands[0] if len(operands) == 1 else Combination("and", tuple(operands))
 
 
 def _value(reader: Reader, names: Names) -> Value:

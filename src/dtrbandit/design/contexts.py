@@ -1,4 +1,4 @@
-"""Contexts and outcomes on arrival: what is accepted, and what an error says."""
+"""Contexts and outcomes as they come in: what is accepted, and what an error says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Context = dict[str, float]
 def accept_context(design: Design, m: int, context: Mapping[str, float], *, unit: str) -> Context:
     """Return the context of ``unit`` at stage ``m`` as floats, or say what is wrong with it.
 
-    Some columns may be missing here; ``require_columns`` says which must not be.
+    Columns may be missing; ``require_columns`` refuses a context that lacks one it needs.
     """
     stage, columns = design.stages[m].name, design.columns[m]
     if not isinstance(context, Mapping):
@@ -62,7 +62,10 @@ def accept_number(value: object, what: str) -> float:
 
 
 def history_features(design: Design, m: int, history: Mapping[str, float | str], *, where: str) -> Vector:
-    """Return ψ_m of a history: columns by name, earlier arms by their stage's name; it may hold more than is used."""
+    """Return ψ_m of a history: columns by name, and earlier arms by the name of their stage.
+
+    The history may hold columns and arms that ψ_m does not use.
+    """
     arms, columns = history_arms(design, m, history, where=where), {}
     known = [column for columns in design.columns[: m + 1] for column in columns]
     for name, value in history.items():
@@ -78,7 +81,7 @@ def history_features(design: Design, m: int, history: Mapping[str, float | str],
 
 
 def history_arms(design: Design, m: int, history: Mapping[str, float | str], *, where: str) -> dict[str, int]:
-    """Return the numbers of the arms given before stage ``m`` that a history names, by their stage's name."""
+    """Return the numbers of the arms before stage ``m`` that a history names, by the name of their stage."""
     if not isinstance(history, Mapping):
         raise ObservationError(f"{where}: a history maps columns to numbers, found {history!r}")
     arms = {}

@@ -1,4 +1,4 @@
-"""In what two descriptions as plain values differ, in words."""
+"""Where two descriptions differ, in words; a description is plain values, as in a log."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _within(there: Mapping[object, object], here: Mapping[object, object], place
 
 
 def _called(there: Mapping[object, object], here: Mapping[object, object]) -> str:
-    """Return the name that both have, of a stage, a policy or a function."""
+    """Return the name that both share: that of a stage, a policy or a function."""
     names = [there[key] for key in ("name", "function") if key in there and there[key] == here.get(key)]
     return "".join(f", {name!r}" for name in dict.fromkeys(map(str, names)))
 

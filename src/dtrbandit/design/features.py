@@ -1,4 +1,4 @@
-"""Feature maps ψ_m: a formula, or a function of the caller's."""
+"""Feature maps ψ_m: a formula, or a function that the caller wrote."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class FeatureMap(Protocol):
 class ComputedFeatures:
     """A feature map from a Python function: mapping of arrays → (n, d) array.
 
-    The mapping holds every column known at the stage and, under each earlier stage's name, the number of the
-    arm given there.
+    The mapping holds every column known at the stage. Under the name of each earlier stage it holds the number
+    of the arm given there.
     """
 
     function: FeatureFunction
@@ -67,7 +67,7 @@ class ComputedFeatures:
 def computed_features(
     function: FeatureFunction, columns: tuple[str, ...], *, known: tuple[str, ...], where: str
 ) -> ComputedFeatures:
-    """Wrap a function after asking it once, with ones, how many features it gives."""
+    """Return the feature map of a function, which is asked once, with ones, how many features it gives."""
     trial = np.asarray(function({name: np.ones(1) for name in known}))
     if trial.ndim != 2 or trial.shape[0] != 1 or trial.shape[1] == 0:
         raise DesignError(

@@ -6,16 +6,18 @@
     term     ::=  "0" | "1" | factor (":" factor)* | factor ("*" factor)*
     factor   ::=  column | "C(" earlier stage ")"
 
-``a*b`` is ``a + b + a:b``; the intercept ``1`` is included unless ``0`` is written; ``C(first)`` stands for the
-indicators of the arm given at stage ``first``, coded as R does: without the first arm where an earlier product
-already accounts for it, otherwise with all arms. Products come in the order of their size, the intercept first, and
-one accounts for it that is this product without this factor, or that times further ``C(...)``. So ``C(a) + C(b)``
-drops the first arm of both stages, ``0 + C(a) + C(b)`` that of ``b`` only, and ``a`` then has an indicator for each
-arm. As in R, a product of arms without its parts has features too many: ``1 + C(a):C(b)`` has all cells and the
-intercept besides; write ``C(a)*C(b)``.
+``a*b`` is ``a + b + a:b``. The intercept ``1`` is included unless ``0`` is written. ``C(first)`` stands for the
+indicators of the arm given at stage ``first``.
 
-Only where R itself goes astray, products of columns and arms, do we differ: in ``0 + x + x:C(a)`` R keeps all arms,
-one too many, and in ``x:z + x:C(a)`` it drops one, although no product accounts for it.
+Indicators are coded as in R. ``C(a)`` within a product has an indicator for each arm, but the first arm is dropped
+where the features of an earlier product already add up to the rest of this one. For this, products are taken in the
+order of their size, the intercept first. Such an earlier product is the rest itself, or the rest times further
+``C(...)``. So ``C(a) + C(b)`` drops the first arm of both stages, and ``0 + C(a) + C(b)`` only that of ``b``.
+As in R, a product of arms without the arms alone has one feature too many: ``1 + C(a):C(b)`` has all cells and the
+intercept besides. Write ``C(a)*C(b)``.
+
+We differ from R only in products of columns and arms, where its coding is wrong. In ``0 + x + x:C(a)`` R keeps all
+arms, one too many. In ``x:z + x:C(a)`` it drops one, although no earlier product adds up to ``x``.
 """
 
 from __future__ import annotations
@@ -31,9 +33,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.grammar import Reader
 from dtrbandit.errors import DesignError
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Matrix as Matrix
+from dtrbandit.kernels.arrays import Vector as Vector
 
 
 class Column(NamedTuple):
@@ -122,7 +123,10 @@ class Formula:
 
 
 def parse_formula(text: str, *, earlier: Mapping[str, Sequence[str]], where: str) -> Formula:
-    """Read a formula; ``earlier`` gives the arms of each earlier stage, ``where`` begins error messages."""
+    """Return the features that a formula stands for.
+
+    ``earlier`` gives the arms of each earlier stage. ``where`` begins the message of an error.
+    """
     reader = Reader(text, where=where)
     products, intercept = _sum(reader, earlier)
     if intercept:
@@ -221,5 +225,5 @@ def _choices(
 
 
 def _accounted_for(rest: frozenset[Factor], before: list[frozenset[Factor]]) -> bool:
-    """Say whether features before add up to the product ``rest``, as those of ``rest:C(stage)`` do."""
+    """Say whether the features of an earlier product add up to ``rest``, as those of ``rest:C(stage)`` do."""
     return any(rest <= known and all(isinstance(each, EarlierArm) for each in known - rest) for known in before)

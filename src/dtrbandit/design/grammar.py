@@ -1,7 +1,7 @@
 """Tokens of the two small languages of a design, formulas and conditions.
 
-Both are read by our own code and evaluated by lookup, product and comparison alone: nothing in a design
-can run code, since a design may arrive over the network.
+A design may come over the network, so nothing in it can run code. Both languages are read by this package, and
+evaluated by lookup, product and comparison alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What tells Python code from other code of the same name: its source, what it closes over, and its parameters.
 
-A function is known by its source, its defaults, the variables it closes over and the globals it names; an object by the
-methods of its class and its attributes. What these name in turn counts likewise, but for code of Python, of installed
-packages and of this one, which counts by its name: an upgrade of NumPy is not another trial.
+A function is known by its source, its defaults, the variables it closes over and the globals it names. An object is
+known by the methods of its class and its attributes. What these name counts in the same way. Code of Python, of
+installed packages and of this one counts by its name only: an upgrade of NumPy is not another trial.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ OURS = {
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 LONGEST = 40  # characters of a value that is shown rather than hashed
 
-Parts = dict[str, object]  # by name what a thing consists of: shown, hashed, or parts again
+Traits = dict[str, object]  # what a thing is known by, each under a name: shown, hashed, or traits again
 
 
-def identity(thing: object) -> Parts:
+def identity(thing: object) -> Traits:
     """Return what identifies a function, or an object such as a policy, as plain values for a log.
 
     Examples
@@ -49,13 +49,13 @@ def identity(thing: object) -> Parts:
     ('3', False)
     """
     try:
-        return _Reader(_home(thing)).parts(thing)
+        return _Reader(_home(thing)).traits(thing)
     except RecursionError:
         return {"name": _name(thing), "source": "nested too deeply to tell"}
 
 
 class _Reader:
-    """One reading of a thing and of all that it leads to; ``home`` is the package whose own code always counts."""
+    """Reads a thing and all that it leads to, once. ``home`` is the package whose own code always counts."""
 
     def __init__(self, home: str) -> None:
         self._home = home
@@ -67,11 +67,11 @@ class _Reader:
             return text
         if id(value) not in self._words:
             self._words[id(value)] = value, "itself"  # what is met again on the way
-            self._words[id(value)] = value, digest(self.parts(value))
+            self._words[id(value)] = value, digest(self.traits(value))
         return self._words[id(value)][1]
 
-    def parts(self, value: object) -> Parts:
-        """Return the parts of a value."""
+    def traits(self, value: object) -> Traits:
+        """Return what a value is known by."""
         if isinstance(value, FunctionType):
             return self._known(value.__globals__.get("__name__"), value) or self._function(value)
         if isinstance(value, type):
@@ -82,24 +82,24 @@ class _Reader:
         if isinstance(value, partial):
             return {"function": self._entry(value.func), **self._arguments(value)}
         if isinstance(value, MethodType):
-            return {"method": value.__name__, "of": self.parts(value.__self__)}
+            return {"method": value.__name__, "of": self.traits(value.__self__)}
         if (wrapped := inspect.getattr_static(value, "__wrapped__", None)) is not None:
             return {"wrapped": self._entry(wrapped), "by": _name(type(value))}
         return self._plain(value) or self._object(value)
 
-    def _entry(self, value: object) -> str | Parts:
-        """Return a function part by part, so that a message can say which differs, and anything else as a word."""
+    def _entry(self, value: object) -> str | Traits:
+        """Return a function trait by trait, so that a message can say which differs, and anything else as a word."""
         if not isinstance(value, FunctionType) or id(value) in self._words:
             return self.word(value)
         self._words[id(value)] = value, "itself"
-        parts = self.parts(value)
-        self._words[id(value)] = value, digest(parts)
-        return parts
+        traits = self.traits(value)
+        self._words[id(value)] = value, digest(traits)
+        return traits
 
-    def _known(self, module: object, value: object) -> Parts | None:
+    def _known(self, module: object, value: object) -> Traits | None:
         return {"name": _name(value)} if _is_installed(str(module), self._home) else None
 
-    def _plain(self, value: object) -> Parts | None:
+    def _plain(self, value: object) -> Traits | None:
         kind = type(value)
         if kind in PLAIN:
             return {"value": _text(value)}
@@ -116,15 +116,15 @@ class _Reader:
             return {"dtype": array.dtype.str, "shape": list(array.shape), "bytes": digest(array.tobytes().hex())}
         return None
 
-    def _arguments(self, call: partial[object]) -> Parts:
+    def _arguments(self, call: partial[object]) -> Traits:
         places = {f"argument {place}": self._entry(each) for place, each in enumerate(call.args, 1)}
         return {**places, **{f"argument {name}": self._entry(each) for name, each in call.keywords.items()}}
 
     # -- functions -------------------------------------------------------------------------------------------
 
-    def _function(self, function: FunctionType) -> Parts:
+    def _function(self, function: FunctionType) -> Traits:
         source, code = source_of(function), function.__code__
-        found: Parts = {"source": source.digest} if source else {"constants": self.word(constants(code))}
+        found: Traits = {"source": source.digest} if source else {"constants": self.word(constants(code))}
         found |= {f"default of {name}": self._entry(value) for name, value in defaults(function)}
         found |= {f"enclosed {name}": self._entry(value) for name, value in enclosed(function)}
         used = {name for name in global_names(code) if name in function.__globals__ and not name.startswith("__")}
@@ -132,9 +132,9 @@ class _Reader:
             found |= self._global(name, function.__globals__[name], source.names if source else frozenset())
         return found
 
-    def _global(self, name: str, value: object, names: frozenset[str]) -> Parts:
-        """Return a global as a word; of a module of the caller's also what is used of it."""
-        found: Parts = {f"global {name}": self.word(value)}
+    def _global(self, name: str, value: object, names: frozenset[str]) -> Traits:
+        """Return a global as a word; for a module that the caller wrote, also what the function uses of it."""
+        found: Traits = {f"global {name}": self.word(value)}
         if isinstance(value, ModuleType) and not _is_installed(value.__name__, self._home):
             for dotted in sorted(each for each in names if each.startswith(f"{name}.")):
                 inner, _, attribute = dotted.removeprefix(f"{name}.").partition(".")
@@ -145,11 +145,11 @@ class _Reader:
 
     # -- classes and objects ---------------------------------------------------------------------------------
 
-    def _class(self, kind: type) -> Parts:
+    def _class(self, kind: type) -> Traits:
         if isinstance(kind, EnumType):
             members: Mapping[str, Enum] = kind.__members__
             return {name: self.word(member.value) for name, member in members.items()}
-        found: Parts = {}
+        found: Traits = {}
         for each in reversed(kind.__mro__):
             if not _is_installed(each.__module__, self._home):
                 for name, value in sorted(vars(each).items()):
@@ -157,20 +157,20 @@ class _Reader:
                         found[name] = self._attribute(value)
         return found
 
-    def _attribute(self, value: object) -> str | Parts:
+    def _attribute(self, value: object) -> str | Traits:
         if isinstance(value, property):
             return {name: self._entry(getattr(value, name)) for name in ("fget", "fset", "fdel")}
         if isinstance(value, cached_property):
             return self._entry(value.func)
         return self._entry(value.__func__ if isinstance(value, staticmethod | classmethod) else value)
 
-    def _object(self, value: object) -> Parts:
+    def _object(self, value: object) -> Traits:
         held = {name: self._entry(each) for name, each in state(value).items()}
-        return {"class": _name(type(value)).rpartition(".")[2], **self.parts(type(value)), **held}
+        return {"class": _name(type(value)).rpartition(".")[2], **self.traits(type(value)), **held}
 
 
 def _is_installed(module: str, home: str) -> bool:
-    """Say whether a module is Python's, an installed package's or ours; those of ``home`` are the caller's."""
+    """Say whether a module belongs to Python, to an installed package or to us; those of ``home`` do not."""
     package = module.partition(".")[0]
     if package in sys.stdlib_module_names or package in OURS:
         return True

@@ -1,8 +1,9 @@
-"""The source of a function, normalised (layout, comments, docstrings and annotations do not matter), and what it uses.
+"""The source of a function, normalised, and the names that it uses.
 
-Not ``ast.dump``, whose text changes between versions of Python, and not tokens, which do since f-strings have some of
-their own: a walk over the syntax tree that leaves out what is empty reads the same in all of them. A code object only
-says where its source stands and which of the names in it are global.
+Layout, comments, docstrings and annotations do not matter. The source is read by a walk over the syntax tree that
+leaves out what is empty: it gives the same in every version of Python. The text of ``ast.dump`` changes between
+versions, and so do tokens, since f-strings have some of their own. A code object only says where its source stands
+and which of its names are global.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Place = tuple[int, int]  # line and column
 
 
 class Span(NamedTuple):
-    """Where a function is written in a file, decorators included, and where the body of a lambda."""
+    """Where a function stands in a file, decorators included; for a lambda also where its body stands."""
 
     name: str
     start: Place
@@ -30,7 +31,7 @@ class Span(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A function as it is written: a digest, and the names in it, those of attributes with their dots."""
+    """A function as written: a digest, and the names in it; attributes count with their dots."""
 
     digest: str
     names: frozenset[str]
@@ -69,7 +70,7 @@ def _source(text: str, code: CodeType) -> Source | None:
 
 @lru_cache(maxsize=32)
 def _spans(text: str) -> dict[int, list[Span]]:
-    """Return where a file has functions, by first line; the tree itself is large and soon forgotten."""
+    """Return where a file has functions, by first line. The syntax tree is too large to keep."""
     spans: dict[int, list[Span]] = {}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Lambda):
@@ -85,7 +86,10 @@ def _ends(node: ast.expr | ast.stmt) -> tuple[Place, Place]:
 
 
 def _written(spans: Sequence[Span], code: CodeType) -> list[Span]:
-    """Return where the code was written; more than one lambda only if Python kept no columns to tell them apart."""
+    """Return where the code was written.
+
+    These are several lambdas only if Python kept no columns to tell them apart.
+    """
     named = [span for span in spans if span.name == code.co_name]
     inside = [span for span in named if span.body is not None and _surrounds(span.body, code)]
     return [max(inside, key=lambda span: span.start)] if inside else named
@@ -122,7 +126,7 @@ def _canonical(node: object) -> object:
 
 
 def _meant(node: ast.AST, name: str, value: object) -> object:
-    """Return a field of a node without docstring, and without the empty text that Python 3.12 adds to formats."""
+    """Return a field of a node, without a docstring and without the empty text that Python 3.12 adds to formats."""
     if name == "body" and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return node.body[1:] if ast.get_docstring(node, clean=False) is not None else value
     if name == "values" and isinstance(node, ast.JoinedStr):

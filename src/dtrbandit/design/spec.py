@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, product
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
 
-from dtrbandit.design.condition import Condition, parse_condition
-from dtrbandit.design.features import FeatureMap, computed_features
-from dtrbandit.design.formula import Formula, parse_formula
+from dtrbandit.design.parsed import Arrival, parse_stages
+from dtrbandit.design.plans import arm_labels, arm_numbers, checked_plans
 from dtrbandit.design.stages import Stage, require_keys
+from dtrbandit.design.toml_text import TomlText
 from dtrbandit.design.tree import Plan, Tree, grow_tree
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 
-MOST_PLANS = 10_000
 MOST_STAGES = 20
-
-
-class Arrival(NamedTuple):
-    """What is needed when a unit arrives at a stage.
-
-    Attributes
-    ----------
-    columns
-        Those of the stage's context.
-    pieces
-        Where the features are found, if all are 1 or columns: pieces of the bytes of a 1 and of all columns up to this
-        stage, packed as doubles in order. Else None.
-    """
-
-    features: FeatureMap
-    condition: Condition | None
-    columns: tuple[str, ...]
-    pieces: tuple[slice, ...] | None
 
 
 @dataclass(frozen=True)
@@ -70,9 +48,9 @@ class Design:
 
     def __post_init__(self) -> None:
         stages = _checked_stages(self.stages)
-        numbers = _checked_plans(stages, self.plans)
+        numbers = checked_plans(stages, self.plans)
         object.__setattr__(self, "stages", stages)
-        object.__setattr__(self, "plans", tuple(_labels(stages, plan) for plan in numbers))
+        object.__setattr__(self, "plans", tuple(arm_labels(stages, plan) for plan in numbers))
         _check_columns(self)
 
     # -- what it compiles to ---------------------------------------------------------------------------------
@@ -80,34 +58,17 @@ class Design:
     @cached_property
     def arm_plans(self) -> tuple[Plan, ...]:
         """The feasible plans as arm numbers, in lexicographic order."""
-        return tuple(_numbers(self.stages, plan) for plan in self.plans or ())
+        return tuple(arm_numbers(self.stages, plan) for plan in self.plans or ())
 
     @cached_property
     def tree(self) -> Tree:
         """Which arms are feasible after which."""
-        return grow_tree(self.arm_plans, tuple(len(stage.arms) for stage in self.stages))
+        return grow_tree(self.arm_plans, self.arm_counts)
 
     @cached_property
     def arrivals(self) -> tuple[Arrival, ...]:
         """What each stage needs when a unit arrives; a column belongs to the first stage that names it."""
-        arrivals: list[Arrival] = []
-        known: dict[str, int] = {}  # the columns so far, numbered from 1
-        for m, stage in enumerate(self.stages):
-            condition = _condition(stage, [each.name for each in self.stages])
-            named = dict.fromkeys((*(condition.columns if condition else ()), *(stage.columns or ())))
-            if isinstance(stage.features, str):
-                arms = {before.name: before.arms for before in self.stages[:m]}
-                features: FeatureMap = parse_formula(stage.features, earlier=arms, where=_where(stage, "features"))
-            else:
-                given = (*known, *named, *(before.name for before in self.stages[:m]))
-                features = computed_features(
-                    stage.features, stage.columns or (), known=given, where=_where(stage, "features")
-                )
-            named = {**dict.fromkeys(features.columns), **named}
-            own = tuple(column for column in named if column not in known)
-            known.update(zip(own, count(len(known) + 1)))
-            arrivals.append(Arrival(features, condition, own, _pieces(features, known)))
-        return tuple(arrivals)
+        return parse_stages(self.stages)
 
     @cached_property
     def columns(self) -> tuple[tuple[str, ...], ...]:
@@ -150,7 +111,7 @@ class Design:
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, object]) -> Design:
-        """Build the design that ``to_dict`` describes."""
+        """Return the design that ``to_dict`` describes."""
         require_keys(entries, required=("stage",), optional=("plans",), where="design")
         stages, plans = entries["stage"], entries.get("plans")
         if not isinstance(stages, Sequence) or isinstance(stages, str):
@@ -177,9 +138,9 @@ class Design:
     @classmethod
     def from_toml(cls, path: str | Path) -> Design:
         """Read a design from a TOML file."""
-        text = _text(path)
+        tables = TomlText.read(Path(path), what="the design").tables
         try:
-            return cls.from_dict(_tables(text))
+            return cls.from_dict(tables)
         except DesignError as error:
             raise DesignError(f"{path}: {error}") from error
 
@@ -217,47 +178,6 @@ def _either(arms: Sequence[str]) -> str:
     return f"{', '.join(arms[:-1])} or {arms[-1]}" if len(arms) > 1 else arms[0]
 
 
-def _where(stage: Stage, part: str) -> str:
-    return f"stage {stage.name!r}: {part}"
-
-
-def _text(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DesignError(f"{path} is not valid TOML: {error}; save it as UTF-8") from error
-    except (OSError, ValueError) as error:  # a ValueError: there is a NUL in the path
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise DesignError(f"cannot read the design {str(path)[:100]!r}: {reason}; give a path") from error
-
-
-def _tables(text: str) -> Mapping[str, object]:
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise DesignError("not valid TOML for a design: nested too deeply; a design nests plans in a list") from None
-    except ValueError as error:  # TOMLDecodeError, and an integer of more digits than Python reads
-        raise DesignError(f"not valid TOML: {error}") from error
-
-
-def _pieces(features: FeatureMap, known: Mapping[str, int]) -> tuple[slice, ...] | None:
-    if not isinstance(features, Formula) or not features.plain:
-        return None
-    pieces: list[slice] = []
-    for term in features.terms:
-        start = 8 * known[str(term[0])] if term else 0
-        if pieces and pieces[-1].stop == start:
-            start = pieces.pop().start
-        pieces.append(slice(start, 8 * (known[str(term[0])] if term else 0) + 8))
-    return tuple(pieces)
-
-
-def _condition(stage: Stage, stages: Sequence[str]) -> Condition | None:
-    if stage.enter_if is None:
-        return None
-    return parse_condition(stage.enter_if, where=_where(stage, "enter_if"), stages=stages)
-
-
 def _checked_stages(stages: object) -> tuple[Stage, ...]:
     if not isinstance(stages, Sequence) or not stages or not all(isinstance(stage, Stage) for stage in stages):
         raise DesignError(f"a design needs a list of at least one Stage, found {shown(stages)}")
@@ -269,47 +189,6 @@ def _checked_stages(stages: object) -> tuple[Stage, ...]:
     if stages[0].enter_if is not None:
         raise DesignError(f"stage {names[0]!r}: enter_if is for later stages (every enrolled unit enters the first)")
     return tuple(stages)
-
-
-def _numbers(stages: Sequence[Stage], plan: Sequence[str]) -> Plan:
-    return tuple(stage.arms.index(arm) for stage, arm in zip(stages, plan, strict=True))
-
-
-def _labels(stages: Sequence[Stage], plan: Plan) -> tuple[str, ...]:
-    return tuple(stage.arms[arm] for stage, arm in zip(stages, plan, strict=True))
-
-
-def _checked_plans(stages: tuple[Stage, ...], plans: object) -> list[Plan]:
-    if plans is None:
-        if prod(len(stage.arms) for stage in stages) > MOST_PLANS:
-            raise DesignError(f"a design may have {MOST_PLANS} plans; name the feasible ones with plans=")
-        return list(product(*(range(len(stage.arms)) for stage in stages)))
-    if isinstance(plans, str) or not isinstance(plans, Sequence) or not 0 < len(plans) <= MOST_PLANS:
-        raise DesignError(f"plans must be a list of 1 to {MOST_PLANS} plans, found {shown(plans)}")
-    for plan in plans:
-        _check_plan(stages, plan)
-    numbers = sorted({_numbers(stages, plan) for plan in plans})
-    if len(numbers) < len(plans):
-        raise DesignError(f"plans must all be different, found {shown([list(plan) for plan in plans])}")
-    for m, stage in enumerate(stages):
-        used = {plan[m] for plan in numbers}
-        unused = [label for arm, label in enumerate(stage.arms) if arm not in used]
-        if unused:
-            raise DesignError(f"stage {stage.name!r}: no plan gives {unused}; drop these arms or add a plan")
-    return numbers
-
-
-def _check_plan(stages: tuple[Stage, ...], plan: object) -> None:
-    if isinstance(plan, str) or not isinstance(plan, Sequence) or len(plan) != len(stages):
-        raise DesignError(
-            f"plan {shown(plan)} must name one arm for each of the stages {[stage.name for stage in stages]}"
-        )
-    for stage, arm in zip(stages, plan, strict=True):
-        if arm not in stage.arms:
-            raise DesignError(
-                f"plan {shown(list(plan))}: unknown arm {shown(arm)} at stage {stage.name!r}, "
-                f"whose arms are {list(stage.arms)}"
-            )
 
 
 def _check_columns(design: Design) -> None:

@@ -1,4 +1,4 @@
-"""A stage: the arms that may be given there and the features that describe a unit on arrival."""
+"""A stage: the arms that may be given there, and the features that describe a unit that arrives."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Stage:
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, object], *, number: int) -> Stage:
-        """Build the stage that ``to_dict`` describes; ``number`` counts from 1, for messages."""
+        """Return the stage that ``to_dict`` describes; ``number``, from 1, is for messages."""
         where = f"stage {number}"
         require_keys(entries, required=("name", "arms", "features"), optional=OPTIONAL, where=where)
         if isinstance(entries["features"], Mapping):

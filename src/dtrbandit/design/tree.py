@@ -21,8 +21,8 @@ class Tree:
         (inner nodes, arms): the next node or leaf, −1 where the arm is infeasible. Node 0 is the root; leaf
         ``len(child) + p`` ends plan ``p``.
     feasible
-        For each inner node, whether each arm of its stage is feasible; empty for a leaf. A unit's own
-        contraindications would be a second mask beside it.
+        For each inner node, whether each arm of its stage is feasible; empty for a leaf. This is the same for
+        all units.
     """
 
     child: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Values from outside: numbers as plain floats, and as much of a value as an error should show."""
+"""Values from outside: numbers as plain floats, and the text of a value for an error message."""
 
 from __future__ import annotations
 

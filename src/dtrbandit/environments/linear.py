@@ -14,7 +14,8 @@ from math import prod
 import numpy as np
 
 from dtrbandit.design.parameters import each, positive, real, spread, whole
-from dtrbandit.design.spec import MOST_PLANS, MOST_STAGES, Design
+from dtrbandit.design.plans import MOST_PLANS
+from dtrbandit.design.spec import MOST_STAGES, Design
 from dtrbandit.design.stages import MOST_ARMS, Stage
 from dtrbandit.design.values import shown
 from dtrbandit.environments.linear_stage import LinearStage, linear_stage

@@ -24,11 +24,12 @@ from dtrbandit.policies.backlog import AT_ONCE, Call, work_off
 from dtrbandit.policies.builtin import decide, explain, note, open_state, take_fitting
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Choice
-from dtrbandit.policies.shown import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES
+from dtrbandit.policies.sheet import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES
 from dtrbandit.record.events import Assigned, Completed, Decision, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values, unpacked
 
+Told = tuple[Call, Vector | None]
 new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the time
 
 
@@ -37,21 +38,21 @@ new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the tim
 
 @kernel(entry="int64, int64, int64, int64, float64, boolean, table")
 def call_decide(kind, unit, m, node, u, told, table):
-    """Decide for features on the desk; what is shown is finite, or NaN.
+    """Decide for features on the desk; what the sheet holds is finite, or NaN.
 
     An arm of −1: the policy should have been ``told`` how the unit came to this node, and was not.
     """
     state = open_state(table)
-    shown = state.desk.shown
+    sheet = state.desk.sheet
     if told and stands_at(state.observed, unit, m) != node:
         return np.int64(-1), np.int64(0)
-    arm, reason = decide(kind, state, unit, m, node, state.desk.psi, u, shown)
+    arm, reason = decide(kind, state, unit, m, node, state.desk.psi, u, sheet)
     if reason == FORCED:
-        explain(kind, state, unit, m, state.desk.psi, shown)
+        explain(kind, state, unit, m, state.desk.psi, sheet)
     for row in (Q_TILDE, Q_HAT):
-        for a in range(shown.shape[1]):
-            if not np.isfinite(shown[row, a]):
-                shown[row, a] = np.nan
+        for a in range(sheet.shape[1]):
+            if not np.isfinite(sheet[row, a]):
+                sheet[row, a] = np.nan
     return arm, reason
 
 
@@ -102,10 +103,10 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     arm, reason = call_decide.call(state.kind, t - 1, m, node, u, state.rule.knows_units, state.table)
     if arm < 0:
         raise _misfit(state, history, "a decision")
-    stage, shown = design.stages[m], state.desk.shown
+    stage, sheet = design.stages[m], state.desk.sheet
     labels = stage.arms
-    tilde, hat, chances = _reader(len(labels), shown.shape[1]).unpack(shown)
-    propensity, contenders = _in_labels(labels, shown.shape[1], chances, arm)
+    tilde, hat, chances = _reader(len(labels), sheet.shape[1]).unpack(sheet)
+    propensity, contenders = _in_labels(labels, sheet.shape[1], chances, arm)
     name, q_tilde, q_hat = REASON_NAMES[reason], Values(labels, tilde), Values(labels, hat)
     return new_decision((unit, t, stage.name, labels[arm], name, propensity, q_tilde, q_hat, contenders))
 
@@ -128,7 +129,7 @@ def choose(state: CompiledState, history: History, u: float) -> Choice:
     """Return the same decision as a choice, in numbers: for policies that hold a built-in one."""
     decision = decide_for(state, history, u)
     labels = state.design.stages[len(history.arms)].arms
-    propensities = tuple(state.desk.shown[PROPENSITY, : len(labels)].tolist())
+    propensities = tuple(state.desk.sheet[PROPENSITY, : len(labels)].tolist())
     contenders = tuple(labels.index(label) for label in decision.contenders)
     return Choice(
         labels.index(decision.arm), decision.reason, propensities, decision.q_tilde, decision.q_hat, contenders
@@ -142,23 +143,22 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
     """
     if history.feasible:
         return state
-    if type(event) not in CALLS:
+    call_of = CALLS.get(type(event))
+    if call_of is None:
         amend(state, history)
         return state
     try:
-        call, m = CALLS[type(event)](state, history, event)
-        features = history.features[m] if m >= 0 else None
+        call, features = call_of(state, history, event)
     except IndexError:
         raise _misfit(state, history, type(event).__name__) from None
-    if call[1] >= state.capacity:
-        state.reserve(call[1] + 1)
+    if history.round > state.capacity:
+        state.reserve(history.round)
     if state.backlog is not None:
-        state.backlog.put(call, features)
-        if len(state.backlog) >= AT_ONCE:
+        if state.backlog.put(call, features) == AT_ONCE:
             work_off(state)
         return state
     if features is not None:
-        _lay_out(state, history, m, features)
+        _lay_out(state, history, call[2], features)
     if not call_take.call(state.kind, *call, state.learning, state.table):
         raise _misfit(state, history, type(event).__name__)
     return state
@@ -173,31 +173,31 @@ def _lay_out(state: CompiledState, history: History, m: int, features: Vector) -
         state.at_hand = features
 
 
-# a fact as a kernel takes it, and the stage whose features go with it, −1 if none do
+# a fact as a kernel takes it, and the features that go with it
 
 
-def _arrived(state: CompiledState, history: History, event: Assigned) -> tuple[Call, int]:
-    _, t, node, _, arms, _, _ = history
+def _arrived(state: CompiledState, history: History, event: Assigned) -> Told:
+    _, t, node, features, arms, _, _ = history
     m = len(arms) - 1
     forced = 1.0 if event.decision.reason == "forced" else 0.0
-    return (ARRIVED, t - 1, m, state.design.tree.parents[node], arms[m], forced), m
+    return (ARRIVED, t - 1, m, state.design.tree.parents[node], arms[m], forced), features[m]
 
 
-def _completed(state: CompiledState, history: History, event: Completed) -> tuple[Call, int]:
-    return (COMPLETED, history.round - 1, len(history.arms) - 1, -1, -1, event.outcome), -1
+def _completed(state: CompiledState, history: History, event: Completed) -> Told:
+    return (COMPLETED, history.round - 1, len(history.arms) - 1, -1, -1, event.outcome), None
 
 
-def _left(state: CompiledState, history: History, event: Responded) -> tuple[Call, int]:
+def _left(state: CompiledState, history: History, event: Responded) -> Told:
     m = len(history.arms)
     known = len(history.features) > m
-    return (LEFT, history.round - 1, m, history.node if known else -1, -1, 0.0), m if known else -1
+    return (LEFT, history.round - 1, m, history.node if known else -1, -1, 0.0), history.features[m] if known else None
 
 
-def _lost(state: CompiledState, history: History, event: Withdrawn) -> tuple[Call, int]:
-    return (LOST, history.round - 1, len(history.arms), -1, -1, 0.0), -1
+def _lost(state: CompiledState, history: History, event: Withdrawn) -> Told:
+    return (LOST, history.round - 1, len(history.arms), -1, -1, 0.0), None
 
 
-CALLS: Mapping[type, Callable[[CompiledState, History, Any], tuple[Call, int]]] = {
+CALLS: Mapping[type, Callable[[CompiledState, History, Any], Told]] = {
     Assigned: _arrived,
     Completed: _completed,
     Responded: _left,

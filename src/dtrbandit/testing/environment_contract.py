@@ -6,9 +6,9 @@
         def environment(self):
             return MyEnvironment()
 
-pytest then finds the tests below. Where true Q-functions come with the units, they must be the means of what follows;
-an environment with ``coefficients`` and ``optimal_value`` claims that they are exactly linear. Bands are five standard
-errors: with the fixed seeds they are met or not met for good.
+pytest then finds the tests below. True Q-functions that come with the units must be the means of what follows.
+An environment with ``coefficients`` and ``optimal_value`` claims that its Q-functions are exactly linear. Bands are
+five standard errors wide. Seeds are fixed, so a test gives the same result on every run.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class EnvironmentContract:
         raise TypeError("an environment contract needs a method environment() that returns the environment under test")
 
     def test_units_fit_the_design(self) -> None:
-        """Shapes and columns are the design's, and NaN stands where an arm is infeasible and nowhere else."""
+        """Shapes and columns are those of the design, and NaN stands only where an arm is infeasible."""
         environment = self.environment()
         for n in (1, FEW):
             units = checked(self._draw(n))
@@ -73,7 +73,7 @@ class EnvironmentContract:
         assert repr(after) == repr(before), "draw() used a global generator"
 
     def test_draws_share_nothing(self) -> None:
-        """A later draw leaves earlier units as they were, and what is done to units does not reach later draws."""
+        """A later draw leaves earlier units as they were, and a change to units does not reach later draws."""
         environment, rng = self.environment(), np.random.default_rng(0)
         first = environment.draw(FEW, rng)
         kept = copy.deepcopy(first)
@@ -85,24 +85,24 @@ class EnvironmentContract:
         _assert_equal(environment.draw(FEW, np.random.default_rng(0)), kept)
 
     def test_true_q_functions_are_the_means_of_what_follows(self) -> None:
-        """What follows is an outcome, or the best Q of the next stage; what it differs by, nothing known explains."""
-        for path, arm, psi, curves, error in _errors(self._draw(self.units)):
+        """What follows is an outcome, or the best Q of the next stage. Nothing known explains how it differs from Q."""
+        for given, arm, psi, curves, error in _errors(self._draw(self.units)):
             fit = _fits(psi, curves)
             standard_errors = np.sqrt(fit**2 @ error**2)
             worst = np.max(np.abs(fit @ error) / (BAND * standard_errors + EXACT), initial=0.0)
-            assert worst <= 1, f"q is off after arms {path} for arm {arm}, by {BAND * worst:.1f} standard errors"
+            assert worst <= 1, f"q is off after arms {given} for arm {arm}, by {BAND * worst:.1f} standard errors"
 
     def test_linear_q_functions_are_exactly_linear(self) -> None:
-        """Where coefficients are given, they give q; and the optimal regime has the value that is claimed."""
+        """Coefficients, where there are any, give q, and the optimal regime has the value that is claimed."""
         environment, units = self.environment(), self._draw(self.units)
         if not isinstance(environment, LinearEnvironment):
             return
         assert units.q is not None, "an environment with coefficients must give q"
-        for path, node, rows in _arrivals(units):
-            m = len(path)
+        for given, node, rows in _nodes(units):
+            m = len(given)
             psi = potential_arrivals(units).features[rows, node, : units.design.dimensions[m]]
             expected = psi @ environment.coefficients[m].T
-            found = along(units.q[m], path)[rows]
+            found = along(units.q[m], given)[rows]
             worst = np.nanmax(np.abs(found - expected), initial=0.0)
             assert worst <= EXACT * (1 + np.abs(expected).max(initial=0.0)), f"q[{m}] is not linear, by {worst}"
         best = np.nanmax(units.q[0], axis=1)
@@ -113,47 +113,47 @@ class EnvironmentContract:
         return self.environment().draw(n, np.random.default_rng(0))
 
 
-def _arrivals(units: PotentialOutcomes) -> Iterator[tuple[Plan, int, NDArray[np.int64]]]:
-    """Give the arms that lead to each feasible arrival, its node, and the units that enter there."""
-    for path, left in leavers(units).items():
-        yield path, units.design.tree.after(path), np.flatnonzero(~left)
+def _nodes(units: PotentialOutcomes) -> Iterator[tuple[Plan, int, NDArray[np.int64]]]:
+    """Give each node where units are treated: the arms that lead to it, its number, and the units that enter."""
+    for given, left in leavers(units).items():
+        yield given, units.design.tree.after(given), np.flatnonzero(~left)
 
 
 def _errors(units: PotentialOutcomes) -> Iterator[tuple[Plan, int, Array, list[Array], Array]]:
-    """Give, for each arrival and feasible arm, what is known and how much what follows differs from q.
+    """Give, for each node and feasible arm, what is known and by how much q misses what follows.
 
-    Known are the features, all columns so far and q; the squares are there so that no curve of q passes unseen.
+    Known are the features, all columns so far and q. Their squares are added so that a curved error is seen too.
     """
     if units.q is None:
         return
     features = potential_arrivals(units).features
-    for path, node, rows in _arrivals(units):
-        m, columns = len(path), [values[rows] for values in observed(units, path).values()]
+    for given, node, rows in _nodes(units):
+        m, columns = len(given), [values[rows] for values in observed(units, given).values()]
         psi = features[rows, node, : units.design.dimensions[m]]
         for arm in np.flatnonzero(units.design.tree.feasible[node]).tolist():
-            expected = along(units.q[m], (*path, arm))[rows]
+            expected = along(units.q[m], (*given, arm))[rows]
             curves = [power for each in (*columns, expected) for power in (each, each**2)]
-            yield path, arm, psi, curves, _following(units, (*path, arm))[rows] - expected
+            yield given, arm, psi, curves, _following(units, (*given, arm))[rows] - expected
 
 
 def _fits(psi: Array, curves: list[Array]) -> Array:
-    """Return what regresses on the features, and in further rows on what each curve has beside them."""
+    """Return the rows that regress on the features, then a row for what each curve adds to them."""
     features = np.linalg.pinv(psi)
     besides = [curve - psi @ (features @ curve) for curve in curves]
     sizes = [(beside @ beside, curve @ curve) for beside, curve in zip(besides, curves, strict=True)]
     return np.vstack([features, *(b / own for b, (own, of) in zip(besides, sizes, strict=True) if own > EXACT * of)])
 
 
-def _following(units: PotentialOutcomes, path: Plan) -> Array:
-    """Return the outcome of those who end after the arms of ``path``, the best Q of the others, (n,)."""
+def _following(units: PotentialOutcomes, given: Plan) -> Array:
+    """Return the outcome of units that end after these arms, and the best Q of the others, (n,)."""
     assert units.q is not None
-    plan = next(plan for plan in units.design.arm_plans if plan[: len(path)] == path)
+    plan = next(plan for plan in units.design.arm_plans if plan[: len(given)] == given)
     outcome = along(units.outcome, plan)
-    if plan == path:
+    if plan == given:
         return outcome
-    feasible = np.flatnonzero(units.design.tree.feasible[units.design.tree.after(path)])
-    best = along(units.q[len(path)], path)[:, feasible].max(axis=1)
-    return np.where(leavers(units)[path], outcome, best)
+    feasible = np.flatnonzero(units.design.tree.feasible[units.design.tree.after(given)])
+    best = along(units.q[len(given)], given)[:, feasible].max(axis=1)
+    return np.where(leavers(units)[given], outcome, best)
 
 
 def _arrays(units: PotentialOutcomes) -> Iterator[tuple[str, Array]]:

@@ -6,9 +6,9 @@
         def policy(self):
             return MyPolicy()
 
-pytest then finds the tests below. They run on two designs, one with two stages of two and three arms, one with
-three stages and an irregular tree of plans, both with early leavers. Units are in flight together; some withdraw,
-and arms and contexts are amended, also after later stages were decided.
+pytest then finds the tests below. They run on two designs, both with early leavers. One has two stages, of two and
+three arms; the other has three stages and an irregular tree of plans. Several units are under way at once. Some
+withdraw. Arms and contexts are amended, also after later stages were decided.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ THREE_STAGES = Design(
     plans=[tuple(plan) for plan in ("aab", "aba", "abb", "bba", "bbb")],
 )
 ROUNDS = 50
-APART = 2  # rounds from one arrival of a unit to its next
+APART = 2  # rounds from one stage of a unit to its next
 DRAWS = 2_000  # evenly spread u: an arm's share is exact up to one draw for each arm
 
 
@@ -67,14 +67,14 @@ class PolicyContract:
 
     def test_deciding_changes_nothing(self) -> None:
         """Asking, however often and for whatever u, leaves the state as it was."""
-        for policy, state, history in self._arrivals():
+        for policy, state, history in self._questions():
             before = pickle.dumps(state)
             for u in (0.0, 0.3, 0.999):
                 policy.decide(state, history, u)
             assert pickle.dumps(state) == before, f"decide() changed the state at round {history.round}"
 
     def test_the_same_facts_lead_to_the_same_decisions(self) -> None:
-        """Two runs agree, and a log decided again gives what it recorded."""
+        """Two runs agree, and a log that is decided again gives the same decisions."""
         for design in self.designs():
             log = self._run(design).log
 
@@ -94,7 +94,7 @@ class PolicyContract:
 
     def test_only_feasible_arms_are_chosen(self) -> None:
         """For every u the arm is feasible, and infeasible arms have propensity zero."""
-        for policy, state, history in self._arrivals():
+        for policy, state, history in self._questions():
             for u in np.linspace(0, 1, 101)[:-1]:
                 choice = policy.decide(state, history, float(u))
                 assert history.feasible[choice.arm], f"arm {choice.arm} is infeasible for {history}"
@@ -102,7 +102,7 @@ class PolicyContract:
 
     def test_propensities_are_honest(self) -> None:
         """They sum to one, do not depend on u, and are the shares in which arms are chosen over u."""
-        for policy, state, history in self._arrivals(every=11):
+        for policy, state, history in self._questions(every=11):
             choices = [policy.decide(state, history, (i + 0.5) / DRAWS) for i in range(DRAWS)]
             _check_propensities(choices, history)
 
@@ -111,8 +111,8 @@ class PolicyContract:
         drive(session, range(ROUNDS))
         return session
 
-    def _arrivals(self, every: int = 1) -> Iterator[tuple[Policy[Any], Any, History]]:
-        """Give the states and histories at which decisions were made in a run, some of them."""
+    def _questions(self, every: int = 1) -> Iterator[tuple[Policy[Any], Any, History]]:
+        """Give the policy, its state and the history at the decisions of a run; all, or one of so many."""
         seen: list[tuple[Policy[Any], Any, History]] = []
 
         class Watched:
@@ -140,7 +140,7 @@ def _check_propensities(choices: list[Choice], history: History) -> None:
 
 
 def drive(session: Session, rounds: range) -> None:
-    """Enrol a unit in each round; every APART rounds each unit goes a step further, and some are amended on the way."""
+    """Enrol a unit in each round. Each unit goes a step further every APART rounds, and some are amended."""
     stages = len(session.design.stages)
     for t in rounds:
         session.enroll(f"u{t}", _context(session.design, t, 0))
@@ -169,7 +169,7 @@ def _end(session: Session, t: int) -> None:
 
 
 def _amend(session: Session, t: int) -> None:
-    """Override an arm of unit t, or correct its first context or its outcome, if it is its turn and possible."""
+    """Override an arm of unit t, or correct its first context or its outcome, if it is its turn."""
     unit, design = f"u{t}", session.design
     if t < 0:
         return

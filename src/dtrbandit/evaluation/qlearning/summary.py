@@ -156,5 +156,5 @@ def _cells(estimate: float, error: float, low: float, high: float, *, regular: b
         return in_words(estimate), in_words(error if error == error else None), "–", "–", "–"
     z = estimate / error
     chance = erfc(abs(z) / sqrt(2.0))
-    shown = f"{chance:.3f}" if chance >= 0.001 else "<0.001"
-    return in_words(estimate), in_words(error), f"{z:.2f}", shown, interval
+    p_value = f"{chance:.3f}" if chance >= 0.001 else "<0.001"
+    return in_words(estimate), in_words(error), f"{z:.2f}", p_value, interval

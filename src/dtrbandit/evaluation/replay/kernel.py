@@ -18,26 +18,32 @@ import math
 import numpy as np
 
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED, GIVEN, LEFT
+from dtrbandit.kernels.arrays import Floats, Integers, Mask, Matrix, Truth, Vector, Whole
+from dtrbandit.kernels.borrowed import Table
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.builtin import decide, open_state, retract, suppose, take
-from dtrbandit.policies.shown import FORCED
+from dtrbandit.policies.builtin import OpenState, decide, open_state, retract, suppose, take
+from dtrbandit.policies.sheet import FORCED
 
 ROWS = "float64[:, :, ::1], int8[:, ::1], float64[::1], float64[:, ::1]"  # features, arms, outcome, drawn
 
 
 @kernel(entry=f"int64, int64[::1], int64, {ROWS}, int32[::1], table")
-def play_rows(kind, order, unit, features, arms, outcome, drawn, accepted, table):
+def play_rows(
+    kind: Whole,
+    order: Integers, unit: Whole, features: Floats, arms: Integers, outcome: Vector, drawn: Matrix,
+    accepted: Integers, table: Table,
+) -> tuple[Whole, Whole]:  # fmt: skip
     """Offer rows in order, and write those that agree into ``accepted`` (T,) from place ``unit`` on.
 
     Return the next round's place, and how many rows were offered: fewer than all once T are accepted.
     """
     state = open_state(table)
-    shown, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
+    sheet, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
     offered = np.int64(0)
     while offered < order.shape[0] and unit < accepted.shape[0]:
         row = np.int64(order[offered])
         offered += 1
-        if agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state):
+        if agrees(kind, row, unit, features, arms, outcome, drawn, sheet, forced, state):
             accept(kind, row, unit, features, arms, outcome, forced, state)
             accepted[unit] = row
             unit += 1
@@ -45,23 +51,29 @@ def play_rows(kind, order, unit, features, arms, outcome, drawn, accepted, table
 
 
 @kernel(entry=f"int64, int64, {ROWS}, boolean[::1], table")
-def ask_all(kind, unit, features, arms, outcome, drawn, agreeing, table):
+def ask_all(
+    kind: Whole,
+    unit: Whole, features: Floats, arms: Integers, outcome: Vector, drawn: Matrix, agreeing: Mask, table: Table,
+) -> None:  # fmt: skip
     """Set ``agreeing`` (n,) to whether the policy would give each row its arms in this round; learn nothing."""
     state = open_state(table)
-    shown, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
+    sheet, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
     for row in range(agreeing.shape[0]):
-        agreeing[row] = agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state)
+        agreeing[row] = agrees(kind, row, unit, features, arms, outcome, drawn, sheet, forced, state)
 
 
 @kernel
-def agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state):
+def agrees(
+    kind: Whole, row: Whole, unit: Whole, features: Floats, arms: Integers, outcome: Vector, drawn: Matrix,
+    sheet: Matrix, forced: Vector, state: OpenState,
+) -> Truth:  # fmt: skip
     """Say whether a policy would give a row its arms at all stages it entered (Algorithm 2, line 7).
 
     Fills ``forced`` (M,) with whether each was scheduled. A unit that dropped out never agrees.
     """
     node, m, agreed = np.int64(0), 0, not math.isnan(outcome[row])
     while agreed and m < arms.shape[1] and arms[row, m] >= 0:
-        arm, reason = decide(kind, state, unit, m, node, features[row, m], drawn[unit, m], shown)
+        arm, reason = decide(kind, state, unit, m, node, features[row, m], drawn[unit, m], sheet)
         agreed = arm == arms[row, m]
         if agreed:
             forced[m] = 1.0 if reason == FORCED else 0.0
@@ -76,7 +88,10 @@ def agrees(kind, row, unit, features, arms, outcome, drawn, shown, forced, state
 
 
 @kernel
-def accept(kind, row, unit, features, arms, outcome, forced, state):
+def accept(
+    kind: Whole, row: Whole, unit: Whole, features: Floats, arms: Integers, outcome: Vector, forced: Vector,
+    state: OpenState,
+) -> None:  # fmt: skip
     """Let a policy learn what happened to a row, fact by fact (Algorithm 2, line 8)."""
     stages, treated, node = arms.shape[1], 0, np.int64(0)
     while treated < stages and arms[row, treated] >= 0:

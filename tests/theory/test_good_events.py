@@ -13,9 +13,9 @@ from dtrbandit import theory
 from dtrbandit.compiled import Arrivals, play, potential_arrivals
 from dtrbandit.design.schedule import forced_plan
 from dtrbandit.environments import ArrivalProcess, Exponential, Fixed, Linear, LogNormal, Synthetic
-from dtrbandit.theory.events import event_bound, wilson
+from dtrbandit.theory.good_events import event_bound, wilson
 from dtrbandit.theory.instance import Instance
-from dtrbandit.theory.trial import Trial, failures, states
+from dtrbandit.theory.simulated_path import Simulation, failures, states
 from theory.cases import Curved, Quiet
 
 Q, DELTA, ROUNDS = 4, (1.6, 1.2), (60, 200, 500)
@@ -65,10 +65,10 @@ def test_events_are_those_of_plain_least_squares() -> None:
     instance = Instance.of(Synthetic(), rng, delta=(0.3, 0.3))
     # Δ of the events is that of the constants; φ is a number like any other here
     instance = replace(instance, diversity=replace(instance.diversity, delta=DELTA))
-    trial = Trial(Synthetic(), dtr.DTRBandit(q=Q, delta=DELTA), ROUNDS, None, instance)
+    simulation = Simulation(Synthetic(), dtr.DTRBandit(q=Q, delta=DELTA), ROUNDS, None, instance)
     seeds = np.random.SeedSequence(1).spawn(12)
 
-    counted = np.array([failures(trial, seed).tolist() for seed in seeds])
+    counted = np.array([failures(simulation, seed).tolist() for seed in seeds])
 
     expected = np.array(
         [plain_failures(np.random.SeedSequence(1, spawn_key=seed.spawn_key), instance) for seed in seeds]
@@ -81,12 +81,12 @@ def test_events_are_those_of_plain_least_squares() -> None:
 def test_a_round_is_looked_at_before_the_next_unit_enrols() -> None:
     """With delays of exactly 2½ arrivals, the second context of the last two rounds is not in yet."""
     instance, rounds = Instance.of(Synthetic(), np.random.default_rng(0), delta=0.3, units=100), (7, 8, 20)
-    trial = Trial(Synthetic(), dtr.DTRBandit(q=1, delta=0.3), rounds, None, instance)
+    simulation = Simulation(Synthetic(), dtr.DTRBandit(q=1, delta=0.3), rounds, None, instance)
     drawn = Synthetic().draw(21, np.random.default_rng(0))
     late = ArrivalProcess(between=Fixed(1.0), response=Fixed(2.5)).events(21, 2, np.random.default_rng(0))
 
     def rows(units: Arrivals) -> list[int]:
-        return [sum(len(own) for own in estimates.hat_rows[1]) for _, estimates in states(trial, units, seed=0)]
+        return [sum(len(own) for own in estimates.hat_rows[1]) for _, estimates in states(simulation, units, seed=0)]
 
     assert rows(potential_arrivals(drawn)) == list(rounds)
     assert rows(potential_arrivals(drawn, events=late)) == [t - 2 for t in rounds]
@@ -112,23 +112,23 @@ def test_bounds_apply_from_the_rounds_on_that_they_ask_for() -> None:
     """q = 200 is above C̃₁ ∨ C̃₂ of the quiet problem; the forced block 2¹⁴ − 1 ends with round 2¹⁴·4·200."""
     q, end = 200, 2**14 * 800
     instance = Instance.of(Quiet(), np.random.default_rng(0), delta=0.3)
-    trial = Trial(Quiet(), dtr.DTRBandit(q=q, delta=0.3), (end,), None, instance)
+    simulation = Simulation(Quiet(), dtr.DTRBandit(q=q, delta=0.3), (end,), None, instance)
 
     def applies(event: str, t: int, q: int = q) -> bool:
-        return event_bound(trial._replace(policy=dtr.DTRBandit(q=q, delta=0.3)), (event, 0), t)[1]
+        return event_bound(simulation._replace(policy=dtr.DTRBandit(q=q, delta=0.3)), (event, 0), t)[1]
 
     assert [applies("G", 64 * q**2 + shift) for shift in (-1, 0)] == [False, True]
     assert [applies("M", 256 * q**2 + shift) for shift in (-1, 0)] == [False, True]
     assert [applies("M", end + shift) for shift in (-1, 0, 1)] == [False, True, True]
     assert not applies("G", 64 * q**2, q=100)
-    assert event_bound(trial, ("G", 0), 100)[0] == 8 / 100**2
+    assert event_bound(simulation, ("G", 0), 100)[0] == 8 / 100**2
 
 
 def test_with_delays_only_the_bound_on_feedback_applies() -> None:
     """The paper has P(𝒢ᶜ) and P(ℳᶜ) under delay up to constants only."""
     q, t = 200, 256 * 200**2
     instance = Instance.of(Quiet(), np.random.default_rng(0), delta=0.3)
-    at_once = Trial(Quiet(), dtr.DTRBandit(q=q, delta=0.3), (t,), None, instance)
+    at_once = Simulation(Quiet(), dtr.DTRBandit(q=q, delta=0.3), (t,), None, instance)
     late = at_once._replace(arrivals=ArrivalProcess(response=Exponential(5.0)))
 
     assert [event_bound(at_once, (event, 0), t)[1] for event in "GML"] == [True] * 3

@@ -10,26 +10,27 @@ from numpy.typing import NDArray
 
 from dtrbandit.compiled import Arrivals, at_once, play, potential_arrivals
 from dtrbandit.design.spec import Design
+from dtrbandit.environments.by_node import reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, check_shapes
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.policy import Policy
+from dtrbandit.simulation.inputs import ARRIVALS, ENVIRONMENT, Inputs
+from dtrbandit.simulation.play_session import play_session
 from dtrbandit.simulation.regret import Arms, Array, Truth
-from dtrbandit.simulation.sessions import play_session
-from dtrbandit.simulation.setup import ARRIVALS, ENVIRONMENT, Setup
 
 Events = NDArray[np.int32]
 
 
 class Performance(NamedTuple):
-    """What a policy did on a path: arms (n, M), regret (n, M) if Q is known, rewards (n,), NaN where never seen."""
+    """What a policy did on a path: arms (n, M), regret (n, M) if Q is known, outcomes (n,), NaN where never seen."""
 
     arms: Arms
     regret: Array | None
-    rewards: Array
+    outcomes: Array
 
 
-class Path(NamedTuple):
+class PlayedPath(NamedTuple):
     """The results of a path; ``oracle`` (n,) are the outcomes under the best plan, if Q is known."""
 
     number: int
@@ -37,25 +38,25 @@ class Path(NamedTuple):
     oracle: Array | None
 
 
-def play_path(setup: Setup, number: int) -> Path:
+def play_path(inputs: Inputs, number: int) -> PlayedPath:
     """Draw the units of a path and let every policy play them."""
-    n, stages, seed = setup.horizon, len(setup.design.stages), setup.policy_seed(number)
-    units = drawn(setup.environment, n, setup.rng(number, ENVIRONMENT))
+    n, stages, seed = inputs.horizon, len(inputs.learner.stages), inputs.policy_seed(number)
+    units = drawn(inputs.environment, n, inputs.rng(number, ENVIRONMENT))
     seen = None
-    if setup.arrivals is None:
+    if inputs.arrivals is None:
         events = without_delay(n, stages)
     else:
-        found = np.asarray(setup.arrivals.events(n, stages, setup.rng(number, ARRIVALS)))
+        found = np.asarray(inputs.arrivals.events(n, stages, inputs.rng(number, ARRIVALS)))
         seen, events = outcome_seen(found, n, stages), found.astype(np.int32)
-    arrivals = potential_arrivals(units, design=setup.design, events=events)
-    require_finite(arrivals, setup.design)
+    arrivals = potential_arrivals(units, design=inputs.learner, events=events)
+    require_finite(arrivals, inputs.learner)
     truth = None if units.q is None else Truth(units)
     performances = {}
-    for name, policy in setup.policies.items():
-        arms = play_policy(policy, units, arrivals, setup.design, seed=seed)
+    for name, policy in inputs.players.items():
+        arms = play_policy(policy, units, arrivals, inputs.learner, seed=seed)
         regret = None if truth is None else truth.regret(arms)
-        performances[name] = Performance(arms, regret, outcomes(arms, arrivals, setup.design, seen))
-    return Path(number, performances, None if truth is None else truth.oracle)
+        performances[name] = Performance(arms, regret, outcomes_of(arms, arrivals, inputs.learner, seen))
+    return PlayedPath(number, performances, None if truth is None else truth.oracle)
 
 
 def drawn(environment: Environment, n: int, rng: np.random.Generator) -> PotentialOutcomes:
@@ -78,14 +79,14 @@ def play_policy(
     return play_session(policy, units, arrivals, design, seed=seed)
 
 
-def outcomes(arms: Arms, arrivals: Arrivals, design: Design, seen: NDArray[np.bool_] | None) -> Array:
+def outcomes_of(arms: Arms, arrivals: Arrivals, design: Design, seen: NDArray[np.bool_] | None) -> Array:
     """Return the outcome of each unit under what it was given, (n,); NaN where it was never seen."""
     node = np.zeros(len(arms), dtype=np.int64)
     for m in range(arms.shape[1]):
         entered = arms[:, m] >= 0
         node = np.where(entered, design.tree.child[np.where(entered, node, 0), np.maximum(arms[:, m], 0)], node)
-    rewards: Array = arrivals.outcome[np.arange(len(arms)), arrivals.leaf[node]]
-    return rewards if seen is None else np.where(seen, rewards, np.nan)
+    found: Array = arrivals.outcome[np.arange(len(arms)), arrivals.leaf[node]]
+    return found if seen is None else np.where(seen, found, np.nan)
 
 
 @lru_cache(maxsize=1)
@@ -118,17 +119,13 @@ def outcome_seen(events: NDArray[Any], n: int, stages: int) -> NDArray[np.bool_]
 
 def require_finite(arrivals: Arrivals, design: Design) -> None:
     """Refuse units whose features or outcomes are not numbers where a policy can come to see them."""
-    stages = [m for m in range(len(design.stages)) for _ in {plan[:m] for plan in design.arm_plans}]
-    reached = arrivals.enters.copy()
-    for node, m in enumerate(stages):
+    for node, through in enumerate(reached(arrivals.enters, design.tree).T):
+        m = len(design.tree.paths[node])
         whole = np.isfinite(arrivals.features[:, node, : design.dimensions[m]]).all(axis=1)
-        if not (whole | ~reached[:, node]).all():
+        if not (whole | ~through).all():
             raise ObservationError(
                 f"the environment drew a unit that enters stage {design.stages[m].name!r} with features that are "
                 "not finite numbers; a context may be NaN only where it cannot occur, or of a unit that has left"
             )
-        for child in design.tree.following[node]:
-            if 0 <= child < len(stages):
-                reached[:, child] &= reached[:, node]
     if not np.isfinite(arrivals.outcome).all():
         raise ObservationError("the environment drew an outcome that is not a finite number under a feasible plan")

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from dtrbandit.compiled import fold
-from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment
@@ -17,9 +16,9 @@ from dtrbandit.errors import DesignError, DTRError
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels import supply
 from dtrbandit.parallel import check_jobs, map_unordered, workers
+from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
 from dtrbandit.simulation.manifest import manifest_of
-from dtrbandit.simulation.paths import Path, Performance, play_path
-from dtrbandit.simulation.setup import ArrivalOrder, Policies, Setup, prepare
+from dtrbandit.simulation.play_path import Performance, PlayedPath, play_path
 from dtrbandit.simulation.study import Study
 
 
@@ -71,7 +70,7 @@ def simulate(  # noqa: PLR0913  # each by its name
     resume
         The study of an interruption, or one with fewer paths: only what is missing is run.
     progress
-        Whether to report on standard error.
+        Whether to show progress on standard error.
 
     Raises
     ------
@@ -85,32 +84,38 @@ def simulate(  # noqa: PLR0913  # each by its name
     >>> simulate(Synthetic(), {"Greedy": dtr.Greedy()}, horizon=100, paths=2)
     <Study of 2 paths of 100 rounds of Synthetic(): Greedy>
     """
-    wanted = whole(paths, "paths", low=1)
+    inputs = Inputs(environment, policies, horizon=horizon, paths=paths, seed=seed, arrivals=arrivals, design=design)
+    return run_paths(inputs, n_jobs=n_jobs, resume=resume, progress=progress)
+
+
+def run_paths(
+    inputs: Inputs, *, n_jobs: int | None = None, resume: Study | None = None, progress: bool = False
+) -> Study:
+    """Run the paths of a study that ``resume`` does not have, as ``simulate`` does."""
     check_jobs(n_jobs)
-    setup = prepare(environment, policies, horizon=horizon, seed=seed, arrivals=arrivals, design=design)
-    kept = _Kept(setup, wanted, resume)
-    if kept.missing:
-        play_path(replace(setup, horizon=1), 0)  # a rehearsal: finds what is wrong before work begins
+    kept = _Kept(inputs, resume)
+    if kept.missing:  # a rehearsal finds what is wrong before work begins
+        play_path(replace(inputs, policies=inputs.players, horizon=1), 0)
     share = len(kept.missing) / workers(n_jobs)
     compiled = compile_for(
-        "the study", setup.policies.values(), setup.design, units=setup.horizon, times=share, entries=[fold]
+        "the study", inputs.players.values(), inputs.learner, units=inputs.horizon, times=share, entries=[fold]
     )
     what = "paths" if progress else None
-    results = map_unordered(partial(_played, setup, compiled), kept.missing, n_jobs=n_jobs, progress=what)
+    results = map_unordered(partial(_played, inputs, compiled), kept.missing, n_jobs=n_jobs, progress=what)
     return _collected(kept, results)
 
 
-def _played(setup: Setup, compiled: bool, number: int) -> Path:
+def _played(inputs: Inputs, compiled: bool, number: int) -> PlayedPath:
     if compiled:
         supply.ensure([fold])
     try:
-        return play_path(setup, number)
+        return play_path(inputs, number)
     except Exception as error:  # whatever it is goes on its way, with the path's number
         error.add_note(f"in path {number}")
         raise
 
 
-def _collected(kept: _Kept, results: Iterable[Path]) -> Study:
+def _collected(kept: _Kept, results: Iterable[PlayedPath]) -> Study:
     try:
         for path in results:
             kept.add(path)
@@ -125,21 +130,22 @@ def _collected(kept: _Kept, results: Iterable[Path]) -> Study:
 class _Kept:
     """The paths that are finished, in arrays that have room for all."""
 
-    def __init__(self, setup: Setup, paths: int, resume: Study | None) -> None:
-        self._manifest, self._paths = manifest_of(setup), paths
+    def __init__(self, inputs: Inputs, resume: Study | None) -> None:
+        self._manifest, self._paths = manifest_of(inputs), inputs.paths
         self._done: list[int] = []
         try:
-            self._make_room((paths, setup.horizon), len(setup.design.stages), list(setup.policies))
+            self._make_room((inputs.paths, inputs.horizon), len(inputs.learner.stages), list(inputs.players))
         except (MemoryError, ValueError, OverflowError) as error:  # the latter two: more than any array may hold
             raise DesignError(
-                f"there is no memory for {paths} paths of {setup.horizon} rounds: {error}; take fewer, or shorter ones"
+                f"there is no memory for {inputs.paths} paths of {inputs.horizon} rounds: {error}; "
+                "take fewer, or shorter ones"
             ) from error
         if resume is not None:
             self._adopt(resume)
 
     def _make_room(self, shape: tuple[int, int], stages: int, names: list[str]) -> None:
         self._arms = {name: np.empty((*shape, stages), dtype=np.int8) for name in names}
-        self._rewards = {name: np.empty(shape) for name in names}
+        self._outcomes = {name: np.empty(shape) for name in names}
         self._regret = {name: np.empty((*shape, stages)) for name in names}
         self._oracle: np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None = np.empty(shape)
 
@@ -148,11 +154,11 @@ class _Kept:
         """The numbers of the paths still to run."""
         return sorted(set(range(self._paths)) - set(self._done))
 
-    def add(self, path: Path) -> None:
+    def add(self, path: PlayedPath) -> None:
         """Keep a finished path."""
         row = path.number
-        for name, (arms, regret, rewards) in path.performances.items():
-            self._arms[name][row], self._rewards[name][row] = arms, rewards
+        for name, (arms, regret, outcomes) in path.performances.items():
+            self._arms[name][row], self._outcomes[name][row] = arms, outcomes
             if regret is not None:
                 self._regret[name][row] = regret
         if path.oracle is None:
@@ -168,7 +174,7 @@ class _Kept:
             self._manifest,
             tuple(range(self._paths)),
             self._arms,
-            self._rewards,
+            self._outcomes,
             self._regret if known else None,
             self._oracle,
         )
@@ -193,10 +199,10 @@ class _Kept:
                 self.add(_path_of(resume, row))
 
 
-def _path_of(study: Study, row: int) -> Path:
+def _path_of(study: Study, row: int) -> PlayedPath:
     regret = study.stage_regret
     performances = {
         name: Performance(arms[row], None if regret is None else regret[name][row], study.rewards[name][row])
         for name, arms in study.arms.items()
     }
-    return Path(study.paths[row], performances, None if study.oracle is None else study.oracle[row])
+    return PlayedPath(study.paths[row], performances, None if study.oracle is None else study.oracle[row])

@@ -1,4 +1,4 @@
-"""A TOML file that can say on which line an entry stands, for errors a reader can act on."""
+"""The reader of TOML: texts, and files that can say on which line an entry stands."""
 
 from __future__ import annotations
 
@@ -9,37 +9,50 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from dtrbandit.errors import DesignError
 
 
+def toml_tables(text: str) -> dict[str, Any]:
+    r"""Return what a text in TOML says; whatever is wrong with it is a ValueError.
+
+    Examples
+    --------
+    >>> toml_tables("q = 1\ndelta = [0.5, 1.0]")
+    {'q': 1, 'delta': [0.5, 1.0]}
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 @dataclass(frozen=True)
 class TomlText:
-    """The text of a TOML file and where it came from."""
+    """The text of a TOML file, and which file that is."""
 
-    path: Path
+    file: Path
     text: str
 
     @classmethod
-    def read(cls, path: Path) -> TomlText:
-        """Read a file, or say why it cannot be read."""
+    def read(cls, file: Path, *, what: str) -> TomlText:
+        """Read a file, or say why ``what`` it holds, such as "the design", cannot be read."""
         try:
-            return cls(path, path.read_text(encoding="utf-8"))
+            return cls(file, file.read_text(encoding="utf-8"))
         except UnicodeDecodeError as error:
-            raise DesignError(f"{path} is not valid TOML: {error}; save it as UTF-8") from error
-        except (OSError, ValueError) as error:  # a ValueError: there is a NUL in the path
+            raise DesignError(f"{file} is not valid TOML: {error}; save it as UTF-8") from error
+        except (OSError, ValueError) as error:  # a ValueError: there is a NUL in the name
             reason = error.strerror if isinstance(error, OSError) else error
-            raise DesignError(f"cannot read {str(path)[:100]!r}: {reason}; give the path of a TOML file") from error
+            raise DesignError(f"cannot read {what} {str(file)[:100]!r}: {reason}; give a TOML file") from error
 
     @cached_property
     def tables(self) -> Mapping[str, object]:
         """What the file says."""
         try:
-            return tomllib.loads(self.text)
-        except RecursionError:
-            raise DesignError(f"{self.path} is not valid TOML: nested too deeply") from None
+            return toml_tables(self.text)
         except ValueError as error:  # TOMLDecodeError, and an integer of more digits than Python reads
-            raise DesignError(f"{self.path} is not valid TOML: {error}") from error
+            raise DesignError(f"{self.file} is not valid TOML: {error}") from error
 
     @contextmanager
     def at(self, *keys: str | int) -> Iterator[None]:
@@ -47,7 +60,7 @@ class TomlText:
         try:
             yield
         except DesignError as error:
-            raise DesignError(f"{self.path}, line {self.line(*keys)}: {error}") from error
+            raise DesignError(f"{self.file}, line {self.line(*keys)}: {error}") from error
 
     def line(self, *keys: str | int) -> int:
         r"""Return the line, from 1, on which an entry begins; if there is none, its table's.
@@ -62,7 +75,7 @@ class TomlText:
         lines, begins = self.text.split("\n"), 1
         for end in range(1, len(lines)):  # an entry begins after the longest beginning that is TOML but lacks it
             try:
-                if _has(tomllib.loads("\n".join(lines[:end])), keys):
+                if _has(toml_tables("\n".join(lines[:end])), keys):
                     return begins
             except ValueError:  # cut within an entry
                 continue

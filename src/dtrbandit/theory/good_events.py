@@ -26,7 +26,7 @@ from dtrbandit.theory.bounds import smallest_q
 from dtrbandit.theory.concentration import design_fails, hat_fails, tilde_fails
 from dtrbandit.theory.delay import delay_of, feedback_fails
 from dtrbandit.theory.instance import Instance
-from dtrbandit.theory.trial import Trial, failures
+from dtrbandit.theory.simulated_path import Simulation, failures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,10 +114,12 @@ def event_rates(  # each by its name
     instance = Instance.of(environment, np.random.default_rng(own), delta=delta)
     if not instance.linear:
         raise DesignError(f"event_rates: the Q-functions of {environment!r} are not linear, so there is no true β")
-    trial = Trial(environment, policy, rounds, arrivals, instance)
-    failed = np.stack([failures(trial, each) for each in seeds])
+    simulation = Simulation(environment, policy, rounds, arrivals, instance)
+    failed = np.stack([failures(simulation, each) for each in seeds])
     events = _events(instance.evidence.design, arrivals)
-    rows = [_rate(trial, event, t, failed[:, i, j]) for j, event in enumerate(events) for i, t in enumerate(rounds)]
+    rows = [
+        _rate(simulation, event, t, failed[:, i, j]) for j, event in enumerate(events) for i, t in enumerate(rounds)
+    ]
     return EventRates(tuple(rows), policy.q, None if instance.constants is None else smallest_q(instance.constants))
 
 
@@ -137,27 +139,27 @@ def _events(design: Design, arrivals: ArrivalProcess | None) -> list[tuple[str, 
     return events + [("O", None)] * (arrivals is not None)
 
 
-def _rate(trial: Trial, event: tuple[str, int | None], t: int, failed: NDArray[np.bool_]) -> EventRate:
+def _rate(simulation: Simulation, event: tuple[str, int | None], t: int, failed: NDArray[np.bool_]) -> EventRate:
     name, m = event
     low, high = wilson(int(failed.sum()), len(failed))
-    stage = None if m is None else trial.instance.evidence.design.stages[m].name
-    return EventRate(name, stage, t, len(failed), float(failed.mean()), low, high, *event_bound(trial, event, t))
+    stage = None if m is None else simulation.instance.evidence.design.stages[m].name
+    return EventRate(name, stage, t, len(failed), float(failed.mean()), low, high, *event_bound(simulation, event, t))
 
 
-def event_bound(trial: Trial, event: tuple[str, int | None], t: int) -> tuple[float | None, bool]:
+def event_bound(simulation: Simulation, event: tuple[str, int | None], t: int) -> tuple[float | None, bool]:
     """Return the bound on the probability that an event fails, and whether it is one for these q, t and delays."""
-    (name, m), constants, q = event, trial.instance.constants, trial.policy.q
+    (name, m), constants, q = event, simulation.instance.constants, simulation.policy.q
     if name == "O":
-        assert trial.arrivals is not None
-        if not trial.arrivals.sub_exponential:
+        assert simulation.arrivals is not None
+        if not simulation.arrivals.sub_exponential:
             return None, False
-        return feedback_fails(delay_of(trial.arrivals, len(trial.instance.coefficients)), t), True
+        return feedback_fails(delay_of(simulation.arrivals, len(simulation.instance.coefficients)), t), True
     if constants is None:
         return None, False
-    enough = q >= smallest_q(constants) and trial.arrivals is None
+    enough = q >= smallest_q(constants) and simulation.arrivals is None
     if name == "G":
         return tilde_fails(m or 0, t), enough and t >= 64 * q**2
-    plans = len(trial.instance.evidence.design.arm_plans)
+    plans = len(simulation.instance.evidence.design.arm_plans)
     forced, _, offset = place(t, plans, q)
     free = not forced or offset == plans * q - 1  # or at the end of a forced block
     bound = design_fails(constants, t) if name == "M" else hat_fails(constants, t)

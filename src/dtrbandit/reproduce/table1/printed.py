@@ -13,7 +13,7 @@ WIDTH = 79
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report:
+class PrintedTable:
     """Table 1; printing it gives the table with its explanation, ``records`` the numbers."""
 
     results: Results
@@ -25,7 +25,7 @@ class Report:
         return [{**_record(row), **size} for row in results.rows]
 
     def __str__(self) -> str:
-        heading = f"Average reward up to round {self.results.horizon:,}, ± standard error over paths"
+        heading = f"Average outcome up to round {self.results.horizon:,}, ± standard error over paths"
         paragraphs = (textwrap.fill(note, WIDTH, break_on_hyphens=False) for note in notes(self.results))
         return "\n".join([heading, "", *self._lines(), "", "\n\n".join(paragraphs)])
 

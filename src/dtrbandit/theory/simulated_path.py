@@ -20,7 +20,7 @@ from dtrbandit.theory.instance import Instance
 Times = NDArray[np.float64]
 
 
-class Trial(NamedTuple):
+class Simulation(NamedTuple):
     """What is played, and at which rounds it is looked at; ``instance`` has the truth."""
 
     environment: Environment
@@ -30,40 +30,40 @@ class Trial(NamedTuple):
     instance: Instance
 
 
-def failures(trial: Trial, seed: np.random.SeedSequence) -> NDArray[np.bool_]:
+def failures(simulation: Simulation, seed: np.random.SeedSequence) -> NDArray[np.bool_]:
     """Play one path and return which events failed at which round, (rounds, events).
 
     In this order: 𝒢 of every stage, ℳ of every stage, ℒ if there is more than one stage, 𝒪 if there are delays.
     """
     units_seed, arrivals_seed, policy_seed = seed.spawn(3)
-    order, times = _order(trial, arrivals_seed)
-    drawn = trial.environment.draw(trial.rounds[-1] + 1, np.random.default_rng(units_seed))
+    order, times = _order(simulation, arrivals_seed)
+    drawn = simulation.environment.draw(simulation.rounds[-1] + 1, np.random.default_rng(units_seed))
     units = potential_arrivals(drawn, events=order)
     failed = []
-    for t, estimates in states(trial, units, seed=int(policy_seed.generate_state(1)[0])):
+    for t, estimates in states(simulation, units, seed=int(policy_seed.generate_state(1)[0])):
         late = [] if times is None else [feedback_misses(times, t)]
-        failed.append([*_tilde(trial.instance, estimates), *_designs(trial.instance, estimates, t),
-                       *_hat(trial.instance, estimates), *late])  # fmt: skip
+        failed.append([*_tilde(simulation.instance, estimates), *_designs(simulation.instance, estimates, t),
+                       *_hat(simulation.instance, estimates), *late])  # fmt: skip
     return np.array(failed)
 
 
-def _order(trial: Trial, seed: np.random.SeedSequence) -> tuple[NDArray[np.int32], Times | None]:
+def _order(simulation: Simulation, seed: np.random.SeedSequence) -> tuple[NDArray[np.int32], Times | None]:
     """Return the order of events and, with delays, their times, (n, M + 1)."""
-    n, stages = trial.rounds[-1] + 1, len(trial.instance.coefficients)
-    if trial.arrivals is None:
+    n, stages = simulation.rounds[-1] + 1, len(simulation.instance.coefficients)
+    if simulation.arrivals is None:
         return at_once(n, stages), None
-    order = trial.arrivals.events(n, stages, np.random.default_rng(seed))
-    return order, trial.arrivals.draw(n, stages, np.random.default_rng(seed)).times  # the same stream again
+    order = simulation.arrivals.events(n, stages, np.random.default_rng(seed))
+    return order, simulation.arrivals.draw(n, stages, np.random.default_rng(seed)).times  # the same stream again
 
 
-def states(trial: Trial, units: Arrivals, *, seed: int) -> Iterator[tuple[int, Estimates]]:
+def states(simulation: Simulation, units: Arrivals, *, seed: int) -> Iterator[tuple[int, Estimates]]:
     """Give each round to look at and what is believed just before the next unit enrols."""
-    played = Played(trial.policy, trial.instance.evidence.design, len(units.features), seed=seed)
+    played = Played(simulation.policy, simulation.instance.evidence.design, len(units.features), seed=seed)
     enrolments = np.flatnonzero(units.events[:, 0] == 0)
-    cuts = [0, *(int(enrolments[t]) for t in trial.rounds)]  # unit t, from 0, is round t + 1
-    for t, (begin, end) in zip(trial.rounds, pairwise(cuts), strict=True):
+    cuts = [0, *(int(enrolments[t]) for t in simulation.rounds)]  # unit t, from 0, is round t + 1
+    for t, (begin, end) in zip(simulation.rounds, pairwise(cuts), strict=True):
         played.go_on(units._replace(events=units.events[begin:end]))
-        yield t, trial.policy.estimates(played.state)
+        yield t, simulation.policy.estimates(played.state)
 
 
 def _tilde(instance: Instance, estimates: Estimates) -> Iterator[bool]:

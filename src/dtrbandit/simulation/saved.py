@@ -40,9 +40,9 @@ def save_study(study: Study, folder: Path) -> None:
     files = {name: _file(number, checksums[name]) for number, name in enumerate(study.policies, 1)}
     entries = {**asdict(study.manifest), "paths": list(study.paths), "files": files, "checksums": checksums}
     text = json.dumps({**entries, "checksum": _checksum_of(entries)}, indent=2, ensure_ascii=False) + "\n"
-    with beside(folder / MANIFEST) as part:
-        part.write_text(text, encoding="utf-8")
-        settle(part, folder / MANIFEST)
+    with beside(folder / MANIFEST) as new:
+        new.write_text(text, encoding="utf-8")
+        settle(new, folder / MANIFEST)
     for file in before - set(files.values()):
         (folder / file).unlink(missing_ok=True)
 
@@ -77,16 +77,16 @@ def _read_tables(folder: Path, kept: Kept) -> Study:
 
     manifest, paths = kept.manifest, kept.paths
     shape, stages = (len(paths), manifest.horizon), manifest.stages
-    arms, rewards, regret, oracle = {}, {}, {}, None
+    arms, outcomes, regret, oracle = {}, {}, {}, None
     for name in manifest.policies:
         table = parquet.read_table(pa.BufferReader(_whole(folder / kept.files[name], kept.checksums[name])))
         columns = {column: table[column].to_numpy().reshape(shape) for column in table.column_names}
         arms[name] = np.stack([columns[f"arm {stage}"] for stage in stages], axis=2)
-        rewards[name] = columns["reward"]
+        outcomes[name] = columns["reward"]
         if "oracle" in columns:
             regret[name] = np.stack([columns[f"regret {stage}"] for stage in stages], axis=2)
             oracle = columns["oracle"]
-    return Study(manifest, paths, arms, rewards, regret or None, oracle)
+    return Study(manifest, paths, arms, outcomes, regret or None, oracle)
 
 
 def _whole(file: Path, checksum: str) -> bytes:
@@ -145,11 +145,11 @@ def _files(folder: Path, study: Study) -> set[str]:
 
 def _save_table(study: Study, name: str, number: int, folder: Path) -> str:
     """Write what a policy did under a name that its content decides, and return its checksum."""
-    with beside(folder / f"policy-{number}") as part:
-        _write_table(study, name, part)
-        with part.open("rb") as file:
+    with beside(folder / f"policy-{number}") as new:
+        _write_table(study, name, new)
+        with new.open("rb") as file:
             checksum = hashlib.file_digest(file, "sha256").hexdigest()
-        settle(part, folder / _file(number, checksum))
+        settle(new, folder / _file(number, checksum))
     return checksum
 
 
@@ -157,7 +157,7 @@ def _file(number: int, checksum: str) -> str:
     return f"policy-{number}-{checksum[:12]}.parquet"
 
 
-def _write_table(study: Study, name: str, path: Path) -> None:
+def _write_table(study: Study, name: str, file: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
@@ -172,4 +172,4 @@ def _write_table(study: Study, name: str, path: Path) -> None:
     columns["reward"] = study.rewards[name].ravel()
     if study.oracle is not None:
         columns["oracle"] = study.oracle.ravel()
-    parquet.write_table(pa.table({column: pa.array(values) for column, values in columns.items()}), path)
+    parquet.write_table(pa.table({column: pa.array(values) for column, values in columns.items()}), file)

@@ -1,9 +1,10 @@
-"""What a study is: everything that the result of a path depends on, checked before any path runs."""
+"""The inputs of a study: all that its results depend on, checked before any path runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,15 +32,53 @@ Policies = Mapping[str, Policy[Any]] | Sequence[Policy[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
-    """What every path of a study shares; ``design`` is the learner's."""
+class Inputs:
+    """What a study is asked to be: the arguments of ``simulate`` on which results depend, checked.
+
+    Attributes
+    ----------
+    policies
+        By name; a list is named by repr.
+    design
+        The learner's, or None where it is the environment's.
+    """
 
     environment: Environment
-    policies: Mapping[str, Policy[Any]]
+    policies: Policies
+    _: KW_ONLY
     horizon: int
-    seed: int
-    arrivals: ArrivalOrder | None
-    design: Design
+    paths: int
+    seed: int = 0
+    arrivals: ArrivalOrder | None = None
+    design: Design | None = None
+
+    def __post_init__(self) -> None:
+        set_checked = partial(object.__setattr__, self)
+        require_environment(self.environment, "a study")
+        if self.arrivals is not None and not callable(getattr(self.arrivals, "events", None)):
+            raise DesignError(f"arrivals= needs a method events(n, stages, rng), found {shown(self.arrivals)}")
+        set_checked("horizon", whole(self.horizon, "horizon", low=1))
+        set_checked("paths", whole(self.paths, "paths", low=1))
+        set_checked("seed", whole(self.seed, "seed", low=0))
+        if self.design is not None:
+            _check_learner(self.design, self.environment)
+        if clash := [stage.name for stage in self.learner.stages if stage.name in COLUMNS]:
+            raise DesignError(
+                f"a study has columns {', '.join(COLUMNS)} and one per stage; rename the stage {clash[0]!r}"
+            )
+        set_checked("policies", _named(self.policies))
+        _ = self.players  # refuses policies that do not fit
+
+    @property
+    def learner(self) -> Design:
+        """The design under which policies learn."""
+        return self.design or self.environment.design
+
+    @cached_property
+    def players(self) -> Mapping[str, Policy[Any]]:
+        """The policies by name; they fit the learner's design and know the number of rounds."""
+        assert isinstance(self.policies, Mapping)
+        return {name: _ready(policy, self.learner, self.horizon) for name, policy in self.policies.items()}
 
     def rng(self, path: int, stream: int) -> np.random.Generator:
         """Return a path's own generator; it depends neither on the number of paths nor on the policies."""
@@ -55,29 +94,6 @@ class Setup:
 
 
 ENVIRONMENT, ARRIVALS, POLICY = range(3)  # streams of a path
-
-
-def prepare(
-    environment: Environment,
-    policies: Policies,
-    *,
-    horizon: int,
-    seed: int,
-    arrivals: ArrivalOrder | None,
-    design: Design | None,
-) -> Setup:
-    """Check what a study is asked to be, and return it."""
-    require_environment(environment, "a study")
-    if arrivals is not None and not callable(getattr(arrivals, "events", None)):
-        raise DesignError(f"arrivals= needs a method events(n, stages, rng), found {shown(arrivals)}")
-    rounds = whole(horizon, "horizon", low=1)
-    if design is not None:
-        _check_learner(design, environment)
-    learner = design or environment.design
-    if clash := [stage.name for stage in learner.stages if stage.name in COLUMNS]:
-        raise DesignError(f"a study has columns {', '.join(COLUMNS)} and one per stage; rename the stage {clash[0]!r}")
-    named = {name: _ready(policy, learner, rounds) for name, policy in _named(policies).items()}
-    return Setup(environment, named, rounds, whole(seed, "seed", low=0), arrivals, learner)
 
 
 def sample(environment: Environment, n: int) -> PotentialOutcomes:

@@ -1,0 +1,97 @@
+"""Stages: plain values, labels, and what a message says of anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dtrbandit as dtr
+from dtrbandit.design.identity import identity
+from dtrbandit.design.stages import labels
+
+
+def test_a_stage_holds_plain_values_whatever_was_given() -> None:
+    arms = list(np.array(["a", "b"]))
+
+    stage = dtr.Stage(np.str_("s"), arms, "1", columns=[np.str_("x")], expected_days=np.int64(84))  # type: ignore[arg-type]
+
+    assert stage == dtr.Stage("s", ("a", "b"), "1", columns=("x",), expected_days=84.0)
+    assert {type(text) for text in (stage.name, *stage.arms, *(stage.columns or ()))} == {str}
+    assert type(stage.expected_days) is float
+
+
+def squares(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.column_stack([columns["x"] ** 2])
+
+
+@pytest.mark.parametrize(
+    ("stage", "says"),
+    [
+        (lambda: dtr.Stage("s", ("a", "b"), squares), "columns="),
+        (lambda: dtr.Stage("s", "ab", "x"), "list"),  # type: ignore[arg-type]
+        (lambda: dtr.Stage("s", (), "x"), "at least 1"),
+        (lambda: dtr.Stage("", ("a",), "x"), "printable"),
+        (lambda: dtr.Stage(" s", ("a",), "x"), r"name must not begin or end with a space, found ' s'; write 's'"),
+        (lambda: dtr.Stage("s", ("a", "a "), "x"), r"arms: each must not .* a space, found 'a '; write 'a'"),
+        (lambda: dtr.Stage("s", ("a",), "x", columns=(" z",)), r"columns: each must not .* found ' z'; write 'z'"),
+        (lambda: dtr.Stage("s", ("a",), "x", expected_days=-3), "positive"),
+        (lambda: dtr.Stage("s", ("a",), "x", expected_days=True), "positive"),
+        (lambda: dtr.Stage("s", ("a",), "x", expected_days=10**400), "positive"),
+        (lambda: dtr.Stage("s", tuple(map(str, range(65))), "x"), "64 at most, found 65"),
+    ],
+)
+def test_a_stage_that_makes_no_sense_is_refused(stage: object, says: str) -> None:
+    with pytest.raises(dtr.DesignError, match=says):
+        stage()  # type: ignore[operator]
+
+
+def test_a_stage_survives_a_dict_and_leaves_out_what_was_not_given() -> None:
+    small = dtr.Stage("s", ("a", "b"), "1 + x")
+    full = dtr.Stage("t", ("a",), "1", columns=("z",), enter_if="x > 0", expected_days=84)
+
+    assert small.to_dict() == {"name": "s", "arms": ["a", "b"], "features": "1 + x"}
+    for stage in (small, full):
+        assert dtr.Stage.from_dict(stage.to_dict(), number=1) == stage
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        ("s", "stage 2 must be a table, found 's'"),
+        ({"name": "s", "arms": ["a"]}, "stage 2: 'features' is missing; needed are name, arms, features"),
+        (
+            {"name": "s", "arms": ["a"], "features": "1", "days": 3},
+            "stage 2: unknown key 'days'; allowed are name, arms, features, columns, enter_if, expected_days",
+        ),
+        (
+            {"name": "s", "arms": ["a"], "features": {"function": "squares"}},
+            r"stage 2: its features were a Python function \('squares'\); pass the design itself as design=",
+        ),
+        ({"name": "s", "arms": ["a"], "features": 3}, "stage 's': features must be a formula or a function, found 3"),
+    ],
+)
+def test_a_table_that_is_no_stage_is_refused_by_its_number(entries: Any, says: str) -> None:
+    with pytest.raises(dtr.DesignError, match=f"^{says}$"):
+        dtr.Stage.from_dict(entries, number=2)
+
+
+def test_a_function_is_described_by_its_name_and_what_identifies_it() -> None:
+    entries = dtr.Stage("s", ("a",), squares, columns=("x",)).to_dict()
+
+    assert entries["features"] == {"function": "squares", "identity": identity(squares)}
+
+
+def test_labels_are_distinct_plain_and_not_too_many() -> None:
+    assert labels(["a", np.str_("b")], "arms") == ("a", "b")
+    assert labels([], "columns", least=0) == ()
+    for texts, says in [
+        (["a", "a"], "all different"),
+        ([], "at least 1"),
+        (["a", 3], "arms: each must be a printable"),
+    ]:
+        with pytest.raises(dtr.DesignError, match=says):
+            labels(texts, "arms")
