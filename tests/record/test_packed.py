@@ -142,14 +142,14 @@ def test_units_told_together_are_the_units_told_one_by_one() -> None:
     stages = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z", enter_if="y > 0")]
     session = dtr.Session(dtr.Design(stages), dtr.DTRBandit(q=1, delta=0.5))
     for t in range(60):
-        unit = f"u{t}"
-        session.enroll(unit, {"x": t % 7 / 7})
+        name = f"u{t}"
+        session.enroll(name, {"x": t % 7 / 7})
         if t % 10 == 0:
-            session.withdraw(unit, reason="moved away")
+            session.withdraw(name, reason="moved away")
         elif t % 10 > 1:
-            session.respond(unit, {"z": t % 5 / 5, "y": float(t % 3)})
+            session.respond(name, {"z": t % 5 / 5, "y": float(t % 3)})
             if t % 10 > 2:
-                session.complete(unit, t / 7)
+                session.complete(name, t / 7)
     session.correct("u9", outcome=0.25, reason="typing error")
     histories = session._belief.histories
 
