@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes
@@ -105,6 +107,11 @@ def policies(design: dtr.Design) -> dict[str, Any]:
         "rule": dtr.FixedRegime(rule=rule),
         "uniform": dtr.UniformRandom(),
     }
+
+
+seeds = st.integers(0, 2**32 - 1)
+names = st.sampled_from(list(policies(TWO)))
+few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def world(seed: int, name: str, n: int = 50) -> tuple[Cohort, Any, np.random.Generator]:

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
-import dtrbandit as dtr
 from dtrbandit.evaluation.replay.facts import CohortFacts
 from dtrbandit.evaluation.replay.players import CompiledPlayer, PythonPlayer, arrays_of, material_of, player_of
-from evaluation.replay_worlds import policies, world
-
-seeds = st.integers(0, 2**32 - 1)
-names = st.sampled_from(list(policies(dtr.Design([dtr.Stage("s", ("a", "b"), "1")]))))
-few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+from evaluation.replay_worlds import few, names, seeds, world
 
 
 def small_arrays(state: Any) -> list[bytes]:

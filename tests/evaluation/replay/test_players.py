@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 import dtrbandit as dtr
 from dtrbandit.evaluation.replay.players import material_of, player_of
-from dtrbandit.evaluation.replay.replay import SmallCohort, replay
-from dtrbandit.evaluation.replay.sampling import drawn_rows, sampling_weights
-from evaluation.replay_worlds import points, policies, random_cohort, streams, world
+from dtrbandit.evaluation.replay.replay import replay
+from evaluation.replay_worlds import few, names, points, random_cohort, seeds, world
 from plain.replay import Algorithm
 from simulation.worlds import Own
 
-seeds = st.integers(0, 2**32 - 1)
-names = st.sampled_from(list(policies(dtr.Design([dtr.Stage("s", ("a", "b"), "1")]))))
-few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")
 
 
@@ -65,34 +59,6 @@ def test_a_session_told_the_accepted_units_would_have_given_their_arms(name: str
 
 
 @small
-def test_early_leavers_match_on_the_stages_they_entered_and_drop_outs_never() -> None:
-    cohort, policy, _ = world(12, "DTRB", n=80)
-    assert cohort.left_early.sum() > 5
-    assert cohort.dropped_out.sum() > 5
-
-    found = replay(policy, cohort, horizon=300, paths=2)
-
-    assert not cohort.dropped_out[found.rows].any()
-    assert cohort.left_early[found.rows].mean() > 0.05
-    assert (found.arms == cohort.arms[found.rows]).all()
-    assert (found.outcomes == cohort.outcome[found.rows]).all()
-
-
-@small
-def test_all_policies_are_offered_the_same_rows_in_the_same_order() -> None:
-    cohort, _, _ = world(3, "DTRB")
-    for name in ("DTRB", "uniform", "rule"):
-        found = replay(policies(cohort.design)[name], cohort, horizon=50, paths=2, seed=9)
-        for path in range(2):
-            offered = chain.from_iterable(drawn_rows(sampling_weights(cohort, None), streams(9, path)[0]))
-            among = list(islice(offered, int(found.draws[path])))
-            left = iter(among)
-
-            assert all(row in left for row in found.rows[path])  # in order: the iterator goes on where it was
-            assert among[-1] == found.rows[path, -1]
-
-
-@small
 def test_a_policy_of_the_callers_own_plays_as_the_one_it_wraps() -> None:
     cohort, policy, _ = world(5, "DTRB, permuted")
 
@@ -114,10 +80,3 @@ def test_a_rule_in_python_plays_as_the_same_rule_compiled() -> None:
     )
 
     assert (through_python.rows == compiled.rows).all()
-
-
-def test_a_warning_says_that_a_cohort_is_small() -> None:
-    cohort, policy, _ = world(5, "Greedy")
-
-    with pytest.warns(SmallCohort, match="exceeds the effective sample size"):
-        replay(policy, cohort, horizon=60, paths=1)

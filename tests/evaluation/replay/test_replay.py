@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as with_other
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,11 @@ import open_data
 from dtrbandit.environments import Linear, Synthetic
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.replay.players import player_of
-from dtrbandit.evaluation.replay.replay import _offer, _prepare, replay
-from dtrbandit.evaluation.replay.sampling import DRAWS, drawn_rows
+from dtrbandit.evaluation.replay.replay import SmallCohort, _offer, _prepare, replay
+from dtrbandit.evaluation.replay.sampling import DRAWS, drawn_rows, sampling_weights
 from dtrbandit.policies.policy import Choice
-from evaluation.replay_worlds import TWO, logged, two_stage_cohort
+from evaluation.replay_worlds import TWO, logged, streams, two_stage_cohort, world
+from evaluation.replay_worlds import policies as built_in
 
 small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")
 
@@ -201,6 +202,41 @@ def test_lsvi_ucb_without_beta_takes_the_theorys_for_the_horizon() -> None:
 
     assert (unset.rows == stated.rows).all()
     assert f"beta={beta}" in unset.policy
+
+
+@small
+def test_early_leavers_match_on_the_stages_they_entered_and_drop_outs_never() -> None:
+    cohort, policy, _ = world(12, "DTRB", n=80)
+    assert cohort.left_early.sum() > 5
+    assert cohort.dropped_out.sum() > 5
+
+    found = replay(policy, cohort, horizon=300, paths=2)
+
+    assert not cohort.dropped_out[found.rows].any()
+    assert cohort.left_early[found.rows].mean() > 0.05
+    assert (found.arms == cohort.arms[found.rows]).all()
+    assert (found.outcomes == cohort.outcome[found.rows]).all()
+
+
+@small
+def test_all_policies_are_offered_the_same_rows_in_the_same_order() -> None:
+    cohort, _, _ = world(3, "DTRB")
+    for name in ("DTRB", "uniform", "rule"):
+        found = replay(built_in(cohort.design)[name], cohort, horizon=50, paths=2, seed=9)
+        for path in range(2):
+            offered = chain.from_iterable(drawn_rows(sampling_weights(cohort, None), streams(9, path)[0]))
+            among = list(islice(offered, int(found.draws[path])))
+            left = iter(among)
+
+            assert all(row in left for row in found.rows[path])  # in order: the iterator goes on where it was
+            assert among[-1] == found.rows[path, -1]
+
+
+def test_a_warning_says_that_a_cohort_is_small() -> None:
+    cohort, policy, _ = world(5, "Greedy")
+
+    with pytest.warns(SmallCohort, match="exceeds the effective sample size"):
+        replay(policy, cohort, horizon=60, paths=1)
 
 
 # -- what it refuses -----------------------------------------------------------------------------------------
