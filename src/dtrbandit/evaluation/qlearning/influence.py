@@ -49,7 +49,7 @@ def _influence(stage: StageFit, later: tuple[StageFit, NDArray[np.float64]] | No
         if not fit.varies:
             phi[:, a] = np.nan
             continue
-        phi[rows, a] = (fit.operator * (fit.residuals / (1.0 - fit.leverage))).T
+        phi[rows, a] = fit.influence.T
         if later is not None:
             phi[:, a] += _through(rows, fit, *later)
     return phi

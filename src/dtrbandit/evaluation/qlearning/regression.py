@@ -60,6 +60,11 @@ class Regression(NamedTuple):
         """Whether the rows tell how the coefficients vary: they determine them, and none does so alone."""
         return self.rank == len(self.coefficients) and not self.alone.any()
 
+    @property
+    def influence(self) -> Matrix:
+        """By how much each row's own residual moves the coefficients, (d, n), with HC3's factor 1 / (1 − h)."""
+        return self.operator * (self.residuals / (1.0 - self.leverage))
+
 
 def regress(rows: Matrix, targets: Vector, weights: Vector) -> Regression:
     """Return the weighted least-squares fit of ``targets`` (n,) on ``rows`` (n, d), which must be at least one.
