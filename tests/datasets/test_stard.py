@@ -50,7 +50,7 @@ def test_a_cohort_holds_the_first_logged_rows_of_each_kind_in_their_order() -> N
 
 
 def test_the_default_seed_is_the_one_that_table_1_uses() -> None:
-    """How it was chosen: tests/reproduce/test_table1.py."""
+    """How it was chosen: tests/reproduce/table1/test_patients.py."""
     pd.testing.assert_frame_equal(stard_cohort_table(), stard_cohort_table(seed=COHORT_SEED))
 
     assert not stard_cohort_table()["Y"].equals(stard_cohort_table(seed=1)["Y"])
