@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -11,8 +10,6 @@ import pytest
 
 from dtrbandit.kernels.compile import Entry
 from dtrbandit.kernels.digest import digest_of
-from dtrbandit.kernels.sources import kernel_modules
-from kernels.small_package import create
 
 
 class Pair(NamedTuple):
@@ -51,11 +48,3 @@ def test_what_machine_code_does_not_depend_on_does_not_count(change: Any) -> Non
 )
 def test_whatever_an_entry_reaches_counts(change: Any) -> None:
     assert digest(**change) != digest()
-
-
-def test_modules_with_kernels_are_found_by_their_sources(tmp_path: Path) -> None:
-    create(tmp_path)
-
-    assert kernel_modules(tmp_path / "dtrbandit") == [
-        "dtrbandit.caller", "dtrbandit.kernels.triangular", "dtrbandit.leaf",
-    ]  # fmt: skip

@@ -135,19 +135,6 @@ def test_an_arrival_after_leaving_is_refused() -> None:
     policy.update(state, left._replace(outcome=1.0), Completed("u1", 1.0))
 
 
-@pytest.mark.parametrize("ridge", [1.0, 2.0, 3.0, 7.0])
-def test_rare_switching_refits_when_a_determinant_has_doubled_exactly(ridge: float) -> None:
-    """With the feature 1 alone, det Λ is λ + n: it doubles at n = λ, whatever √λ is rounded to."""
-    design = dtr.Design([dtr.Stage("only", ("a",), "1")])
-    session = dtr.Session(design, dtr.LSVIUCB(beta=1.0, ridge=ridge, switching="rare"))
-    for unit in range(int(ridge)):
-        session.enroll(f"u{unit}", {})
-        session.complete(f"u{unit}", 1.0)
-
-        refitted = unit + 1 == ridge
-        assert session.q_hat("only", {})["a"] == pytest.approx(0.5 if refitted else 0.0)
-
-
 numbers = st.integers(-2, 4)
 histories = st.builds(
     History,
