@@ -8,7 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dtrbandit.estimators.exact_layout import BLOCK, LABEL, LEVELS, ROWS, UNIT, Beliefs
+from dtrbandit.estimators.exact_layout import (
+    BLOCK,
+    FILL,
+    HEAD,
+    HELD,
+    LABEL,
+    LEVELS,
+    OLD_FILL,
+    OLD_HEAD,
+    RADIUS,
+    RECHECKS,
+    ROWS,
+    SLACK,
+    UNIT,
+    USED,
+    Beliefs,
+)
+from dtrbandit.estimators.levels import expire, find_level
 from dtrbandit.kernels.triangular import BETA
 from estimators.oracle import Both, bare_design
 
@@ -84,3 +101,51 @@ def test_labels_are_right_while_coefficients_wander_to_and_fro(seed: int) -> Non
 
         assert both.coefficients()[1][0] == pytest.approx(place)
         assert both.error() < 1e-9
+
+
+def test_a_unit_enters_the_widest_level_whose_radius_its_lead_exceeds() -> None:
+    gauges = np.zeros((1, 2, LEVELS + 1))
+    gauges[0, RADIUS, :4] = gauges[0, SLACK, :4] = [8.0, 4.0, 2.0, 0.0]  # no level has moved yet
+
+    assert [find_level(gauges, 0, 0, 4, lead) for lead in (9.0, 8.0, 7.0, 3.0, 1.0, 0.0)] == [0, 0, 1, 2, 3, 3]
+    assert find_level(gauges, 0, 3, 4, 9.0) == 0  # wherever the search begins
+
+
+def test_a_level_that_has_moved_asks_for_a_longer_lead() -> None:
+    """With radius 4 and slack 1 the coefficients have moved by 3: only a lead of 7 is safe."""
+    gauges = np.zeros((1, 2, LEVELS + 1))
+    gauges[0, RADIUS, :2] = gauges[0, SLACK, :2] = [4.0, 0.0]
+    gauges[0, SLACK, 0] = 1.0
+
+    assert find_level(gauges, 0, 0, 2, 7.0) == 0
+    assert find_level(gauges, 0, 0, 2, 6.9) == 1
+
+
+def test_a_level_expires_when_it_has_moved_as_far_as_its_radius() -> None:
+    chains, gauges = np.zeros((1, LEVELS + 1, 5), dtype=np.int64), np.zeros((1, 2, LEVELS + 1))
+    gauges[0, RADIUS, 0], chains[0, 0, HEAD], chains[0, 0, FILL] = 4.0, 7, 3
+
+    assert not expire(chains, gauges, 0, 0, 1.5)
+    assert gauges[0, SLACK, 0] == 2.5
+    assert expire(chains, gauges, 0, 0, 4.0)
+    assert chains[0, 0, [FILL, OLD_HEAD, OLD_FILL]].tolist() == [0, 7, 3]
+    assert gauges[0, SLACK, 0] == 4.0
+
+
+def test_blocks_that_were_given_back_are_used_again() -> None:
+    """Units come and wait: the levels hold each once, in no more blocks than there is room for."""
+    both = Both(bare_design(all_plans(1, 3), [1, 3], [1, 2]))
+    rng = np.random.default_rng(3)
+    for unit in range(400):
+        both.arrive(unit, 0, 0, [1.0])
+        both.arrive(unit, 1, both.give(unit, 0, 0), rng.normal(size=2))
+        both.give(unit, 1, unit % 3)
+        both.complete(unit, 1, float(rng.normal()))
+
+    beliefs = both.beliefs
+    held = labels(beliefs, 0)
+    assert len(held) == beliefs.chains[0, LEVELS, HELD] <= 400
+    assert beliefs.chains[0, LEVELS, USED] <= beliefs.follows.shape[1]
+    assert beliefs.sizes[RECHECKS] > 0
+    values = both.state.observed.features[list(held), 1, :2] @ both.coefficients()[1].T
+    assert values[np.arange(len(held)), list(held.values())] == pytest.approx(values.max(axis=1))
