@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dtrbandit.environments import Synthetic
+from dtrbandit.estimators.exact import q_hat
 from dtrbandit.estimators.exact_layout import HELD, LEVELS, LIMIT, ROWS
 from dtrbandit.kernels.triangular import BETA, FACTOR
-from estimators.oracle import Both, RandomTrial, bare_design
+from estimators.oracle import Both, RandomTrial, bare_design, refit
 from plain.least_squares import least_squares
 
 # With columns 1e4 apart the minimum-norm rule itself is good to about 1e-8, in the learner and in the plain refit
@@ -225,3 +226,33 @@ def test_the_same_events_give_the_same_bits_twice_and_whether_or_not_the_arrays_
     assert len(runs[0].counted) != len(runs[2].counted)
     for name in ("pages", "tallies", "whitener", "references", "gauges", "chains", "sizes"):
         assert len({getattr(run, name).tobytes() for run in runs}) == 1, name
+
+
+def test_what_is_believed_can_be_read_with_the_rows_behind_it() -> None:
+    trial = RandomTrial([2, 2], [2, 3], 4, decades=1)
+    for _ in range(60):
+        trial.step()
+    state = trial.both.state
+
+    told = state.estimates()
+
+    beta, counts, _, _ = refit(trial.both.design, trial.both.facts)
+    for m in range(2):
+        assert [len(rows) for rows in told.hat_rows[m]] == counts[m].tolist()
+        for arm in range(2):
+            own = told.hat[m][arm]
+            assert own == pytest.approx(beta[m][arm], abs=1e-7) if counts[m][arm] else np.isnan(own).all()
+    assert told.tilde is None
+
+
+def test_q_hat_is_written_for_the_arms_that_have_one() -> None:
+    both = Both(bare_design(all_plans(3), [3], [2]))
+    for unit, arm in enumerate((0, 2)):
+        both.arrive(unit, 0, 0, [1.0, 2.0])
+        both.give(unit, 0, arm)
+        both.complete(unit, 0, 10.0 * (arm + 1))
+    values = np.full(3, np.nan)
+
+    q_hat(both.state.observed, both.beliefs, 0, np.array([1.0, 2.0]), values)
+
+    assert values == pytest.approx([10.0, np.nan, 30.0], nan_ok=True)
