@@ -25,7 +25,9 @@ def test_who_waits_is_told_what_for(small: SmallPackage) -> None:
 
 
 def test_loading_is_silent(filled: SmallPackage) -> None:
-    assert filled.run(WAIT + TELL) == ("11 True", "")
+    however_slow = "supplier.SECONDS_OF_SILENCE = 1e9\n"
+
+    assert filled.run(however_slow + WAIT + TELL) == ("11 True", "")
 
 
 def test_work_that_is_done_before_the_compiler_does_not_wait(small: SmallPackage, filled: SmallPackage) -> None:
