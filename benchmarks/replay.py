@@ -19,9 +19,9 @@ from table import Line, report, seconds
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
-from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.proposals import drawn_rows, weigh
-from dtrbandit.evaluation.replay import ROWS, SmallCohort, replay
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.replay.replay import ROWS, SmallCohort, replay
+from dtrbandit.evaluation.replay.sampling import drawn_rows, weigh
 from dtrbandit.policies.policy import Policy
 
 UNITS, HORIZON, PATHS = 2_000, 5_000, 10

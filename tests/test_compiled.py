@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import dtrbandit as dtr
 from dtrbandit.compiled import Played, at_once, play, potential_arrivals
 from dtrbandit.environments import PotentialOutcomes, Synthetic
-from dtrbandit.estimators.estimates import hat_coefficients
+from dtrbandit.estimators.exact import hat_coefficients
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from plain.least_squares import least_squares
 
@@ -213,7 +213,7 @@ FINGERPRINT = """
 import numpy as np, dtrbandit as dtr, hashlib
 from dtrbandit.compiled import play, potential_arrivals
 from dtrbandit.environments import Synthetic
-from dtrbandit.estimators.estimates import hat_coefficients
+from dtrbandit.estimators.exact import hat_coefficients
 units = Synthetic().draw(3000, np.random.default_rng(2))
 played = play(dtr.DTRBandit(q=2, delta=0.5), potential_arrivals(units), Synthetic().design, seed=4)
 coefficients = hat_coefficients(played.state.design, played.state.beliefs)

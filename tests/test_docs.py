@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,8 +46,9 @@ def test_the_readmes_lines_run_and_print_what_it_shows() -> None:
     assert code
     assert shown
 
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(code.group(1), "README.md", "exec"), {})
+    names: dict[str, Any] = {}
+    exec(compile(code.group(1), "README.md", "exec"), names)
 
-    assert printed.getvalue().startswith(shown.group(1))
+    assert f"{names['decision']}\n" == shown.group(1)
+    assert f'decision.arm is "{names["decision"].arm}"' in code.group(1)
     assert len([line for line in code.group(1).splitlines() if line.strip()]) == 8

@@ -10,6 +10,7 @@ import pytest
 
 import dtrbandit as dtr
 
+ROOT = Path(__file__).parents[1]
 HEAVY = ("numba", "numpy", "pandas", "pyarrow", "matplotlib", "joblib", "rich")
 
 
@@ -40,6 +41,16 @@ def test_heavy_libraries_are_imported_when_needed_only(code: str, allowed: tuple
     assert set(found) <= set(allowed)
 
 
+def test_the_command_says_which_release_it_is() -> None:
+    said = subprocess.run([sys.executable, "-m", "dtrbandit", "--version"], capture_output=True, text=True, check=True)
+
+    assert said.stdout == f"dtrbandit {dtr.__version__}, numerics {dtr.NUMERICS}\n"
+
+
+def test_what_is_cited_is_this_release() -> None:
+    assert f"\nversion: {dtr.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
 def test_the_public_names_are_these() -> None:
     assert sorted(dtr.__all__) == sorted(
         [
@@ -54,7 +65,7 @@ def test_the_public_names_are_these() -> None:
 
 
 def test_the_changelog_names_the_release_and_its_numerics() -> None:
-    changelog = (Path(__file__).parents[1] / "CHANGELOG.md").read_text()
+    changelog = (ROOT / "CHANGELOG.md").read_text()
 
     assert f"## {dtr.__version__}" in changelog
     assert f"NUMERICS is {dtr.NUMERICS}" in changelog

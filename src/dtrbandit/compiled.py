@@ -13,16 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
-from dtrbandit.environments.potential_outcomes import PotentialOutcomes, along, observed
+from dtrbandit.environments.by_node import by_node
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED, GIVEN, LEFT, LOST
 from dtrbandit.interpreted import compile_for
+from dtrbandit.kernels.arrays import Floats, Integers, Mask, Matrix, Truth, Whole
+from dtrbandit.kernels.borrowed import Table
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.stream import ROUNDS, uniforms
 from dtrbandit.policies.builtin import decide, open_state, take
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.facts import start
-from dtrbandit.policies.shown import FORCED
+from dtrbandit.policies.sheet import FORCED
 
 NOT_YET = -1  # of an arm
 NO_FACT = -1
@@ -113,27 +116,10 @@ def potential_arrivals(
     units: PotentialOutcomes, *, design: Design | None = None, events: NDArray[np.int32] | None = None
 ) -> Arrivals:
     """Return units with their features at every node; ``design`` is the learner's, by default the units' own."""
-    design = design or units.design
-    child, n, stages = design.tree.child, len(units.outcome), len(design.stages)
-    inner = len(child)
-    features = np.full((n, inner, max(design.dimensions)), np.nan)
-    enters, leaf = np.ones((n, inner), dtype=np.bool_), np.zeros(inner + len(design.arm_plans), dtype=np.int64)
-    outcome = np.column_stack([along(units.outcome, plan) for plan in design.arm_plans])
-    for m in range(stages):
-        for node in [node for node in range(inner) if len(design.tree.paths[node]) == m]:
-            path = design.tree.paths[node]
-            columns = observed(units, path)
-            given = {design.stages[k].name: np.full(n, arm) for k, arm in enumerate(path)}
-            arrival = design.arrivals[m]
-            features[:, node, : design.dimensions[m]] = arrival.features.matrix(columns, given, n)
-            if arrival.condition is not None:
-                enters[:, node] = arrival.condition.mask(columns)
-                for name in arrival.columns:  # a leaver whose context is not whole has no features
-                    features[np.isnan(columns[name]), node] = np.nan
-            leaf[node] = next(p for p, plan in enumerate(design.arm_plans) if plan[:m] == path)
-    leaf[inner:] = np.arange(len(design.arm_plans))
-    order = at_once(n, stages) if events is None else np.array(events, dtype=np.int32, order="C")
-    return Arrivals(order, np.arange(inner), features, enters, leaf, outcome)
+    table, design = by_node(units, design), design or units.design
+    n, inner = table.enters.shape
+    order = at_once(n, len(design.stages)) if events is None else np.array(events, dtype=np.int32, order="C")
+    return Arrivals(order, np.arange(inner), *table)
 
 
 # -- the loop ------------------------------------------------------------------------------------------------
@@ -143,14 +129,20 @@ def potential_arrivals(
     entry="int64, int32[:, ::1], int64[::1], float64[:, :, ::1], boolean[:, ::1], int64[::1], float64[:, ::1], "
     "float64[:, ::1], int8[:, ::1], int8[:, ::1], int64[::1], int8[::1], table"
 )
-def fold(kind, events, column, features, enters, leaf, outcome, drawn, arms, reasons, nodes, standing, table):
+def fold(
+    kind: Whole,
+    events: Integers, column: Integers, features: Floats, enters: Mask, leaf: Integers, outcome: Matrix,
+    drawn: Matrix, arms: Integers, reasons: Integers, nodes: Integers, standing: Integers, table: Table,
+) -> None:  # fmt: skip
     """Take events in order, decide for those who arrive, and write down their arms and reasons.
 
     ``nodes`` and ``standing`` (n,) say where each unit stands, and whether it is under way.
     """
     state = open_state(table)
     child, stages = state.observed.child, state.observed.shape.shape[0]
-    shown, learning = np.empty((4, child.shape[1])), np.bool_(True)
+    sheet, learning = np.empty((4, child.shape[1])), np.bool_(True)
+    arm: Whole
+    index: Whole
     for e in range(events.shape[0]):
         what, unit = np.int64(events[e, 0]), np.int64(events[e, 1])
         node, m = nodes[unit], given_so_far(arms, unit)
@@ -160,7 +152,7 @@ def fold(kind, events, column, features, enters, leaf, outcome, drawn, arms, rea
         if fact == NO_FACT:
             continue
         if fact == ARRIVED:
-            arm, reason = decide(kind, state, unit, m, node, psi, drawn[unit, m], shown)
+            arm, reason = decide(kind, state, unit, m, node, psi, drawn[unit, m], sheet)
             arms[unit, m], reasons[unit, m], nodes[unit] = arm, reason, child[node, arm]
             index, value = node, 1.0 if reason == FORCED else 0.0
         elif fact == LEFT:
@@ -177,7 +169,7 @@ def fold(kind, events, column, features, enters, leaf, outcome, drawn, arms, rea
 
 
 @kernel
-def given_so_far(arms, unit):
+def given_so_far(arms: Integers, unit: Whole) -> np.int64:
     """Return how many arms a unit was given."""
     m = np.int64(0)
     while m < arms.shape[1] and arms[unit, m] >= 0:
@@ -186,7 +178,7 @@ def given_so_far(arms, unit):
 
 
 @kernel
-def read_event(what, stages, standing, m, enters):
+def read_event(what: Whole, stages: Whole, standing: Whole, m: Whole, enters: Truth) -> int:
     """Return an event as a fact; none if it cannot be, or comes after the unit has left or ended."""
     if standing == ENDED or (what < stages and (standing == GONE or what != m)):
         return NO_FACT

@@ -42,7 +42,7 @@ def map_unordered(
     [1, 2, 3]
     """
     results = _results(work, items, n_jobs)
-    yield from results if progress is None else _reported(results, len(items), progress)
+    yield from results if progress is None else _with_progress(results, len(items), progress)
 
 
 def _results(work: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> Iterator[Result]:
@@ -146,7 +146,7 @@ def _one_thread_each(n_jobs: int | None) -> AbstractContextManager[Any]:
     return context
 
 
-def _reported(results: Iterator[Result], total: int, what: str) -> Iterator[Result]:
+def _with_progress(results: Iterator[Result], total: int, what: str) -> Iterator[Result]:
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -135,7 +135,7 @@ def test_without_json_a_reader_gets_the_table_the_claims_and_the_files(run: Run)
         (("reproduce", "figure1", "--horizon", "50"), "horizon must be a whole number of at least 100, found 50"),
         (("reproduce", "figure1", "--seed", "-1"), "seed must be a whole number of at least 0, found -1"),
         (("reproduce", "figure1", "--jobs", "0"), "n_jobs must be None or a whole number other than 0, found 0"),
-        (("simulate", "nowhere.toml"), "cannot read 'nowhere.toml'"),
+        (("simulate", "nowhere.toml"), "cannot read the study 'nowhere.toml'"),
         (("simulate", str(EXAMPLE), "--paths", "0"), "paths must be a whole number of at least 1, found 0"),
         (("reproduce", "figure1", "--out", "/dev/null"), "/dev/null"),
     ],

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from dtrbandit.estimators.layout import ROWS
+from dtrbandit.estimators.exact_layout import ROWS
 from dtrbandit.kernels.triangular import BETA
 from dtrbandit.record import Assigned, Completed, Corrected, Enrolled, History, Responded
 from dtrbandit.record.events import Fact as Event

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dtrbandit.environments import Synthetic
-from dtrbandit.estimators.layout import BLOCK, HELD, ILL, LABEL, LEVELS, LIMIT, MODE, ROWS, UNIT, Beliefs
+from dtrbandit.estimators.exact_layout import BLOCK, HELD, ILL, LABEL, LEVELS, LIMIT, MODE, ROWS, UNIT, Beliefs
 from dtrbandit.kernels.triangular import BETA, FACTOR
 from estimators.oracle import Both, RandomTrial, bare_design
 from plain.least_squares import least_squares

@@ -8,8 +8,8 @@ import numpy as np
 
 import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes
-from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.replay import POLICY, ROWS
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.replay.replay import POLICY, ROWS
 from estimators.oracle import random_plans
 from plain.replay import Point
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dtrbandit.evaluation.logistic import fit_logistic, independent, separated
+from dtrbandit.evaluation.propensities.logistic import fit_logistic, independent, separated
 from evaluation.plain_logistic import Array, multinomial, newton
 
 RNG = np.random.default_rng(0)

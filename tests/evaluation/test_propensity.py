@@ -16,10 +16,9 @@ import pytest
 import dtrbandit as dtr
 import open_data
 from dtrbandit.errors import DesignError, NotEstimable
-from dtrbandit.evaluation import Cohort
-from dtrbandit.evaluation.cohort import Mask
-from dtrbandit.evaluation.propensity import PropensityModel
-from dtrbandit.evaluation.weighting import ExtremeWeights, logging_value
+from dtrbandit.evaluation import Cohort, ExtremeWeights, logging_value
+from dtrbandit.evaluation.cohort.cohort import Mask
+from dtrbandit.evaluation.propensities.model import PropensityModel
 from evaluation.plain_logistic import Array, fitted
 from evaluation.simulated_cohorts import cohort_of, confounded_smart, fewer_and_fewer_arms, stard_like
 

@@ -13,7 +13,7 @@ import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 from dtrbandit.errors import NotEstimable, ObservationError, ProtocolError
 from dtrbandit.evaluation import Cohort, QLearning
-from dtrbandit.evaluation.regression import regress
+from dtrbandit.evaluation.qlearning.regression import regress
 from dtrbandit.record.events import Assigned
 from evaluation import cohorts
 

@@ -15,15 +15,15 @@ import dtrbandit as dtr
 import open_data
 from dtrbandit.datasets import OFFLINE, stard_cohort_table
 from dtrbandit.environments import STARD, Linear, Synthetic
-from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.proposals import DRAWS, drawn_rows, shuffled_rows, weigh
-from dtrbandit.evaluation.replay import _offer, _prepare, replay
-from dtrbandit.evaluation.replay_players import player_of
-from dtrbandit.evaluation.replay_result import Replay
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.replay.players import player_of
+from dtrbandit.evaluation.replay.replay import _offer, _prepare, replay
+from dtrbandit.evaluation.replay.result import Replay
+from dtrbandit.evaluation.replay.sampling import DRAWS, drawn_rows, shuffled_rows, weigh
 from dtrbandit.policies.policy import Choice
 from evaluation.replay_worlds import logged
 
-small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohort")
+small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")
 TWO = dtr.Design(
     [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z", enter_if="z > -1")],
     plans=[("a", "a"), ("a", "b"), ("b", "b")],

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.evaluation.proposals import drawn_rows, weigh
-from dtrbandit.evaluation.replay import SmallCohort, replay
-from dtrbandit.evaluation.replay_players import CompiledPlayer, PythonPlayer, material_of, player_of, units_of
-from dtrbandit.evaluation.retold import Retold
+from dtrbandit.evaluation.replay.facts import Retold
+from dtrbandit.evaluation.replay.players import CompiledPlayer, PythonPlayer, material_of, player_of, units_of
+from dtrbandit.evaluation.replay.replay import SmallCohort, replay
+from dtrbandit.evaluation.replay.sampling import drawn_rows, weigh
 from evaluation.replay_worlds import points, policies, random_cohort, streams, world
 from plain.replay import Algorithm
 from simulation.worlds import Own
@@ -22,7 +22,7 @@ from simulation.worlds import Own
 seeds = st.integers(0, 2**32 - 1)
 names = st.sampled_from(list(policies(dtr.Design([dtr.Stage("s", ("a", "b"), "1")]))))
 few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohort")
+small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")
 
 
 def small_arrays(state: Any) -> list[bytes]:

@@ -12,15 +12,9 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation import Cohort
-from dtrbandit.evaluation.propensity import PropensityModel
-from dtrbandit.evaluation.weighting import (
-    agrees,
-    effective_sample_size,
-    largest_weight,
-    logging_value,
-    regime_value,
-    weighted_mean,
-)
+from dtrbandit.evaluation.propensities.model import PropensityModel
+from dtrbandit.evaluation.values.weighting import agrees, logging_value, regime_value, weighted_mean
+from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 from dtrbandit.policies.fixed_regime import Rule
 from evaluation.simulated_cohorts import stard_like
 

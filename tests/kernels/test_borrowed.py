@@ -57,7 +57,8 @@ def add_twice(table: NDArray[np.int64]) -> None:
 @kernel(entry="table")
 def ask_for_another(table: NDArray[np.int64]) -> Any:
     """Ask for an array that was not lent."""
-    return open_pairs(table).first.other
+    first: Any = open_pairs(table).first
+    return first.other
 
 
 @pytest.fixture(params=["plain", "compiled"])

@@ -6,8 +6,8 @@ from itertools import chain
 
 import pytest
 
-from dtrbandit.evaluation.proposals import drawn_rows, weigh
-from dtrbandit.evaluation.replay import replay
+from dtrbandit.evaluation.replay.replay import replay
+from dtrbandit.evaluation.replay.sampling import drawn_rows, weigh
 from evaluation.replay_worlds import points, streams, world
 from plain.replay import Algorithm, replay_dtr
 from policies.twins import plain_twin
@@ -24,7 +24,7 @@ from policies.twins import plain_twin
         ("LSVI-UCB, optimistic", 24),
     ],
 )
-@pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.replay.SmallCohort")
+@pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")
 def test_replay_is_algorithm_2_with_the_plain_refit(name: str, seed: int) -> None:
     cohort, policy, _ = world(seed, name, n=40)
     found = replay(policy, cohort, horizon=20, paths=1, seed=seed)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 import plain.dtr_bandit
 from dtrbandit.environments import Synthetic
-from dtrbandit.estimators.estimates import hat_coefficients
+from dtrbandit.estimators.exact import hat_coefficients
 from dtrbandit.policies import Choice
 from dtrbandit.policies.compiled_policy import CompiledState
 from dtrbandit.record import Assigned, Completed, History, Responded

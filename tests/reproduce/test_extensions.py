@@ -20,7 +20,7 @@ from dtrbandit.reproduce import EXTENSIONS, reproduce
 from dtrbandit.reproduce.extensions import arms, delay, features, growth, margin, one_stage, stages
 from dtrbandit.reproduce.extensions.delay import DELAYS
 from dtrbandit.reproduce.extensions.extension import DTRB, Setting, summary_of
-from dtrbandit.reproduce.extensions.rounds import forced_rounds, free_regret
+from dtrbandit.reproduce.extensions.forced_rounds import forced_rounds, free_regret
 from reproduce.curves import PATHS, Curve, logarithmic, power, study_of
 
 Array = NDArray[np.float64]

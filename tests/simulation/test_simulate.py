@@ -12,8 +12,8 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.compiled import play, potential_arrivals
 from dtrbandit.environments import PotentialOutcomes, Synthetic, Tabulated
-from dtrbandit.simulation.paths import play_path
-from dtrbandit.simulation.setup import ENVIRONMENT, prepare
+from dtrbandit.simulation.inputs import ENVIRONMENT, Inputs
+from dtrbandit.simulation.play_path import play_path
 from simulation import plain_regret
 from simulation.worlds import DESIGN, NARROW, Branching, Own, Slow, policies
 
@@ -23,8 +23,8 @@ FEW = {"DTRB": dtr.DTRBandit(q=2, delta=0.5), "uniform": dtr.UniformRandom()}
 def units_of(study: dtr.Study, environment: Any, path: int) -> PotentialOutcomes:
     """Draw the units of a path once more."""
     manifest = study.manifest
-    setup = prepare(environment, FEW, horizon=manifest.horizon, seed=manifest.seed, arrivals=None, design=None)
-    units: PotentialOutcomes = environment.draw(manifest.horizon, setup.rng(path, ENVIRONMENT))
+    inputs = Inputs(environment, FEW, horizon=manifest.horizon, paths=1, seed=manifest.seed)
+    units: PotentialOutcomes = environment.draw(manifest.horizon, inputs.rng(path, ENVIRONMENT))
     return units
 
 
@@ -200,13 +200,13 @@ def test_policies_in_a_list_are_named_by_their_repr() -> None:
 def test_a_learner_with_its_own_design_learns_from_its_own_features() -> None:
     constant = dtr.Design([dtr.Stage("first", ("1", "2"), "1"), dtr.Stage("second", ("1", "2"), "1 + x1")])
     study = dtr.simulate(Synthetic(), FEW, horizon=200, paths=1, seed=8, design=constant)
-    setup = prepare(Synthetic(), FEW, horizon=200, seed=8, arrivals=None, design=constant)
+    inputs = Inputs(Synthetic(), FEW, horizon=200, paths=1, seed=8, design=constant)
 
     arrivals = potential_arrivals(units_of(study, Synthetic(), 0), design=constant)
-    expected = play(FEW["DTRB"], arrivals, constant, seed=setup.policy_seed(0)).arms
+    expected = play(FEW["DTRB"], arrivals, constant, seed=inputs.policy_seed(0)).arms
 
     assert np.array_equal(study.arms["DTRB"][0], expected)
-    assert not np.array_equal(expected, play_path(setup, 1).performances["DTRB"].arms)
+    assert not np.array_equal(expected, play_path(inputs, 1).performances["DTRB"].arms)
 
 
 def two_stages(

@@ -38,7 +38,7 @@ def test_a_sessions_units_are_seen_where_their_arms_led_them(session: dtr.Sessio
     root, *second = theory.from_session(session).visits
 
     assert root.reached.all()
-    assert [visit.path for visit in second] == [(0,), (1,)]
+    assert [visit.arms for visit in second] == [(0,), (1,)]
     assert sum(visit.reached.sum() for visit in second) == UNITS - 1 == sum(given["second"].values())
     assert not (second[0].reached & second[1].reached).any()
 

@@ -4,32 +4,46 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dtrbandit.cli.reactions import reactions
+from dtrbandit.reproduce import NAMES
 
 RESULTS = Path("results")
 
 app = typer.Typer(
     name="dtrbandit",
-    help="DTR bandits: learn which treatment to give first and which next, while treating.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
-class What(StrEnum):
-    """What can be reproduced."""
+def _say_version(asked: bool) -> None:
+    if asked:
+        from dtrbandit._version import NUMERICS, __version__
 
-    figure1 = "figure1"
-    figure2 = "figure2"
-    extensions = "extensions"
-    table1 = "table1"
-    all = "all"
+        typer.echo(f"dtrbandit {__version__}, numerics {NUMERICS}")
+        raise typer.Exit
 
+
+@app.callback()
+def main(
+    version: Annotated[  # acted on when it is read
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the release and end.")
+    ] = False,
+) -> None:
+    """DTR bandits: learn which treatment to give first and which next, while treating."""
+
+
+ALL = "all"
+
+if TYPE_CHECKING:  # which checks the members of enumerations that are written out
+    What = StrEnum
+else:
+    What = StrEnum("What", {name: name for name in (*NAMES, ALL)})
 
 Out = Annotated[
     Path | None, typer.Option(help="Folder for the results; by default results/<name>.", show_default=False)
@@ -63,11 +77,11 @@ def reproduce(
         from dtrbandit.reproduce import reproduce as run
 
         chosen = experiments(what.value, data=data)
-        folders = {name: (out or RESULTS) / name if what is What.all or out is None else out for name in chosen}
+        folders = {name: (out or RESULTS) / name if what.value == ALL or out is None else out for name in chosen}
         results = [
             run(each, folders[name] / own, paths=paths, horizon=horizon, seed=seed, n_jobs=jobs, progress=True)
-            for name, parts in chosen.items()
-            for own, each in parts.items()
+            for name, folder in chosen.items()
+            for own, each in folder.items()
         ]
         show(what.value, results, as_json=json)
         if not all(result.holds for result in results):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dtrbandit.design.spec import Design
+from dtrbandit.design.toml_text import toml_tables, unknown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
 from dtrbandit.plots import Curve, plot_curves
@@ -18,7 +18,6 @@ from dtrbandit.policies.plain_values import policy_from_dict
 from dtrbandit.policies.policy import Policy
 from dtrbandit.reproduce import Reproduction
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH
-from dtrbandit.simulation.toml_text import unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +113,7 @@ def policy_from_text(text: str) -> Policy[Any]:
     try:
         if found is None:
             raise ValueError("a name and perhaps parameters in brackets are expected")
-        parameters = tomllib.loads(f"given = {{{found[2] or ''}}}")["given"]
+        parameters = toml_tables(f"given = {{{found[2] or ''}}}")["given"]
     except ValueError as error:  # TOML's own is one
         raise DesignError(f"--policy {text!r}: {error}; write it as DTRBandit(q=1, delta=50.0)") from error
     if found[1] not in BUILTIN:

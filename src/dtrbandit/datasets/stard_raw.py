@@ -61,14 +61,14 @@ def read_stard_raw(
     return table
 
 
-def _release(path: Path, needed: Sequence[str]) -> pd.DataFrame:
+def _release(file: Path, needed: Sequence[str]) -> pd.DataFrame:
     """Read a file of the release as texts; its second line describes the columns."""
     try:
-        rows = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False, skiprows=[1])
+        rows = pd.read_csv(file, sep="\t", dtype=str, keep_default_na=False, skiprows=[1])
     except (OSError, ValueError) as error:
-        raise DesignError(f"cannot read {str(path)!r}: {error}; give the folder of the raw release") from error
+        raise DesignError(f"cannot read {str(file)!r}: {error}; give the folder of the raw release") from error
     if missing := [column for column in needed if column not in rows]:
-        raise DesignError(f"{path}: the columns {missing} are missing; found are {list(rows)}")
+        raise DesignError(f"{file}: the columns {missing} are missing; found are {list(rows)}")
     return rows.apply(lambda column: column.str.strip())
 
 

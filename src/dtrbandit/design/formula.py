@@ -33,9 +33,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.grammar import Reader
 from dtrbandit.errors import DesignError
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Matrix as Matrix
+from dtrbandit.kernels.arrays import Vector as Vector
 
 
 class Column(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import TypeVar
 
@@ -50,6 +50,19 @@ def spread(value: Checked | tuple[Checked, ...], count: int, what: str) -> tuple
     if len(value) != count:
         raise DesignError(f"{what} must be one value or {count}, found {len(value)}: {shown(value)}")
     return value
+
+
+def tuples(value: object) -> object:
+    """Return what a file gave with tuples in place of lists, at every depth: parameters do not change.
+
+    Examples
+    --------
+    >>> tuples({"rule": [[1, 2], "a"]})
+    {'rule': ((1, 2), 'a')}
+    """
+    if isinstance(value, Mapping):
+        return {key: tuples(part) for key, part in value.items()}
+    return tuple(tuples(part) for part in value) if isinstance(value, list) else value
 
 
 def _between(low: float, high: float) -> str:

@@ -8,11 +8,12 @@ P = 4 the one for two.
 from __future__ import annotations
 
 from dtrbandit.design.tree import Plan
+from dtrbandit.kernels.arrays import SameWhole, Truth
 from dtrbandit.kernels.compile import kernel
 
 
 @kernel
-def place(t: int, plans: int, q: int) -> tuple[bool, int, int]:
+def place(t: SameWhole, plans: int, q: SameWhole) -> tuple[Truth, int, SameWhole]:
     """Return where round ``t`` (from 1) stands in the schedule of so many plans: (forced, latest, offset).
 
     ``latest`` is the n of the last forced block that has begun by this round (for a free round the block that

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ from pathlib import Path
 from dtrbandit.design.parsed import Arrival, parse_stages
 from dtrbandit.design.plans import arm_labels, arm_numbers, checked_plans
 from dtrbandit.design.stages import Stage, require_keys
+from dtrbandit.design.toml_text import TomlText
 from dtrbandit.design.tree import Plan, Tree, grow_tree
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
@@ -138,9 +138,9 @@ class Design:
     @classmethod
     def from_toml(cls, path: str | Path) -> Design:
         """Read a design from a TOML file."""
-        text = _text(path)
+        tables = TomlText.read(Path(path), what="the design").tables
         try:
-            return cls.from_dict(_tables(text))
+            return cls.from_dict(tables)
         except DesignError as error:
             raise DesignError(f"{path}: {error}") from error
 
@@ -176,25 +176,6 @@ def _count(number: int, noun: str) -> str:
 
 def _either(arms: Sequence[str]) -> str:
     return f"{', '.join(arms[:-1])} or {arms[-1]}" if len(arms) > 1 else arms[0]
-
-
-def _text(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DesignError(f"{path} is not valid TOML: {error}; save it as UTF-8") from error
-    except (OSError, ValueError) as error:  # a ValueError: there is a NUL in the path
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise DesignError(f"cannot read the design {str(path)[:100]!r}: {reason}; give a path") from error
-
-
-def _tables(text: str) -> Mapping[str, object]:
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise DesignError("not valid TOML for a design: nested too deeply; a design nests plans in a list") from None
-    except ValueError as error:  # TOMLDecodeError, and an integer of more digits than Python reads
-        raise DesignError(f"not valid TOML: {error}") from error
 
 
 def _checked_stages(stages: object) -> tuple[Stage, ...]:

@@ -1,4 +1,10 @@
-"""Environments: where simulated units come from (paper, sections 4 and 5), and when they come (appendix on delay)."""
+"""Environments: where simulated units come from (paper, sections 4 and 5), and when they come (appendix on delay).
+
+A study file may name what ``ENVIRONMENTS`` and ``DURATIONS`` hold; its parameters there are the fields of the class.
+"""
+
+from collections.abc import Mapping
+from typing import Any
 
 from dtrbandit.environments.arrivals import ArrivalProcess, Timeline
 from dtrbandit.environments.durations import Duration, Exponential, Fixed, Gamma, LogNormal
@@ -9,7 +15,12 @@ from dtrbandit.environments.stard import STARD
 from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.environments.tabulated import Tabulated
 
+ENVIRONMENTS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (Synthetic, Linear, OneStage, STARD)}
+DURATIONS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (Fixed, Exponential, Gamma, LogNormal)}
+
 __all__ = [
+    "DURATIONS",
+    "ENVIRONMENTS",
     "STARD",
     "ArrivalProcess",
     "Duration",

@@ -1,4 +1,4 @@
-"""Times that pass between events: fixed, exponential, gamma or log-normal."""
+"""Times that pass between what happens to units: fixed, exponential, gamma or log-normal."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Exponential:
-    """Memoryless times: between arrivals, those of a Poisson process."""
+    """Memoryless times: between enrolments, those of a Poisson process."""
 
     mean: float
     sub_exponential = True

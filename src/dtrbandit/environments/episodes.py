@@ -8,16 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
-from dtrbandit.environments.potential_outcomes import (
-    Array,
-    Environment,
-    Mask,
-    PotentialOutcomes,
-    along,
-    leavers,
-    observed,
-    require_environment,
-)
+from dtrbandit.environments.by_node import by_node, reached
+from dtrbandit.environments.potential_outcomes import Array, Environment, Mask, PotentialOutcomes, require_environment
 from dtrbandit.errors import ObservationError, ProtocolError
 
 
@@ -36,7 +28,7 @@ class Episodes:
     ----------
     over
         (count,): whether the unit is through, or there is none yet.
-    reward
+    outcome
         (count,): the outcome of a unit that came through by what it was given last; else 0.
     """
 
@@ -46,7 +38,7 @@ class Episodes:
         self._units = self._coming = _blank(self._design, count)
         self._stage, self._feasible = _stages_and_feasible(self._design)
         self._node = np.zeros(count, dtype=np.int64)
-        self.over, self.reward = np.ones(count, dtype=np.bool_), np.zeros(count)
+        self.over, self.outcome = np.ones(count, dtype=np.bool_), np.zeros(count)
         self.forget()
 
     def forget(self) -> None:
@@ -61,7 +53,7 @@ class Episodes:
         for values, new in zip(self._units, self._coming, strict=True):
             values[places] = new[:wanted]
         self._coming = self._coming.after(wanted)
-        self._node[places], self.over[places], self.reward[places] = 0, False, 0.0
+        self._node[places], self.over[places], self.outcome[places] = 0, False, 0.0
 
     def give(self, arms: NDArray[np.int64]) -> None:
         """Give each unit that is not through its arm, (count,)."""
@@ -69,8 +61,8 @@ class Episodes:
         self._require_feasible(going, arms)
         node = self._design.tree.child[self._node[going], arms[going]]
         self._node[going], self.over[going] = node, self._units.ends[going, node]
-        self.reward[:] = 0.0
-        self.reward[going] = np.where(self.over[going], self._units.outcome[going, node], 0.0)
+        self.outcome[:] = 0.0
+        self.outcome[going] = np.where(self.over[going], self._units.outcome[going, node], 0.0)
 
     def seen(self) -> Seen:
         """Return what is to be seen now: of a unit that is through no features, a stage beyond the last, no arm."""
@@ -112,16 +104,13 @@ def _blank(design: Design, n: int) -> _Table:
 
 def _table(units: PotentialOutcomes) -> _Table:
     """Look up what each unit brings to each node: features where it is treated, an outcome where it ends."""
-    design, n, left = units.design, len(units.outcome), leavers(units)
-    table = _blank(design, n)
-    for node, path in enumerate(design.tree.paths):
-        m = len(path)
-        table.outcome[:, node] = along(units.outcome, next(plan for plan in design.arm_plans if plan[:m] == path))
-        if m < len(design.stages):
-            given = {design.stages[k].name: np.full(n, arm) for k, arm in enumerate(path)}
-            features = design.arrivals[m].features.matrix(observed(units, path), given, n)
-            table.features[:, node, : features.shape[1]] = np.where(left[path][:, None], 0.0, features)
-            table.ends[:, node] = left[path]
+    design, brought = units.design, by_node(units)
+    table, through = _blank(design, len(units.outcome)), reached(brought.enters, design.tree)
+    table.outcome[:] = brought.outcome[:, brought.leaf]
+    for node, stays in enumerate(through.T):
+        d = design.dimensions[len(design.tree.paths[node])]
+        table.features[stays, node, :d] = brought.features[stays, node, :d]
+        table.ends[:, node] = ~stays
     if not (np.isfinite(table.features).all() and np.isfinite(table.outcome).all()):
         raise ObservationError(
             "the environment drew a unit whose features or outcome are not finite numbers where they can be seen; "

@@ -93,7 +93,7 @@ class UnitEnv(gymnasium.Env):
             raise ProtocolError("UnitEnv: there is no unit to give an arm to; call reset()")
         self._episodes.give(_arms(action, (), "UnitEnv")[None])
         observation, info = self._seen()
-        return observation, float(self._episodes.reward[0]), bool(self._episodes.over[0]), False, info
+        return observation, float(self._episodes.outcome[0]), bool(self._episodes.over[0]), False, info
 
     def _seen(self) -> tuple[Observation, Info]:
         features, stage, feasible = (values[0] for values in self._episodes.seen())
@@ -145,7 +145,7 @@ class UnitVectorEnv(VectorEnv):
         episodes.give(_arms(actions, (self.num_envs,), "UnitVectorEnv"))
         episodes.begin(through, self.np_random)
         observation, info = self._seen()
-        return observation, episodes.reward.copy(), episodes.over.copy(), np.zeros(self.num_envs, np.bool_), info
+        return observation, episodes.outcome.copy(), episodes.over.copy(), np.zeros(self.num_envs, np.bool_), info
 
     def _seen(self) -> tuple[Observation, Info]:
         features, stage, feasible = self._episodes.seen()

@@ -76,18 +76,18 @@ def units_first(values: Array) -> Array:
     return np.moveaxis(values, -1, 0)
 
 
-def along(values: Array, path: Plan) -> Array:
-    """Return what belongs to the arms of ``path``, (n, …), of values (n, K₁, …)."""
-    for arm in path:
+def along(values: Array, arms: Plan) -> Array:
+    """Return what belongs to the given arms, (n, …), of values (n, K₁, …)."""
+    for arm in arms:
         values = values[:, arm]
     return values
 
 
-def observed(units: PotentialOutcomes, path: Plan) -> dict[str, Array]:
-    """Return the columns known on arrival after the arms of ``path``, (n,) each."""
+def observed(units: PotentialOutcomes, arms: Plan) -> dict[str, Array]:
+    """Return the columns known on arrival after the given arms, (n,) each."""
     return {
-        column: along(values, path[:k])
-        for k, context in enumerate(units.contexts[: len(path) + 1])
+        column: along(values, arms[:k])
+        for k, context in enumerate(units.contexts[: len(arms) + 1])
         for column, values in context.items()
     }
 
@@ -101,11 +101,11 @@ def nodes(design: Design) -> Iterator[Plan]:
 def leavers(units: PotentialOutcomes) -> dict[Plan, Mask]:
     """Return, for the arms that lead to each feasible arrival, which units have left there or before, (n,)."""
     left: dict[Plan, Mask] = {(): np.zeros(len(units.outcome), dtype=np.bool_)}
-    for path in nodes(units.design):
-        condition = units.design.arrivals[len(path)].condition
-        if path and units.design.tree.after(path) >= 0:
-            before = left[path[:-1]]
-            left[path] = before if condition is None else before | ~condition.mask(observed(units, path))
+    for arms in nodes(units.design):
+        condition = units.design.arrivals[len(arms)].condition
+        if arms and units.design.tree.after(arms) >= 0:
+            before = left[arms[:-1]]
+            left[arms] = before if condition is None else before | ~condition.mask(observed(units, arms))
     return left
 
 
@@ -129,12 +129,12 @@ def checked(units: PotentialOutcomes) -> PotentialOutcomes:
     check_shapes(units)
     _check_types(units)
     left = leavers(units)
-    for path in nodes(units.design):
-        if path in left:
-            _check_arrival(units, path, left)
+    for arms in nodes(units.design):
+        if arms in left:
+            _check_arrival(units, arms, left)
         else:
-            for column, values in units.contexts[len(path)].items():
-                _require(np.isnan(along(values, path)), f"column {column!r}", path, "NaN: infeasible")
+            for column, values in units.contexts[len(arms)].items():
+                _require(np.isnan(along(values, arms)), f"column {column!r}", arms, "NaN: infeasible")
     for plan in product(*map(range, units.design.arm_counts)):
         _check_values(units.outcome, "outcome", plan, units.design)
     return units
@@ -170,31 +170,31 @@ def _check_types(units: PotentialOutcomes) -> None:
             raise DesignError(f"potential outcomes: {what} holds {values.dtype}, allowed is float64")
 
 
-def _check_arrival(units: PotentialOutcomes, path: Plan, left: Mapping[Plan, Mask]) -> None:
+def _check_arrival(units: PotentialOutcomes, arms: Plan, left: Mapping[Plan, Mask]) -> None:
     """Check what is found on a feasible arrival, and the outcomes of those who leave there."""
-    m, gone, design = len(path), left[path], units.design
+    m, gone, design = len(arms), left[arms], units.design
     condition = design.arrivals[m].condition
     for column, values in units.contexts[m].items():
         needed = condition is not None and column in condition.columns
-        passed = left[path[:-1]] if needed and path else gone
-        _require(passed | np.isfinite(along(values, path)), f"column {column!r}", path, "finite")
+        passed = left[arms[:-1]] if needed and arms else gone
+        _require(passed | np.isfinite(along(values, arms)), f"column {column!r}", arms, "finite")
     if units.q is not None:
         for arm in range(design.arm_counts[m]):
-            _check_values(units.q[m], f"q[{m}]", (*path, arm), design, passed=gone)
-    plans = [plan for plan in design.arm_plans if plan[:m] == path]
+            _check_values(units.q[m], f"q[{m}]", (*arms, arm), design, passed=gone)
+    plans = [plan for plan in design.arm_plans if plan[:m] == arms]
     outcomes = np.stack([along(units.outcome, plan) for plan in plans])
-    _require(~gone | (outcomes == outcomes[0]).all(axis=0), "outcome", path, "the same for every plan: it leaves here")
+    _require(~gone | (outcomes == outcomes[0]).all(axis=0), "outcome", arms, "the same for every plan: it leaves here")
 
 
-def _check_values(values: Array, what: str, path: Plan, design: Design, *, passed: Mask | None = None) -> None:
-    at_path = along(values, path)
-    if design.tree.after(path) < 0:
-        _require(np.isnan(at_path), what, path, "NaN: infeasible")
+def _check_values(values: Array, what: str, arms: Plan, design: Design, *, passed: Mask | None = None) -> None:
+    found = along(values, arms)
+    if design.tree.after(arms) < 0:
+        _require(np.isnan(found), what, arms, "NaN: infeasible")
     else:
-        _require(np.isfinite(at_path) if passed is None else passed | np.isfinite(at_path), what, path, "finite")
+        _require(np.isfinite(found) if passed is None else passed | np.isfinite(found), what, arms, "finite")
 
 
-def _require(holds: Mask, what: str, path: Plan, allowed: str) -> None:
+def _require(holds: Mask, what: str, arms: Plan, allowed: str) -> None:
     if not holds.all():
         unit = int(np.argmin(holds))
-        raise DesignError(f"potential outcomes: {what} of unit {unit} after arms {path} must be {allowed}")
+        raise DesignError(f"potential outcomes: {what} of unit {unit} after arms {arms} must be {allowed}")

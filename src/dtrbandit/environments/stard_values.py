@@ -78,12 +78,12 @@ def first() -> Array:
 def optimal() -> float:
     """Return E max Q₁, the mean outcome of the best regime."""
     start, baseline, weeks = np.ix_(STARTS, BASELINES, WEEKS)
-    arrivals = probabilities(BASELINE_MEAN, BASELINE_SD, *BASELINE)  # baseline
+    baselines = probabilities(BASELINE_MEAN, BASELINE_SD, *BASELINE)  # baseline
     starts = probabilities(start_mean(BASELINES), START_SD, *START)  # baseline, start₁
     augment = first_preference(start, (start - baseline) / weeks)
     weights = np.stack([augment, 1 - augment], axis=-1)
     best = first().max(axis=-1)
-    return float(np.einsum("sbwp,sbwp,b,bs,w->", best, weights, arrivals, starts, WEEKS_BEFORE))
+    return float(np.einsum("sbwp,sbwp,b,bs,w->", best, weights, baselines, starts, WEEKS_BEFORE))
 
 
 def _kept(table: Array) -> Array:

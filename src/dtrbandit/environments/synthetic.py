@@ -54,9 +54,9 @@ class Synthetic:
         """Draw n units with their true Q-functions."""
         n = whole(n, "Synthetic: n", low=0)
         x1 = rng.random(n)
-        first_part = rng.random((2, n)) < x1  # of the mixture, for each arm
+        first_component = rng.random((2, n)) < x1  # of the mixture, for each arm
         root = np.sqrt(rng.random((2, n)))  # by inverse distribution functions: Beta(2, 1), and 1 − root is Beta(1, 2)
-        x2 = np.where(first_part, np.sqrt(root), 1 - root)  # Beta(4, 1), Beta(1, 2)
+        x2 = np.where(first_component, np.sqrt(root), 1 - root)  # Beta(4, 1), Beta(1, 2)
         x2[1] = 1 - x2[1]  # Beta(1, 4), Beta(2, 1)
         q1, q2 = _lines(FIRST, x1), _lines(SECOND, x2)
         outcome = q2 + rng.standard_normal((2, 2, n))

@@ -1,4 +1,4 @@
-"""What a learner believes, read off its arrays."""
+"""What a learner believes, for people to read: each estimator reads it off its own arrays."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Matrix
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.layout import ROWS, Beliefs
 from dtrbandit.estimators.observed import Observed
-from dtrbandit.kernels.triangular import BETA, RANK_TOLERANCE
+from dtrbandit.kernels.triangular import RANK_TOLERANCE
 
 Coefficients = tuple[Matrix, ...]  # per stage (K_m, d_m), NaN where an arm has no estimate
 
@@ -30,15 +29,6 @@ class Estimates(NamedTuple):
     tilde: Coefficients | None = None
     hat_rows: tuple[tuple[Matrix, ...], ...] = ()
     tilde_rows: tuple[tuple[Matrix, ...], ...] = ()
-
-
-def hat_coefficients(design: Design, beliefs: Beliefs) -> Coefficients:
-    """Return β̂ for each stage."""
-    shapes = enumerate(zip(design.arm_counts, design.dimensions, strict=True))
-    return tuple(
-        np.where(beliefs.tallies[m, :arms, ROWS, None] > 0, beliefs.pages[m, :arms, BETA, :d], np.nan)
-        for m, (arms, d) in shapes
-    )
 
 
 def per_stage(design: Design, coefficients: NDArray[np.float64]) -> Coefficients:

@@ -1,4 +1,8 @@
-"""What an estimator brings to the switch of the built-in policies: its arrays, and what it learns from a fact."""
+"""What an estimator brings to the switch of the built-in policies: its arrays, and what it learns from a fact.
+
+A new estimator is one file that ends with its ``Estimator``. A policy names that in its ``Rule``, and its rule asks the
+estimator's kernels for values.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dtrbandit.design.spec import Design
+from dtrbandit.estimators.estimates import Estimates
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Whole
 from dtrbandit.kernels.compile import kernel
 
 
@@ -28,6 +35,8 @@ class Estimator:
         ``learn(observed, beliefs, fact, unit, m)``: learn from a fact that is written down already.
     begin_anew
         ``begin_anew(observed, beliefs)``: learn everything again from what is written down.
+    estimates
+        ``estimates(design, observed, beliefs)``: return what is believed, for people to read.
     """
 
     name: str
@@ -35,16 +44,24 @@ class Estimator:
     grow: Callable[[Any, int], Any]
     learn: Callable[..., None]
     begin_anew: Callable[..., None]
+    estimates: Callable[[Design, Observed, Any], Estimates]
 
 
 @kernel
-def learn_nothing(observed, beliefs, fact, unit, m):
+def learn_nothing(observed: Observed, beliefs: Nothing, fact: Whole, unit: Whole, m: Whole) -> None:
     """Learn nothing."""
 
 
 @kernel
-def begin_nothing(observed, beliefs):
+def begin_nothing(observed: Observed, beliefs: Nothing) -> None:
     """Have nothing to learn again."""
 
 
-NO_ESTIMATOR = Estimator("nothing", lambda _: Nothing(), lambda beliefs, _: beliefs, learn_nothing, begin_nothing)
+NO_ESTIMATOR = Estimator(
+    "nothing",
+    create=lambda _: Nothing(),
+    grow=lambda beliefs, _: beliefs,
+    learn=learn_nothing,
+    begin_anew=begin_nothing,
+    estimates=lambda *_: Estimates(()),
+)

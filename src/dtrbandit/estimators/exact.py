@@ -7,34 +7,28 @@ before the last is kept through the labels,
     Σ_{j: A_jm = a} ψ_m Ŷ_j  =  Σ_k X[a, k] β_{k,m+1}  +  Σ_{fixed} ψ_m Y_j ,
 
 and X[a, k], a small matrix, changes only when a row arrives or a label flips
-(``levels.py``). What is kept, and the notation: ``layout.py``.
+(``levels.py``). What is kept, and the notation: ``exact_layout.py``.
 
 ``learn`` is what one fact does; ``rebuild`` learns everything again.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
+from dtrbandit.design.spec import Design
+from dtrbandit.estimators.coefficients import refresh
+from dtrbandit.estimators.estimates import Coefficients, Estimates, rows_by_arm
 from dtrbandit.estimators.estimator import Estimator
-from dtrbandit.estimators.layout import FULL, HELD, ILL, LEVELS, LIMIT, MODE, ROWS, SHORT, create, grow
-from dtrbandit.estimators.levels import add_cross, arm_of, clear_levels, label_of, measure, place, scan, whiten
-from dtrbandit.estimators.observed import ARRIVED, COMPLETED
+from dtrbandit.estimators.exact_layout import HELD, LEVELS, LIMIT, ROWS, Beliefs, create, grow
+from dtrbandit.estimators.labels import add_cross, arm_of, clear_cross, label_of
+from dtrbandit.estimators.levels import clear_levels, place, scan
+from dtrbandit.estimators.metric import measure, whiten
+from dtrbandit.estimators.observed import ARRIVED, COMPLETED, Observed
+from dtrbandit.kernels import triangular
+from dtrbandit.kernels.arrays import Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.kernels.triangular import (
-    BETA,
-    CARRIED,
-    FACTOR,
-    LENGTH,
-    MOMENT,
-    NORMAL_TOLERANCE,
-    RANK_TOLERANCE,
-    WORK,
-    apply_operator,
-    back_substitute,
-    examine_rank,
-    proven,
-    rotate_in,
-    solve_normal,
-)
+from dtrbandit.kernels.triangular import BETA, MOMENT
 
 FIRST_LIMIT = 16  # units in levels before the radii are first set from data
 
@@ -43,12 +37,13 @@ FIRST_LIMIT = 16  # units in levels before the radii are first set from data
 
 
 @kernel
-def learn(observed, beliefs, fact, unit, m):
+def learn(observed: Observed, beliefs: Beliefs, fact: Whole, unit: Whole, m: Whole) -> None:
     """Learn from a fact of a unit at stage ``m`` that is written down.
 
     ARRIVED: the row of stage m - 1 counts, unless none of the unit's feasible arms has a Q-hat. COMPLETED: the row of
     stage ``m`` counts, with the outcome as its target.
     """
+    first: Truth
     stage, counted, first = np.int64(m), False, False
     if fact == ARRIVED and m > 0:
         stage = np.int64(m - 1)
@@ -60,7 +55,7 @@ def learn(observed, beliefs, fact, unit, m):
 
 
 @kernel
-def rebuild(observed, beliefs):
+def rebuild(observed: Observed, beliefs: Beliefs) -> None:
     """Learn everything again from what was observed: after a correction or late override."""
     clear(observed, beliefs)
     for m in range(observed.shape.shape[0] - 1, -1, -1):
@@ -71,21 +66,18 @@ def rebuild(observed, beliefs):
 
 
 @kernel
-def add_row(observed, beliefs, unit, m, target):
+def add_row(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole, target: float) -> Truth:
     """Rotate a row into its arm's factor; tell whether it is the arm's first."""
-    a, psi = arm_of(observed, unit, m), observed.features[unit, m]
-    page, d = beliefs.pages[m, a], observed.shape[m, 1]
-    for j in range(d):
-        page[WORK, j] = psi[j]
-        page[LENGTH, j] += psi[j] * psi[j]
-    rotate_in(page, d, target)
+    a = arm_of(observed, unit, m)
+    triangular.add_row(beliefs.pages[m, a], observed.shape[m, 1], observed.features[unit, m], target)
     beliefs.counted[unit, m] = True
     beliefs.tallies[m, a, ROWS] += 1
-    return beliefs.tallies[m, a, ROWS] == 1
+    first: Truth = beliefs.tallies[m, a, ROWS] == 1
+    return first
 
 
 @kernel
-def count_fixed(observed, beliefs, unit, m):
+def count_fixed(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -> Truth:
     """Add a row whose target is the outcome; tell whether it is its arm's first."""
     pages, a, outcome = beliefs.pages, arm_of(observed, unit, m), observed.outcome[unit]
     for j in range(observed.shape[m, 1]):
@@ -94,14 +86,14 @@ def count_fixed(observed, beliefs, unit, m):
 
 
 @kernel
-def count_imputed(observed, beliefs, unit, m):
+def count_imputed(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -> tuple[bool, Truth]:
     """Label a row, and add it if new; tell whether it counts and is its arm's first."""
     node, psi = np.int64(observed.nodes[unit, m + 1]), observed.features[unit, m + 1]
     pages, shape = beliefs.pages, observed.shape
     label, lead, contenders = label_of(pages, beliefs.tallies, observed.child, shape, m + 1, node, psi)
     if label < 0:
         return False, False
-    first = False
+    first: Truth = False
     if not beliefs.counted[unit, m]:
         first = add_row(observed, beliefs, unit, m, 0.0)
     add_cross(pages, observed.features, shape, m, arm_of(observed, unit, m), unit, label)
@@ -111,7 +103,7 @@ def count_imputed(observed, beliefs, unit, m):
 
 
 @kernel
-def relabel(observed, beliefs, m):
+def relabel(observed: Observed, beliefs: Beliefs, m: Whole) -> Truth:
     """Label all rows of stage ``m`` afresh: metric, levels and cross moments.
 
     Counts those that waited for a Q-hat; tells whether one was its arm's first.
@@ -121,7 +113,7 @@ def relabel(observed, beliefs, m):
         whiten(beliefs.pages, beliefs.whitener, m + 1, a, observed.shape[m + 1, 1])
     clear_levels(observed, beliefs, m)
     clear_cross(beliefs.pages, m)
-    any_first = False
+    any_first: Truth = False
     for unit in range(observed.units[0]):
         if observed.nodes[unit, m + 1] >= 0 and observed.arms[unit, m] >= 0:
             _, first = count_imputed(observed, beliefs, unit, m)
@@ -131,7 +123,7 @@ def relabel(observed, beliefs, m):
 
 
 @kernel
-def recount(observed, beliefs, m):
+def recount(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
     """Count all rows of stage ``m``, the stages after it being settled."""
     for unit in range(observed.units[0]):
         if observed.last[unit] == m:
@@ -142,7 +134,7 @@ def recount(observed, beliefs, m):
 
 
 @kernel
-def clear(observed, beliefs):
+def clear(observed: Observed, beliefs: Beliefs) -> None:
     """Forget all that was learned."""
     beliefs.pages.fill(0.0)
     beliefs.tallies.fill(0)
@@ -158,20 +150,11 @@ def clear(observed, beliefs):
             beliefs.counted[unit, m] = False
 
 
-@kernel
-def clear_cross(pages, m):
-    """Zero the cross moments of stage ``m``."""
-    for a in range(pages.shape[1]):
-        for j in range(FACTOR + 2 * pages.shape[3], pages.shape[2]):
-            for k in range(pages.shape[3]):
-                pages[m, a, j, k] = 0.0
-
-
 # --- coefficients ---------------------------------------------------------------------
 
 
 @kernel
-def propagate(observed, beliefs, m, a, first):
+def propagate(observed: Observed, beliefs: Beliefs, m: Whole, a: Whole, first: Truth) -> None:
     """Refit arm ``a`` of stage ``m``, which has a new row, and carry it to earlier stages.
 
     ``first``: an arm got its first row, so that rows may begin to count and labels to
@@ -179,6 +162,7 @@ def propagate(observed, beliefs, m, a, first):
     """
     if m < observed.shape.shape[0] - 1 and beliefs.chains[m, LEVELS, HELD] >= beliefs.sizes[LIMIT + m]:
         relabel(observed, beliefs, m)
+    renewed: Truth
     start, stop, renewed = a, a + 1, np.bool_(True)
     while True:
         refresh(observed, beliefs, m, start, stop, renewed)
@@ -193,94 +177,33 @@ def propagate(observed, beliefs, m, a, first):
         start, stop = np.int64(0), observed.shape[m, 0]
 
 
-@kernel
-def refresh(observed, beliefs, m, start, stop, renewed):
-    """Refit arms ``start`` to ``stop`` of stage ``m``, judging ranks first if rows were added."""
-    for a in range(start, stop):
-        if beliefs.tallies[m, a, ROWS] > 0:
-            if renewed:
-                judge(observed, beliefs, m, a)
-            solve(observed, beliefs, m, a)
+# --- what is asked --------------------------------------------------------------------
 
 
 @kernel
-def judge(observed, beliefs, m, a):
-    """Decide how an arm is to be solved now that it has new rows."""
-    last, d = m == observed.shape.shape[0] - 1, observed.shape[m, 1]
-    page = beliefs.pages[m, a]
-    mode = FULL
-    if not proven(page, d, RANK_TOLERANCE if last else NORMAL_TOLERANCE):
-        quality, rank = examine_rank(page, d, last)
-        if rank < d:
-            mode = SHORT
-        if quality < NORMAL_TOLERANCE and not last:
-            mode = ILL
-    beliefs.tallies[m, a, MODE] = mode
+def q_hat(observed: Observed, beliefs: Beliefs, m: Whole, psi: Vector, values: Vector) -> None:
+    """Write Q̂_m(h, a) = β̂_{a,m}ᵀ ψ_m(h) into ``values`` (K,), for each arm that has an estimate."""
+    pages, tallies, shape = beliefs.pages, beliefs.tallies, observed.shape
+    for a in range(shape[m, 0]):
+        if tallies[m, a, ROWS] > 0:
+            total = 0.0
+            for j in range(shape[m, 1]):
+                total += pages[m, a, BETA, j] * psi[j]
+            values[a] = total
 
 
-@kernel
-def solve(observed, beliefs, m, a):
-    """Solve for the coefficients of arm ``a`` of stage ``m``."""
-    last, d = m == observed.shape.shape[0] - 1, observed.shape[m, 1]
-    page, mode = beliefs.pages[m, a], beliefs.tallies[m, a, MODE]
-    source = CARRIED
-    if mode == ILL:
-        refit(observed, beliefs, m, a)
-    elif not last:
-        collect(beliefs.pages, observed.shape, m, a)
-        source = WORK
-    if mode != FULL:
-        apply_operator(page, d, source)
-    elif last:
-        back_substitute(page, d)
-    else:
-        solve_normal(page, d)
-    if m > 0:
-        whiten(beliefs.pages, beliefs.whitener, m, a, d)
+def hat_coefficients(design: Design, beliefs: Beliefs) -> Coefficients:
+    """Return β̂ for each stage."""
+    shapes = enumerate(zip(design.arm_counts, design.dimensions, strict=True))
+    return tuple(
+        np.where(beliefs.tallies[m, :arms, ROWS, None] > 0, beliefs.pages[m, :arms, BETA, :d], np.nan)
+        for m, (arms, d) in shapes
+    )
 
 
-@kernel
-def collect(pages, shape, m, a):
-    """Gather the right-hand side Σ_k X[a, k] β_k + Σ_fixed ψ y in the page's ``WORK``."""
-    most = pages.shape[3]
-    for k in range(shape[m, 1]):
-        pages[m, a, WORK, k] = pages[m, a, MOMENT, k]
-    for label in range(shape[m + 1, 0]):
-        top = FACTOR + (2 + label) * most
-        for j in range(shape[m + 1, 1]):
-            weight = pages[m + 1, label, BETA, j]
-            for k in range(shape[m, 1]):
-                pages[m, a, WORK, k] += pages[m, a, top + j, k] * weight
+def estimates(design: Design, observed: Observed, beliefs: Beliefs) -> Estimates:
+    """Return the coefficients of Q̂ and the rows behind them."""
+    return Estimates(hat_coefficients(design, beliefs), hat_rows=rows_by_arm(design, observed, beliefs.counted))
 
 
-@kernel
-def refit(observed, beliefs, m, a):
-    """Factor an ill-conditioned arm's rows anew, targets carried: slow, but as exact as QR."""
-    page, d = beliefs.pages[m, a], observed.shape[m, 1]
-    for j in range(d):
-        page[CARRIED, j] = 0.0
-        for k in range(d):
-            page[FACTOR + j, k] = 0.0
-    for unit in range(observed.units[0]):
-        if observed.arms[unit, m] == a and beliefs.counted[unit, m]:
-            for j in range(d):
-                page[WORK, j] = observed.features[unit, m, j]
-            rotate_in(page, d, target_of(observed, beliefs, unit, m))
-    examine_rank(page, d, d > 0)
-
-
-@kernel
-def target_of(observed, beliefs, unit, m):
-    """Return the target of a counted row: the outcome, or the best next Q-hat."""
-    if observed.last[unit] == m:
-        return observed.outcome[unit]
-    pages, shape = beliefs.pages, observed.shape
-    node, psi = np.int64(observed.nodes[unit, m + 1]), observed.features[unit, m + 1]
-    label, _, _ = label_of(pages, beliefs.tallies, observed.child, shape, m + 1, node, psi)
-    total = 0.0
-    for j in range(shape[m + 1, 1]):
-        total += pages[m + 1, label, BETA, j] * psi[j]
-    return total
-
-
-EXACT = Estimator("exact", create, grow, learn, rebuild)
+EXACT = Estimator("exact", create, grow, learn, rebuild, estimates)

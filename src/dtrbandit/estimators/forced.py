@@ -6,22 +6,24 @@ import math
 
 import numpy as np
 
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.triangular import (
     BETA,
     CARRIED,
     FACTOR,
-    LENGTH,
-    WORK,
+    add_row,
     apply_operator,
     back_substitute,
     examine_rank,
-    rotate_in,
 )
 
 
 @kernel
-def forced_induction(observed, units, count, chosen, tilde, first, last):
+def forced_induction(
+    observed: Observed, units: Integers, count: Whole, chosen: Integers, tilde: Floats, first: Whole, last: Whole
+) -> None:
     """Refit ``tilde`` (M, K, D), stages ``last`` down to ``first``, on some rows.
 
     These are the rows of ``units[:count]`` whose arm is the one ``chosen`` (capacity, M) for them.
@@ -37,7 +39,9 @@ def forced_induction(observed, units, count, chosen, tilde, first, last):
 
 
 @kernel
-def gather(observed, units, count, chosen, tilde, page, m, a):
+def gather(
+    observed: Observed, units: Integers, count: Whole, chosen: Integers, tilde: Floats, page: Matrix, m: Whole, a: Whole
+) -> int:
     """Rotate the rows of arm ``a`` of stage ``m`` into an empty page; return how many there are."""
     d, rows = observed.shape[m, 1], 0
     for i in range(page.shape[0]):
@@ -49,19 +53,16 @@ def gather(observed, units, count, chosen, tilde, page, m, a):
             target = known_target(observed, tilde, unit, m)
             if not math.isnan(target):
                 rows += 1
-                for j in range(d):
-                    value = observed.features[unit, m, j]
-                    page[WORK, j] = value
-                    page[LENGTH, j] += value * value
-                rotate_in(page, d, target)
+                add_row(page, d, observed.features[unit, m], target)
     return rows
 
 
 @kernel
-def known_target(observed, tilde, unit, m):
+def known_target(observed: Observed, tilde: Floats, unit: Whole, m: Whole) -> float:
     """Return the outcome or the pseudo-outcome of a row, NaN while it is not known."""
     if observed.last[unit] == m:
-        return observed.outcome[unit]
+        known: float = observed.outcome[unit]
+        return known
     target = np.nan
     if m + 1 < observed.shape.shape[0] and observed.nodes[unit, m + 1] >= 0:
         node, psi = np.int64(observed.nodes[unit, m + 1]), observed.features[unit, m + 1]
@@ -76,7 +77,7 @@ def known_target(observed, tilde, unit, m):
 
 
 @kernel
-def fit(page, d, rows):
+def fit(page: Matrix, d: Whole, rows: Whole) -> None:
     """Set the page's coefficients: least squares, minimum norm if the rows lack rank, NaN without rows."""
     if rows == 0:
         for j in range(d):
@@ -84,6 +85,6 @@ def fit(page, d, rows):
         return
     _, rank = examine_rank(page, d, rows > 0)
     if rank == d:
-        back_substitute(page, d)
+        back_substitute(page, d, CARRIED)
     else:
         apply_operator(page, d, CARRIED)

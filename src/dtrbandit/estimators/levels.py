@@ -18,11 +18,13 @@ Units of a level lie in a chain of blocks, in the order in which they came, with
 a re-check reads: contiguous memory, and one product when there are two arms.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
-from dtrbandit.estimators.layout import (
+from dtrbandit.estimators.exact_layout import (
     BLOCK,
     DEPTH,
     FILL,
@@ -44,80 +46,24 @@ from dtrbandit.estimators.layout import (
     TAIL,
     UNIT,
     USED,
+    Beliefs,
 )
+from dtrbandit.estimators.labels import arm_of, flip, label_of
+from dtrbandit.estimators.metric import whitened_length
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Floats, Integers, Whole
 from dtrbandit.kernels.compile import kernel
-from dtrbandit.kernels.triangular import BETA, FACTOR, GAP, WHITE, WORK
+from dtrbandit.kernels.triangular import BETA, GAP, WHITE
 
-RIDGE = 1e-6  # of each feature's own mean square: a direction may not have varied yet
 ROUNDING = 1e-14  # of the length of the coefficients
 SHRINK = 2.0  # from one radius to the next
 NARROWEST = 0.5  # smallest radius, in usual steps
 
 
 @kernel
-def label_of(pages, tallies, child, shape, m, node, psi):
-    """Return the best arm of stage m at the features ``psi``, its lead, and the contenders.
-
-    Contenders are the arms feasible at ``node`` that have a Q-hat; ties go to the lowest.
-    """
-    label, contenders = -1, 0
-    best, second = -math.inf, -math.inf
-    for a in range(shape[m, 0]):
-        if child[node, a] >= 0 and tallies[m, a, ROWS] > 0:
-            contenders += 1
-            value = 0.0
-            for j in range(shape[m, 1]):
-                value += pages[m, a, BETA, j] * psi[j]
-            if value > best:
-                label, best, second = a, value, best
-            elif value > second:
-                second = value
-    return label, best - second, contenders
-
-
-@kernel
-def arm_of(observed, unit, m):
-    """Return the arm given to a unit at stage ``m``."""
-    # One integer type throughout: a kernel is compiled again for each.
-    return np.int64(observed.arms[unit, m])
-
-
-@kernel
-def add_cross(pages, features, shape, m, a, unit, label):
-    """Add ψ_m ψ_{m+1}ᵀ of a unit to the cross moments of its arm ``a`` and its label."""
-    top = FACTOR + (2 + label) * pages.shape[3]
-    for j in range(shape[m + 1, 1]):
-        weight = features[unit, m + 1, j]
-        for k in range(shape[m, 1]):
-            pages[m, a, top + j, k] += weight * features[unit, m, k]
-
-
-@kernel
-def whiten(pages, whitener, m, a, d):
-    """Refresh the whitened coefficients of arm ``a`` of stage ``m``, at link m - 1."""
-    for j in range(d):
-        total = 0.0
-        for k in range(j, d):
-            total += whitener[m - 1, j, k] * pages[m, a, BETA, k]
-        pages[m, a, WHITE, j] = total
-
-
-@kernel
-def whitened_length(pages, whitener, psi, m, d):
-    """Return ‖C⁻ᵀψ‖ of features of stage m + 1."""
-    length = 0.0
-    for j in range(d):
-        value = psi[j]
-        for k in range(j):
-            value -= whitener[m, k, j] * pages[m, 0, WORK, k]
-        value /= whitener[m, j, j]
-        pages[m, 0, WORK, j] = value
-        length += value * value
-    return math.sqrt(length)
-
-
-@kernel
-def displacement(pages, tallies, references, shape, m, level):
+def displacement(
+    pages: Floats, tallies: Integers, references: Floats, shape: Integers, m: Whole, level: Whole
+) -> float:
     """Return the most any two arms of stage m + 1 have moved apart since a reference."""
     most = 0.0
     for a in range(1, shape[m + 1, 0]):
@@ -133,7 +79,7 @@ def displacement(pages, tallies, references, shape, m, level):
 
 
 @kernel
-def refer(pages, references, shape, m, level):
+def refer(pages: Floats, references: Floats, shape: Integers, m: Whole, level: Whole) -> None:
     """Make the current coefficients the reference of a level."""
     for a in range(shape[m + 1, 0]):
         for j in range(shape[m + 1, 1]):
@@ -141,7 +87,7 @@ def refer(pages, references, shape, m, level):
 
 
 @kernel
-def find_level(gauges, m, start, depth, lead):
+def find_level(gauges: Floats, m: Whole, start: Whole, depth: Whole, lead: float) -> Whole:
     """Return the widest level that may take a unit with this lead, looking from ``start``."""
     level = start
     while level > 0 and gauges[m, RADIUS, level - 1] <= lead:
@@ -152,7 +98,7 @@ def find_level(gauges, m, start, depth, lead):
 
 
 @kernel
-def open_block(observed, beliefs, m, level):
+def open_block(observed: Observed, beliefs: Beliefs, m: Whole, level: Whole) -> None:
     """Lengthen a level's chain by a block: one given back earlier, or one never used.
 
     A level that was empty takes the current coefficients as its reference.
@@ -173,15 +119,16 @@ def open_block(observed, beliefs, m, level):
 
 
 @kernel
-def next_slot(chains, m, level):
+def next_slot(chains: Integers, m: Whole, level: Whole) -> Whole:
     """Take the next slot of a level's last block."""
     fill = chains[m, level, FILL]
     chains[m, level, FILL] = fill + 1
-    return chains[m, level, TAIL] * BLOCK + fill % BLOCK
+    slot: Whole = chains[m, level, TAIL] * BLOCK + fill % BLOCK
+    return slot
 
 
 @kernel
-def place(observed, beliefs, m, unit, label, lead):
+def place(observed: Observed, beliefs: Beliefs, m: Whole, unit: Whole, label: Whole, lead: float) -> None:
     """Put a unit into its level; one whose features are all zero needs none."""
     chains, cells, tags = beliefs.chains, beliefs.cells, beliefs.tags
     d, psi = observed.shape[m + 1, 1], observed.features[unit, m + 1]
@@ -200,7 +147,7 @@ def place(observed, beliefs, m, unit, label, lead):
 
 
 @kernel
-def scan(observed, beliefs, m):
+def scan(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
     """Bring the labels of link ``m`` up to date with the coefficients of stage m + 1."""
     pages, tallies, shape = beliefs.pages, beliefs.tallies, observed.shape
     chains, gauges, references = beliefs.chains, beliefs.gauges, beliefs.references
@@ -224,7 +171,7 @@ def scan(observed, beliefs, m):
 
 
 @kernel
-def expire(chains, gauges, m, level, moved):
+def expire(chains: Integers, gauges: Floats, m: Whole, level: Whole, moved: float) -> bool:
     """Renew a level's slack; if the radius is used up, detach its chain and tell so."""
     if moved < gauges[m, RADIUS, level]:
         gauges[m, SLACK, level] = gauges[m, RADIUS, level] - moved
@@ -237,7 +184,7 @@ def expire(chains, gauges, m, level, moved):
 
 
 @kernel
-def set_gap(pages, shape, m):
+def set_gap(pages: Floats, shape: Integers, m: Whole) -> None:
     """Keep the difference of two arms' coefficients, for re-checks by one product."""
     if shape[m + 1, 0] == 2:
         for j in range(shape[m + 1, 1]):
@@ -245,7 +192,7 @@ def set_gap(pages, shape, m):
 
 
 @kernel
-def recheck(observed, beliefs, m, level):
+def recheck(observed: Observed, beliefs: Beliefs, m: Whole, level: Whole) -> None:
     """Relabel the units of a detached chain and place them again."""
     chains, follows = beliefs.chains, beliefs.follows
     block, left = chains[m, level, OLD_HEAD], chains[m, level, OLD_FILL]
@@ -261,7 +208,7 @@ def recheck(observed, beliefs, m, level):
 
 
 @kernel
-def recheck_block(observed, beliefs, m, level, first, count):
+def recheck_block(observed: Observed, beliefs: Beliefs, m: Whole, level: Whole, first: Whole, count: Whole) -> None:
     """Relabel and place again the units in ``count`` slots from ``first``."""
     pages, tallies, child, shape = beliefs.pages, beliefs.tallies, observed.child, observed.shape
     cells, tags, gauges, chains = beliefs.cells[m], beliefs.tags[m], beliefs.gauges, beliefs.chains
@@ -291,55 +238,7 @@ def recheck_block(observed, beliefs, m, level, first, count):
 
 
 @kernel
-def flip(pages, features, shape, m, a, unit, old, label):
-    """Move a unit's ψ_m ψ_{m+1}ᵀ from its old label to its new one."""
-    most = pages.shape[3]
-    source, goal = FACTOR + (2 + old) * most, FACTOR + (2 + label) * most
-    for j in range(shape[m + 1, 1]):
-        weight = features[unit, m + 1, j]
-        for k in range(shape[m, 1]):
-            product = weight * features[unit, m, k]
-            pages[m, a, source + j, k] -= product
-            pages[m, a, goal + j, k] += product
-
-
-@kernel
-def measure(observed, beliefs, m):
-    """Set the whitener of link ``m`` from the features of stage m + 1 seen so far."""
-    features, nodes, gram = observed.features, observed.nodes, beliefs.whitener
-    d, seen = observed.shape[m + 1, 1], 0
-    for j in range(d):
-        for k in range(d):
-            gram[m, j, k] = 0.0
-    for unit in range(observed.units[0]):
-        if nodes[unit, m + 1] >= 0:
-            seen += 1
-            for j in range(d):
-                for k in range(j, d):
-                    gram[m, j, k] += features[unit, m + 1, j] * features[unit, m + 1, k]
-    for j in range(d):
-        for k in range(j, d):
-            gram[m, j, k] /= seen
-        gram[m, j, j] *= 1.0 + RIDGE
-        if gram[m, j, j] == 0.0:
-            gram[m, j, j] = 1.0
-    factorise(gram, m, d)
-
-
-@kernel
-def factorise(gram, m, d):
-    """Replace the upper triangle of ``gram[m]`` by its Cholesky factor."""
-    for j in range(d):
-        root = math.sqrt(gram[m, j, j])
-        for k in range(j, d):
-            gram[m, j, k] /= root
-        for i in range(j + 1, d):
-            for k in range(i, d):
-                gram[m, i, k] -= gram[m, j, i] * gram[m, j, k]
-
-
-@kernel
-def clear_levels(observed, beliefs, m):
+def clear_levels(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
     """Empty the levels of link ``m`` and set their radii.
 
     From how far apart the arms are down to half the usual step: a level narrower than
@@ -364,7 +263,7 @@ def clear_levels(observed, beliefs, m):
 
 
 @kernel
-def set_radius(beliefs, m, level, radius):
+def set_radius(beliefs: Beliefs, m: Whole, level: Whole, radius: float) -> None:
     """Make a level empty and give it a radius."""
     beliefs.chains[m, level, FILL] = 0
     beliefs.gauges[m, RADIUS, level] = radius
@@ -372,7 +271,7 @@ def set_radius(beliefs, m, level, radius):
 
 
 @kernel
-def spread(pages, shape, m):
+def spread(pages: Floats, shape: Integers, m: Whole) -> tuple[float, float]:
     """Return the largest whitened distance between two arms, and the largest length."""
     d, apart, longest = shape[m + 1, 1], 0.0, 0.0
     for a in range(shape[m + 1, 0]):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
+from dtrbandit.kernels.arrays import Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 
 Number = TypeVar("Number", bound=np.generic)
@@ -70,7 +71,7 @@ def longer(array: NDArray[Number], length: int, blank: int) -> NDArray[Number]:
 
 
 @kernel
-def observe(observed, fact, unit, m, index, value, psi):
+def observe(observed: Observed, fact: Whole, unit: Whole, m: Whole, index: Whole, value: float, psi: Vector) -> None:
     """Write a fact down.
 
     ARRIVED at stage ``m``, at node ``index``, with features ``psi``. GIVEN arm ``index`` at stage ``m``. COMPLETED
@@ -94,7 +95,7 @@ def observe(observed, fact, unit, m, index, value, psi):
 
 
 @kernel
-def stands_at(observed, unit, m):
+def stands_at(observed: Observed, unit: Whole, m: Whole) -> np.int64:
     """Return the node that a unit's arms before stage ``m`` lead to, −1 if it did not come that far."""
     if m == 0:
         return np.int64(0)
@@ -104,7 +105,7 @@ def stands_at(observed, unit, m):
 
 
 @kernel
-def fits(observed, fact, unit, m, index, arm):
+def fits(observed: Observed, fact: Whole, unit: Whole, m: Whole, index: Whole, arm: Whole) -> Truth:
     """Say whether a fact can follow what is on record of a unit: kernels trust what they are told."""
     stages = observed.shape.shape[0]
     if unit < 0 or unit >= observed.nodes.shape[0] or m < 0 or m > stages:
@@ -112,7 +113,8 @@ def fits(observed, fact, unit, m, index, arm):
     if fact == LOST:
         return True
     if fact == COMPLETED:
-        return m < stages and observed.arms[unit, m] >= 0 and observed.last[unit] < 0
+        may_end: Truth = m < stages and observed.arms[unit, m] >= 0 and observed.last[unit] < 0
+        return may_end
     if m == stages or observed.nodes[unit, m] >= 0 or observed.left[unit] != STAYED or observed.last[unit] >= 0:
         return False
     node = stands_at(observed, unit, m)

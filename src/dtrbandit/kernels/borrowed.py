@@ -14,11 +14,12 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-Groups = TypeVar("Groups", bound=tuple[Any, ...])
+Groups = TypeVar("Groups")  # a named tuple of named tuples of arrays
+Table = NDArray[np.int64]
 _LENT: dict[int, tuple[Any, ...]] = {}  # groups of arrays by the identity of their table
 
 
-def lend(groups: Groups, like: Groups) -> NDArray[np.int64]:
+def lend(groups: tuple[Any, ...], like: tuple[Any, ...]) -> Table:
     """Return a table of groups of arrays: the address and the shape of each. It keeps them alive.
 
     They must have the types of those in ``like`` and be writable, since nothing stops a kernel from writing.
@@ -52,6 +53,6 @@ class Opener(Generic[Groups]):
     def __init__(self, example: Groups) -> None:
         self.example = example
 
-    def __call__(self, table: NDArray[np.int64]) -> Groups:
+    def __call__(self, table: Table) -> Groups:
         """Return the groups as they were lent."""
         return cast("Groups", _LENT[id(table)])

@@ -49,6 +49,7 @@ class Workshop:
         dispatcher = _dispatcher(_copied(plain, space), entry=True)
         arguments, _ = normalize_signature(f"({entry.types},)")
         dispatcher.compile(arguments)
+        result: CompileResult
         (result,) = dispatcher.overloads.values()
         return result
 
@@ -106,7 +107,8 @@ def unpack(packed: bytes) -> CompileResult:
     import pickle
 
     context = cpu_target.target_context
-    return CompileResult._rebuild(context, *pickle.loads(packed))
+    result: CompileResult = CompileResult._rebuild(context, *pickle.loads(packed))
+    return result
 
 
 def install(entry: Entry, result: CompileResult) -> None:

@@ -49,7 +49,7 @@ def compiled_opener(opener: Opener[Any]) -> Any:
 class Borrowed(types.Type):
     """The type of a pointer to a named tuple of arrays, or of such pointers."""
 
-    def __init__(self, members: types.BaseTuple) -> None:
+    def __init__(self, members: Any) -> None:
         self.members = members
         # The name of a type becomes part of the names of all functions that take it: short, or they fill pages.
         digest = hashlib.sha256(str(members).encode()).hexdigest()[:16]
@@ -61,7 +61,8 @@ class BorrowedModel(models.PrimitiveModel):
     """How it lies in memory: a pointer."""
 
     def __init__(self, manager: Any, kind: Borrowed) -> None:
-        super().__init__(manager, kind, manager.lookup(kind.members).get_value_type().as_pointer())
+        pointer = manager.lookup(kind.members).get_value_type().as_pointer()
+        super().__init__(manager, kind, pointer)  # type: ignore[no-untyped-call]
 
 
 @infer_getattr
@@ -75,10 +76,12 @@ class BorrowedAttributes(AttributeTemplate):
         return kind.members[kind.members.fields.index(name)] if name in kind.members.fields else None
 
 
-@lower_getattr_generic(Borrowed)
 def load(_context: Any, builder: Any, kind: Borrowed, pointer: Any, name: str) -> Any:
     """Load a member."""
     return builder.load(cgutils.gep_inbounds(builder, pointer, 0, kind.members.fields.index(name)))
+
+
+lower_getattr_generic(Borrowed)(load)
 
 
 def _laid_down(context: Any, builder: Any, kind: Borrowed, members: list[Any]) -> Any:

@@ -36,5 +36,6 @@ class PartCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         """Return numba's own passes."""
-        self.state.library = Part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        name = self.state.func_id.func_qualname
+        self.state.library = Part(self.state.targetctx.codegen(), name)  # type: ignore[no-untyped-call]
         return [DefaultPassBuilder.define_nopython_pipeline(self.state)]

@@ -10,10 +10,13 @@ so one computation vouches for the rank until the columns have grown a great dea
 O(d) test after each row, and a handful of decompositions in the life of an arm.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
+from dtrbandit.kernels.arrays import Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 
 # Rows of a page: everything kept for one arm of one stage.
@@ -33,7 +36,7 @@ SWEEPS = 40
 
 
 @kernel
-def rotation(upper, lower):
+def rotation(upper: float, lower: float) -> tuple[float, float, float]:
     """Return cosine, sine and length of the rotation that sends (upper, lower) to (length, 0)."""
     if abs(lower) > abs(upper):
         ratio = upper / lower
@@ -51,7 +54,16 @@ def rotation(upper, lower):
 
 
 @kernel
-def rotate_in(page, d, value):
+def add_row(page: Matrix, d: Whole, row: Vector, target: float) -> None:
+    """Add a row and its target to a page: to the lengths of the columns, and to the factor."""
+    for j in range(d):
+        page[WORK, j] = row[j]
+        page[LENGTH, j] += row[j] * row[j]
+    rotate_in(page, d, target)
+
+
+@kernel
+def rotate_in(page: Matrix, d: Whole, value: float) -> None:
     """Rotate the row in ``page[WORK]`` into the factor, and its target into ``CARRIED``."""
     for j in range(d):
         if page[WORK, j] == 0.0:
@@ -69,7 +81,7 @@ def rotate_in(page, d, value):
 
 
 @kernel
-def proven(page, d, tolerance):
+def proven(page: Matrix, d: Whole, tolerance: float) -> Truth:
     """Tell whether the last computation still shows σ_min / σ_max above ``tolerance``."""
     smallest = math.inf
     for j in range(d):
@@ -81,32 +93,28 @@ def proven(page, d, tolerance):
 
 
 @kernel
-def back_substitute(page, d):
-    """Set the coefficients to R⁻¹ times ``CARRIED``."""
+def back_substitute(page: Matrix, d: Whole, source: Whole) -> None:
+    """Set the coefficients to R⁻¹ times row ``source``."""
     for j in range(d - 1, -1, -1):
-        total = page[CARRIED, j]
+        total = page[source, j]
         for k in range(j + 1, d):
             total -= page[FACTOR + j, k] * page[BETA, k]
         page[BETA, j] = total / page[FACTOR + j, j]
 
 
 @kernel
-def solve_normal(page, d):
+def solve_normal(page: Matrix, d: Whole) -> None:
     """Set the coefficients to (RᵀR)⁻¹ times ``WORK``, which becomes R⁻ᵀ times itself."""
     for j in range(d):
         value = page[WORK, j] / page[FACTOR + j, j]
         page[WORK, j] = value
         for k in range(j + 1, d):
             page[WORK, k] -= page[FACTOR + j, k] * value
-    for j in range(d - 1, -1, -1):
-        total = page[WORK, j]
-        for k in range(j + 1, d):
-            total -= page[FACTOR + j, k] * page[BETA, k]
-        page[BETA, j] = total / page[FACTOR + j, j]
+    back_substitute(page, d, WORK)
 
 
 @kernel
-def apply_operator(page, d, source):
+def apply_operator(page: Matrix, d: Whole, source: Whole) -> None:
     """Set the coefficients to the minimum-norm operator times row ``source``."""
     first = FACTOR + page.shape[1]
     for j in range(d):
@@ -117,7 +125,7 @@ def apply_operator(page, d, source):
 
 
 @kernel
-def jacobi(turned, basis):
+def jacobi(turned: Matrix, basis: Matrix) -> None:
     """Turn the rows of ``turned`` orthogonal, accumulating the rotations in ``basis``.
 
     One-sided Jacobi in a fixed order: given Aᵀ it leaves (A V)ᵀ = (U S)ᵀ and Vᵀ.
@@ -134,7 +142,7 @@ def jacobi(turned, basis):
 
 
 @kernel
-def orthogonalise(turned, basis, p, q):
+def orthogonalise(turned: Matrix, basis: Matrix, p: Whole, q: Whole) -> bool:
     """Rotate rows p and q against each other; tell whether they needed it."""
     d = turned.shape[0]
     length_p, length_q, product = 0.0, 0.0, 0.0
@@ -157,7 +165,7 @@ def orthogonalise(turned, basis, p, q):
 
 
 @kernel
-def decompose(page, d):
+def decompose(page: Matrix, d: Whole) -> tuple[Matrix, Matrix, Vector, Vector]:
     """Return (U S)ᵀ, Vᵀ, the singular values and the column lengths of the scaled factor."""
     turned, basis = np.zeros((d, d)), np.zeros((d, d))
     singular, lengths = np.zeros(d), np.ones(d)
@@ -177,7 +185,7 @@ def decompose(page, d):
 
 
 @kernel
-def examine_rank(page, d, carried):
+def examine_rank(page: Matrix, d: Whole, carried: Truth) -> tuple[float, Whole]:
     """Compute the rank; return smallest kept over largest singular value, and the rank.
 
     Leaves in the page the proof of full rank, or else the minimum-norm operator: on
@@ -204,7 +212,7 @@ def examine_rank(page, d, carried):
 
 
 @kernel
-def keep(turned, basis, singular, rank, j):
+def keep(turned: Matrix, basis: Matrix, singular: Vector, rank: Whole, j: Whole) -> None:
     """Move direction ``j`` up to place ``rank``."""
     singular[rank] = singular[j]
     for k in range(singular.size):
@@ -213,7 +221,7 @@ def keep(turned, basis, singular, rank, j):
 
 
 @kernel
-def project(turned, basis, singular, lengths, rank, carried):
+def project(turned: Matrix, basis: Matrix, singular: Vector, lengths: Vector, rank: Whole, carried: Truth) -> None:
     """Replace (U S)ᵀ by what maps the right-hand side to coordinates along V.
 
     That is S⁻¹ Uᵀ on Qᵀy, and S⁻² Vᵀ D⁻¹ on Xᵀy.
@@ -225,7 +233,7 @@ def project(turned, basis, singular, lengths, rank, carried):
 
 
 @kernel
-def write_operator(page, coordinates, basis, lengths, rank):
+def write_operator(page: Matrix, coordinates: Matrix, basis: Matrix, lengths: Vector, rank: Whole) -> None:
     """Write the operator Q T⁻ᵀ · coordinates, where Q T is the QR of D V.
 
     Any b with Vᵀ D b = c fits as well; b = Q T⁻ᵀ c is the shortest.
@@ -250,7 +258,7 @@ def write_operator(page, coordinates, basis, lengths, rank):
 
 
 @kernel
-def orthonormalise(vectors, triangle, i):
+def orthonormalise(vectors: Matrix, triangle: Matrix, i: Whole) -> None:
     """Make row ``i`` orthonormal to those before it (Gram-Schmidt, twice)."""
     d = vectors.shape[1]
     for _ in range(2):

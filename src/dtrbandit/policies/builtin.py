@@ -6,15 +6,15 @@ A new policy is one file and a line in ``BUILTIN``; one with a rule of its own a
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping
-from typing import Any, TypeGuard
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeGuard, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.estimators import observed as store
-from dtrbandit.estimators.observed import ARRIVED, GIVEN, fits, observe
-from dtrbandit.kernels.borrowed import Opener, lend
+from dtrbandit.estimators.observed import ARRIVED, GIVEN, Observed, fits, observe
+from dtrbandit.kernels.arrays import Matrix, Truth, Vector, Whole
+from dtrbandit.kernels.borrowed import Opener, Table, lend
 from dtrbandit.kernels.compile import kernel, switch
 from dtrbandit.policies import dtr_bandit, epsilon_greedy, fixed_regime, lsvi_ucb, uniform_random
 from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState, Desk
@@ -23,6 +23,7 @@ from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, Greedy
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.policies.lsvi_ucb import LSVIUCB
 from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.sheet import ArmAndReason
 from dtrbandit.policies.uniform_random import UniformRandom
 
 BUILTIN: Mapping[str, type[Policy[Any]]] = {
@@ -43,17 +44,31 @@ def is_compiled(policy: object) -> TypeGuard[CompiledPolicy]:
 # -- the arrays ----------------------------------------------------------------------------------------------
 
 ESTIMATORS = {rule.estimator.name: rule.estimator for rule in RULES}
-State: Any = namedtuple("State", ("observed", "desk", *ESTIMATORS, *KINDS))  # type: ignore[misc]  # named by rules
+
+
+class OpenState(Protocol):
+    """The arrays of a policy as a kernel finds them in an open table; beliefs and memories it has by name."""
+
+    @property
+    def observed(self) -> Observed:
+        """What was observed of units."""
+
+    @property
+    def desk(self) -> Desk:
+        """What lies between Python and a kernel."""
+
+
+State: Any = cast("Any", namedtuple("State", ("observed", "desk", *ESTIMATORS, *KINDS)))  # rules name its fields
 EXAMPLE = State(
     store.create(ONE_ARM),
     Desk(np.zeros(1), np.zeros((4, 1))),
     *(estimator.create(ONE_ARM) for estimator in ESTIMATORS.values()),
     *(rule.example for rule in RULES),
 )
-open_state = Opener(EXAMPLE)
+open_state: Opener[OpenState] = Opener(EXAMPLE)
 
 
-def table_of(state: CompiledState) -> NDArray[np.int64]:
+def table_of(state: CompiledState) -> Table:
     """Return the table by which kernels find the arrays of a state; those of other policies are the example's."""
     own = {state.rule.estimator.name: state.beliefs, state.rule.name: state.memory}
     return lend(EXAMPLE._replace(observed=state.observed, desk=state.desk, **own), EXAMPLE)
@@ -64,37 +79,42 @@ def table_of(state: CompiledState) -> NDArray[np.int64]:
 _beliefs = [f"state.observed, state.{rule.estimator.name}" for rule in RULES]
 _memory = [f"state.{rule.name}" for rule in RULES]
 
-decide = switch(
+decide: Callable[[Whole, OpenState, Whole, Whole, Whole, Vector, float, Matrix], ArmAndReason] = switch(
     "decide",
     [(rule.decide, f"{beliefs}, {memory}") for rule, beliefs, memory in zip(RULES, _beliefs, _memory, strict=True)],
-    "unit, m, node, psi, u, shown",
+    "unit, m, node, psi, u, sheet",
 )
-explain = switch(
+explain: Callable[[Whole, OpenState, Whole, Whole, Vector, Matrix], None] = switch(
     "explain",
     [(rule.explain, f"{beliefs}, {memory}") for rule, beliefs, memory in zip(RULES, _beliefs, _memory, strict=True)],
-    "unit, m, psi, shown",
+    "unit, m, psi, sheet",
 )
-learn = switch(
+learn: Callable[[Whole, OpenState, Whole, Whole, Whole], None] = switch(
     "learn", [(rule.estimator.learn, own) for rule, own in zip(RULES, _beliefs, strict=True)], "fact, unit, m"
 )
-begin_anew = switch(
+begin_anew: Callable[[Whole, OpenState], None] = switch(
     "begin_anew", [(rule.estimator.begin_anew, own) for rule, own in zip(RULES, _beliefs, strict=True)], ""
 )
-note = switch(
+note: Callable[[Whole, OpenState, Whole, Whole, Whole, float], None] = switch(
     "note", [(rule.note, f"state.observed, {own}") for rule, own in zip(RULES, _memory, strict=True)],
     "fact, unit, m, value",
 )  # fmt: skip
-settle = switch(
+settle: Callable[[Whole, OpenState], None] = switch(
     "settle", [(rule.settle, f"state.observed, {own}") for rule, own in zip(RULES, _memory, strict=True)], ""
 )
-suppose = switch(
+suppose: Callable[[Whole, OpenState, Whole, Whole, Whole, Truth], None] = switch(
     "suppose", [(rule.suppose, own) for rule, own in zip(RULES, _memory, strict=True)], "unit, m, arm, forced"
 )
-retract = switch("retract", [(rule.retract, own) for rule, own in zip(RULES, _memory, strict=True)], "unit, m")
+retract: Callable[[Whole, OpenState, Whole, Whole], None] = switch(
+    "retract", [(rule.retract, own) for rule, own in zip(RULES, _memory, strict=True)], "unit, m"
+)
 
 
 @kernel
-def take(kind, state, fact, unit, m, index, value, psi, learning):
+def take(
+    kind: Whole, state: OpenState,
+    fact: Whole, unit: Whole, m: Whole, index: Whole, value: float, psi: Vector, learning: Truth,
+) -> None:  # fmt: skip
     """Write a fact down, keep the policy's account of it, and learn from it unless that is put off."""
     observe(state.observed, fact, unit, m, index, value, psi)
     note(kind, state, fact, unit, m, value)
@@ -103,7 +123,10 @@ def take(kind, state, fact, unit, m, index, value, psi, learning):
 
 
 @kernel
-def take_fitting(kind, state, fact, unit, m, index, arm, value, psi, learning):
+def take_fitting(
+    kind: Whole, state: OpenState,
+    fact: Whole, unit: Whole, m: Whole, index: Whole, arm: Whole, value: float, psi: Vector, learning: Truth,
+) -> bool:  # fmt: skip
     """Take a fact from Python, on arrival the arm as well; False if it does not fit what is on record."""
     if not fits(state.observed, fact, unit, m, index, arm):
         return False

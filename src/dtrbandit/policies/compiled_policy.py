@@ -14,6 +14,7 @@ from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.estimators import observed
+from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.policies.policy import Choice
 from dtrbandit.policies.rule import Rule
 from dtrbandit.record.events import Fact
@@ -26,7 +27,7 @@ class Desk(NamedTuple):
     """What lies between Python and a kernel during a call."""
 
     psi: Vector  # (D,): the features of the stage at hand
-    shown: Matrix  # (4, K): what a kernel shows of its last decision
+    sheet: Matrix  # (4, K): what a rule writes down of its last decision
 
 
 class CompiledState:
@@ -86,6 +87,10 @@ class CompiledState:
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """Return all arrays, to be compared."""
         return (*self.observed, *self.beliefs, *self.memory)
+
+    def estimates(self) -> Estimates:
+        """Return what the policy's estimator believes."""
+        return self.rule.estimator.estimates(self.design, self.observed, self.beliefs)
 
     def settle(self) -> None:
         """Bring up to date what is otherwise done when it is next read."""

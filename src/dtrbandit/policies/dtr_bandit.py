@@ -18,20 +18,21 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.parameters import each, positive, whole
 from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.estimates import Estimates, hat_coefficients, per_stage, rows_by_arm
-from dtrbandit.estimators.exact import EXACT
+from dtrbandit.estimators.estimates import Estimates, per_stage, rows_by_arm
+from dtrbandit.estimators.exact import EXACT, q_hat
+from dtrbandit.estimators.exact_layout import Beliefs
 from dtrbandit.estimators.forced import forced_induction
-from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, longer
+from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, GIVEN, Observed, longer
+from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState
 from dtrbandit.policies.plans import next_of_plan
 from dtrbandit.policies.rule import Rule
-from dtrbandit.policies.shown import (
+from dtrbandit.policies.sheet import (
     CLEAR,
     CLOSE,
     CONTENDER,
@@ -40,11 +41,11 @@ from dtrbandit.policies.shown import (
     PROPENSITY,
     Q_HAT,
     Q_TILDE,
+    ArmAndReason,
     best,
-    show_hat,
-    show_nothing,
-    show_only,
-    show_tilde,
+    clear_sheet,
+    prescribe,
+    write_tilde,
 )
 
 ROUNDS_EACH, PERMUTED, DELTA = 0, 1, 2  # places of q, of the schedule and of the first Δ_m among the numbers
@@ -128,56 +129,59 @@ class DTRBandit(CompiledPolicy):
         state.settle()
         design, observed, beliefs, memory = state.design, state.observed, state.beliefs, state.memory
         forced = (memory.scheduled >= 0) & (memory.scheduled == observed.arms)
-        return Estimates(
-            hat_coefficients(design, beliefs),
-            per_stage(design, memory.tilde[LIVE]),
-            rows_by_arm(design, observed, beliefs.counted),
-            rows_by_arm(design, observed, beliefs.counted & forced),
+        return state.estimates()._replace(
+            tilde=per_stage(design, memory.tilde[LIVE]),
+            tilde_rows=rows_by_arm(design, observed, beliefs.counted & forced),
         )
 
 
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
+def decide(
+    observed: Observed, beliefs: Beliefs, memory: Memory,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
+) -> ArmAndReason:  # fmt: skip
     """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3); return the arm and the reason."""
     forced, latest, offset = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
-    feasible = show_nothing(observed.child, node, shown)
+    feasible = clear_sheet(observed.child, node, sheet)
     if forced:
-        arm = scheduled_arm(observed, memory, latest, offset, unit, m, u, shown)
+        arm = scheduled_arm(observed, memory, latest, offset, unit, m, u, sheet)
         if arm >= 0:
             return arm, FORCED
-    explain(observed, beliefs, memory, unit, m, psi, shown)
-    contenders = keep_contenders(shown, memory.numbers[DELTA + m])
-    arm = best(shown, Q_HAT)
-    shown[PROPENSITY, arm] = 1.0
+    explain(observed, beliefs, memory, unit, m, psi, sheet)
+    contenders = keep_contenders(sheet, memory.numbers[DELTA + m])
+    arm = best(sheet, Q_HAT)
+    sheet[PROPENSITY, arm] = 1.0
     return arm, ONLY_FEASIBLE if feasible == 1 else CLEAR if contenders == 1 else CLOSE
 
 
 @kernel
-def explain(observed, beliefs, memory, unit, m, psi, shown):
-    """Show Q̂, and Q̃ as it was at e_t, the last forced round before this one."""
+def explain(
+    observed: Observed, beliefs: Beliefs, memory: Memory, unit: Whole, m: Whole, psi: Vector, sheet: Matrix
+) -> None:
+    """Write down Q̂, and Q̃ as it was at e_t, the last forced round before this one."""
     _, latest, _ = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
-    show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
+    q_hat(observed, beliefs, m, psi, sheet[Q_HAT])
     if memory.frozen[latest]:
-        show_tilde(memory.tilde[1 + latest], observed.shape, m, psi, shown)
+        write_tilde(memory.tilde[1 + latest], observed.shape, m, psi, sheet)
     else:
         refit_forced(observed, memory, m)
-        show_tilde(memory.tilde[LIVE], observed.shape, m, psi, shown)
+        write_tilde(memory.tilde[LIVE], observed.shape, m, psi, sheet)
 
 
 @kernel
-def keep_contenders(shown, delta):
+def keep_contenders(sheet: Matrix, delta: float) -> int:
     """Keep K̂, the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8), and return how many these are.
 
     An arm without Q̃ is never filtered out, and filters nothing out (docs/readings.md, 3).
     """
     top, contenders = -np.inf, 0
-    for a in range(shown.shape[1]):
-        if shown[CONTENDER, a] > 0.0 and shown[Q_TILDE, a] > top:
-            top = shown[Q_TILDE, a]
-    for a in range(shown.shape[1]):
-        if top - shown[Q_TILDE, a] > delta / 2:
-            shown[CONTENDER, a] = 0.0
-        if shown[CONTENDER, a] > 0.0:
+    for a in range(sheet.shape[1]):
+        if sheet[CONTENDER, a] > 0.0 and sheet[Q_TILDE, a] > top:
+            top = sheet[Q_TILDE, a]
+    for a in range(sheet.shape[1]):
+        if top - sheet[Q_TILDE, a] > delta / 2:
+            sheet[CONTENDER, a] = 0.0
+        if sheet[CONTENDER, a] > 0.0:
             contenders += 1
     return contenders
 
@@ -186,19 +190,23 @@ def keep_contenders(shown, delta):
 
 
 @kernel
-def scheduled_arm(observed, memory, latest, offset, unit, m, u, shown):
+def scheduled_arm(
+    observed: Observed, memory: Memory, latest: Whole, offset: Whole, unit: Whole, m: Whole, u: float, sheet: Matrix
+) -> np.int64:
     """Return the arm that the schedule prescribes, or −1 if an override has freed this round."""
     if memory.numbers[PERMUTED] > 0.0:
-        return drawn_arm(observed, memory, memory.drawn[latest], unit, m, u, shown)
+        return drawn_arm(observed, memory, memory.drawn[latest], unit, m, u, sheet)
     plan = offset // np.int64(memory.numbers[ROUNDS_EACH])
     arm = next_of_plan(observed.child, observed.arms, memory.plans, plan, unit, m)
     if arm >= 0:
-        show_only(shown, arm)
+        prescribe(sheet, arm)
     return arm
 
 
 @kernel
-def drawn_arm(observed, memory, drawn, unit, m, u, shown):
+def drawn_arm(
+    observed: Observed, memory: Memory, drawn: Integers, unit: Whole, m: Whole, u: float, sheet: Matrix
+) -> np.int64:
     """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12)."""
     child, plans, scheduled = observed.child, memory.plans, memory.scheduled
     node, remaining = np.int64(0), 0.0
@@ -206,7 +214,8 @@ def drawn_arm(observed, memory, drawn, unit, m, u, shown):
         if scheduled[unit, k] < 0:
             return np.int64(-1)
         node = np.int64(child[node, scheduled[unit, k]])
-    for a in range(shown.shape[1]):
+    for a in range(sheet.shape[1]):
+        possible: Truth
         slots, possible = 0.0, False
         for plan in range(plans.shape[0]):
             agrees = plans[plan, m] == a
@@ -215,24 +224,24 @@ def drawn_arm(observed, memory, drawn, unit, m, u, shown):
             if agrees:
                 slots += memory.numbers[ROUNDS_EACH]
                 possible = possible or next_of_plan(child, observed.arms, plans, plan, unit, m) >= 0
-        shown[PROPENSITY, a] = slots - drawn[node, a] if possible else 0.0
-        remaining += shown[PROPENSITY, a]
-    return draw(shown, u, remaining)
+        sheet[PROPENSITY, a] = slots - drawn[node, a] if possible else 0.0
+        remaining += sheet[PROPENSITY, a]
+    return draw(sheet, u, remaining)
 
 
 @kernel
-def draw(shown, u, total):
+def draw(sheet: Matrix, u: float, total: float) -> np.int64:
     """Draw an arm in proportion to the weights in PROPENSITY, which become probabilities; −1 if all are zero."""
     arm, below = np.int64(-1), 0.0
-    for a in range(shown.shape[1]):
-        weight = shown[PROPENSITY, a]
+    for a in range(sheet.shape[1]):
+        weight = sheet[PROPENSITY, a]
         if weight > 0.0 and (arm < 0 or below <= u * total):
             arm = np.int64(a)
         below += weight
     if arm >= 0:
-        for a in range(shown.shape[1]):
-            shown[CONTENDER, a] = 1.0 if shown[PROPENSITY, a] > 0.0 else 0.0
-            shown[PROPENSITY, a] /= total
+        for a in range(sheet.shape[1]):
+            sheet[CONTENDER, a] = 1.0 if sheet[PROPENSITY, a] > 0.0 else 0.0
+            sheet[PROPENSITY, a] /= total
     return arm
 
 
@@ -240,7 +249,7 @@ def draw(shown, u, total):
 
 
 @kernel
-def note(observed, memory, fact, unit, m, value):
+def note(observed: Observed, memory: Memory, fact: Whole, unit: Whole, m: Whole, value: float) -> None:
     """Keep the schedule and Q̃ up to date (Algorithm 1, line 5)."""
     if fact == GIVEN:
         note_assignment(observed, memory, unit, m, value > 0.0)
@@ -254,7 +263,7 @@ def note(observed, memory, fact, unit, m, value):
 
 
 @kernel
-def note_assignment(observed, memory, unit, m, forced):
+def note_assignment(observed: Observed, memory: Memory, unit: Whole, m: Whole, forced: Truth) -> None:
     """Remember a scheduled arm; on the first free round after a forced block, freeze Q̃ (docs/readings.md, 3)."""
     in_block, latest, _ = place(unit + 1, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
     if forced:
@@ -271,7 +280,7 @@ def note_assignment(observed, memory, unit, m, forced):
 
 
 @kernel
-def use_up(child, scheduled, drawn, latest, unit, m):
+def use_up(child: Integers, scheduled: Integers, drawn: Integers, latest: Whole, unit: Whole, m: Whole) -> None:
     """Take the arm scheduled for a unit from those that remain in its block."""
     node = np.int64(0)
     for k in range(m):
@@ -280,7 +289,7 @@ def use_up(child, scheduled, drawn, latest, unit, m):
 
 
 @kernel
-def freeze(tilde, latest):
+def freeze(tilde: Floats, latest: Whole) -> None:
     """Keep Q̃ as it is now for the rounds after a forced block."""
     for k in range(tilde.shape[1]):
         for a in range(tilde.shape[2]):
@@ -289,7 +298,7 @@ def freeze(tilde, latest):
 
 
 @kernel
-def refit_forced(observed, memory, first):
+def refit_forced(observed: Observed, memory: Memory, first: Whole) -> None:
     """Refit Q̃ where its rows have changed since it was last read, down to stage ``first``."""
     if memory.tally[STALE] > first:
         forced_induction(
@@ -300,20 +309,20 @@ def refit_forced(observed, memory, first):
 
 
 @kernel
-def settle(observed, memory):
+def settle(observed: Observed, memory: Memory) -> None:
     """Refit all stages of Q̃ whose rows have changed."""
     refit_forced(observed, memory, np.int64(0))
 
 
 @kernel
-def suppose(memory, unit, m, arm, forced):
+def suppose(memory: Memory, unit: Whole, m: Whole, arm: Whole, forced: Truth) -> None:
     """Note a scheduled arm that the unit's later stages look for."""
     if forced:
         memory.scheduled[unit, m] = arm
 
 
 @kernel
-def retract(memory, unit, m):
+def retract(memory: Memory, unit: Whole, m: Whole) -> None:
     """Take a supposed arm back."""
     memory.scheduled[unit, m] = -1
 

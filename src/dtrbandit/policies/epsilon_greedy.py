@@ -11,17 +11,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.estimates import Estimates, hat_coefficients, rows_by_arm
-from dtrbandit.estimators.exact import EXACT
-from dtrbandit.estimators.observed import GIVEN, LEFT, LOST, longer
+from dtrbandit.estimators.estimates import Estimates
+from dtrbandit.estimators.exact import EXACT, q_hat
+from dtrbandit.estimators.exact_layout import Beliefs
+from dtrbandit.estimators.observed import GIVEN, LEFT, LOST, Observed, longer
+from dtrbandit.kernels.arrays import Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState
 from dtrbandit.policies.plans import next_of_plan
 from dtrbandit.policies.rule import Rule
-from dtrbandit.policies.shown import (
+from dtrbandit.policies.sheet import (
     CONTENDER,
     EXPLORE,
     FORCED,
@@ -29,10 +30,10 @@ from dtrbandit.policies.shown import (
     ONLY_FEASIBLE,
     PROPENSITY,
     Q_HAT,
+    ArmAndReason,
     best,
-    show_hat,
-    show_nothing,
-    show_only,
+    clear_sheet,
+    prescribe,
 )
 
 PULLS, PULLED = range(2)  # entries of the tally: pulls to make in all, and pulls made
@@ -76,7 +77,7 @@ class EpsilonGreedy(CompiledPolicy):
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the coefficients of Q̂."""
-        return estimates_of(state)
+        return state.estimates()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +101,7 @@ class Greedy(CompiledPolicy):
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the coefficients of Q̂."""
-        return estimates_of(state)
+        return state.estimates()
 
 
 def first_memory(design: Design, epsilon: float) -> Memory:
@@ -123,47 +124,46 @@ def grow(memory: Memory, capacity: int) -> Memory:
     )
 
 
-def estimates_of(state: CompiledState) -> Estimates:
-    """Return the coefficients of Q̂ and the rows behind them."""
-    design, beliefs = state.design, state.beliefs
-    return Estimates(hat_coefficients(design, beliefs), hat_rows=rows_by_arm(design, state.observed, beliefs.counted))
-
-
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
+def decide(
+    observed: Observed, beliefs: Beliefs, memory: Memory,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
+) -> ArmAndReason:  # fmt: skip
     """Make an initial pull, or act greedily, or explore when u < ε; return the arm and the reason."""
-    feasible = show_nothing(observed.child, node, shown)
+    feasible = clear_sheet(observed.child, node, sheet)
     plan = np.int64(memory.pulled[unit]) if m > 0 else next_pull(memory)
     if plan >= 0:
         arm = next_of_plan(observed.child, observed.arms, memory.plans, plan, unit, m)
         if arm >= 0:
-            show_only(shown, arm)
+            prescribe(sheet, arm)
             return arm, FORCED
-    explain(observed, beliefs, memory, unit, m, psi, shown)
-    return explore(shown, feasible - 1, memory.epsilon[0], u)
+    explain(observed, beliefs, memory, unit, m, psi, sheet)
+    return explore(sheet, feasible - 1, memory.epsilon[0], u)
 
 
 @kernel
-def explain(observed, beliefs, memory, unit, m, psi, shown):
-    """Show Q̂."""
-    show_hat(beliefs.pages, beliefs.tallies, observed.shape, m, psi, shown)
+def explain(
+    observed: Observed, beliefs: Beliefs, memory: Memory, unit: Whole, m: Whole, psi: Vector, sheet: Matrix
+) -> None:
+    """Write down Q̂."""
+    q_hat(observed, beliefs, m, psi, sheet[Q_HAT])
 
 
 @kernel
-def explore(shown, others, epsilon, u):
+def explore(sheet: Matrix, others: Whole, epsilon: float, u: float) -> ArmAndReason:
     """Take the greedy arm, or when u < ε one of the others, uniformly."""
-    greedy = best(shown, Q_HAT)
+    greedy = best(sheet, Q_HAT)
     if others == 0:
-        shown[PROPENSITY, greedy] = 1.0
+        sheet[PROPENSITY, greedy] = 1.0
         return greedy, ONLY_FEASIBLE
     pick = min(int(u / epsilon * others), others - 1) if u < epsilon else -1
     arm, passed = greedy, 0
-    for a in range(shown.shape[1]):
-        if shown[CONTENDER, a] > 0.0:
+    for a in range(sheet.shape[1]):
+        if sheet[CONTENDER, a] > 0.0:
             if a == greedy:
-                shown[PROPENSITY, a] = 1.0 - epsilon
+                sheet[PROPENSITY, a] = 1.0 - epsilon
             else:
-                shown[PROPENSITY, a] = epsilon / others
+                sheet[PROPENSITY, a] = epsilon / others
                 if passed == pick:
                     arm = np.int64(a)
                 passed += 1
@@ -174,7 +174,7 @@ def explore(shown, others, epsilon, u):
 
 
 @kernel
-def next_pull(memory):
+def next_pull(memory: Memory) -> np.int64:
     """Return the plan of the next initial pull, −1 when all are made."""
     if memory.tally[PULLED] < memory.tally[PULLS]:
         return np.int64(memory.pulls[memory.tally[PULLED]])
@@ -182,7 +182,7 @@ def next_pull(memory):
 
 
 @kernel
-def note(observed, memory, fact, unit, m, value):
+def note(observed: Observed, memory: Memory, fact: Whole, unit: Whole, m: Whole, value: float) -> None:
     """Count an initial pull; one of a unit that left or was lost is made up for (docs/readings.md, 10)."""
     if fact == GIVEN and m == 0:
         memory.pulled[unit] = next_pull(memory)
@@ -195,14 +195,14 @@ def note(observed, memory, fact, unit, m, value):
 
 
 @kernel
-def suppose(memory, unit, m, arm, forced):
+def suppose(memory: Memory, unit: Whole, m: Whole, arm: Whole, forced: Truth) -> None:
     """Note the initial pull that the unit's later stages look for."""
     if m == 0:
         memory.pulled[unit] = next_pull(memory)
 
 
 @kernel
-def retract(memory, unit, m):
+def retract(memory: Memory, unit: Whole, m: Whole) -> None:
     """Take a supposed pull back."""
     memory.pulled[unit] = -1
 

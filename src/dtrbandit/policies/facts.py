@@ -24,7 +24,7 @@ from dtrbandit.policies.backlog import AT_ONCE, Call, work_off
 from dtrbandit.policies.builtin import decide, explain, note, open_state, take_fitting
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Choice
-from dtrbandit.policies.shown import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES
+from dtrbandit.policies.sheet import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES
 from dtrbandit.record.events import Assigned, Completed, Decision, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values, unpacked
@@ -37,21 +37,21 @@ new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the tim
 
 @kernel(entry="int64, int64, int64, int64, float64, boolean, table")
 def call_decide(kind, unit, m, node, u, told, table):
-    """Decide for features on the desk; what is shown is finite, or NaN.
+    """Decide for features on the desk; what the sheet holds is finite, or NaN.
 
     An arm of −1: the policy should have been ``told`` how the unit came to this node, and was not.
     """
     state = open_state(table)
-    shown = state.desk.shown
+    sheet = state.desk.sheet
     if told and stands_at(state.observed, unit, m) != node:
         return np.int64(-1), np.int64(0)
-    arm, reason = decide(kind, state, unit, m, node, state.desk.psi, u, shown)
+    arm, reason = decide(kind, state, unit, m, node, state.desk.psi, u, sheet)
     if reason == FORCED:
-        explain(kind, state, unit, m, state.desk.psi, shown)
+        explain(kind, state, unit, m, state.desk.psi, sheet)
     for row in (Q_TILDE, Q_HAT):
-        for a in range(shown.shape[1]):
-            if not np.isfinite(shown[row, a]):
-                shown[row, a] = np.nan
+        for a in range(sheet.shape[1]):
+            if not np.isfinite(sheet[row, a]):
+                sheet[row, a] = np.nan
     return arm, reason
 
 
@@ -102,10 +102,10 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     arm, reason = call_decide.call(state.kind, t - 1, m, node, u, state.rule.knows_units, state.table)
     if arm < 0:
         raise _misfit(state, history, "a decision")
-    stage, shown = design.stages[m], state.desk.shown
+    stage, sheet = design.stages[m], state.desk.sheet
     labels = stage.arms
-    tilde, hat, chances = _reader(len(labels), shown.shape[1]).unpack(shown)
-    propensity, contenders = _in_labels(labels, shown.shape[1], chances, arm)
+    tilde, hat, chances = _reader(len(labels), sheet.shape[1]).unpack(sheet)
+    propensity, contenders = _in_labels(labels, sheet.shape[1], chances, arm)
     name, q_tilde, q_hat = REASON_NAMES[reason], Values(labels, tilde), Values(labels, hat)
     return new_decision((unit, t, stage.name, labels[arm], name, propensity, q_tilde, q_hat, contenders))
 
@@ -128,7 +128,7 @@ def choose(state: CompiledState, history: History, u: float) -> Choice:
     """Return the same decision as a choice, in numbers: for policies that hold a built-in one."""
     decision = decide_for(state, history, u)
     labels = state.design.stages[len(history.arms)].arms
-    propensities = tuple(state.desk.shown[PROPENSITY, : len(labels)].tolist())
+    propensities = tuple(state.desk.sheet[PROPENSITY, : len(labels)].tolist())
     contenders = tuple(labels.index(label) for label in decision.contenders)
     return Choice(
         labels.index(decision.arm), decision.reason, propensities, decision.q_tilde, decision.q_hat, contenders

@@ -9,17 +9,28 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Matrix
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
+from dtrbandit.design.tree import Plan
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.estimator import NO_ESTIMATOR
+from dtrbandit.estimators.estimator import NO_ESTIMATOR, Nothing
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
 from dtrbandit.policies.rule import Rule as CompiledRule
-from dtrbandit.policies.shown import ONLY_FEASIBLE, PROPENSITY, Q_TILDE, RULE, best, show_nothing, show_tilde
+from dtrbandit.policies.sheet import (
+    ONLY_FEASIBLE,
+    PROPENSITY,
+    Q_TILDE,
+    RULE,
+    ArmAndReason,
+    best,
+    clear_sheet,
+    write_tilde,
+)
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
 
@@ -126,16 +137,19 @@ class FixedRegime(CompiledPolicy):
 
 
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
+def decide(
+    observed: Observed, beliefs: Nothing, memory: Memory,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
+) -> ArmAndReason:  # fmt: skip
     """Apply the rule; a settled arm that an override has made infeasible gives way to the lowest that is feasible."""
-    feasible = show_nothing(observed.child, node, shown)
+    feasible = clear_sheet(observed.child, node, sheet)
     arm = memory.settled[m]
     if arm < 0 or observed.child[node, arm] < 0:
-        show_tilde(memory.scores, observed.shape, m, psi, shown)
-        arm = best(shown, Q_TILDE)
-        for a in range(shown.shape[1]):
-            shown[Q_TILDE, a] = np.nan  # scores, not estimates
-    shown[PROPENSITY, arm] = 1.0
+        write_tilde(memory.scores, observed.shape, m, psi, sheet)
+        arm = best(sheet, Q_TILDE)
+        for a in range(sheet.shape[1]):
+            sheet[Q_TILDE, a] = np.nan  # scores, not estimates
+    sheet[PROPENSITY, arm] = 1.0
     return arm, ONLY_FEASIBLE if feasible == 1 else RULE
 
 
@@ -161,9 +175,9 @@ def _stage_rule(rule: StageRule, stage: Stage, dimension: int) -> str | Matrix:
 
 def _require_reachable(design: Design, settled: list[int]) -> None:
     """Refuse a settled arm that is infeasible where the rule itself can lead, unless only one arm is feasible."""
-    reached = [()]
+    reached: list[Plan] = [()]
     for m, arm in enumerate(settled):
-        following = []
+        following: list[Plan] = []
         for arms in reached:
             feasible = [a for a, yes in enumerate(design.tree.feasible[design.tree.after(arms)]) if yes]
             if arm >= 0 and arm not in feasible and len(feasible) > 1:

@@ -9,18 +9,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.parameters import each, positive
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.estimates import Estimates, per_stage
+from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.estimators.estimator import Nothing
-from dtrbandit.estimators.optimistic import IN_USE, OPTIMISTIC_RIDGE, WEIGHTS, Beliefs, divide, optimistic, prepared
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.estimators.optimistic import OPTIMISTIC_RIDGE, divide, prepared
+from dtrbandit.estimators.optimistic_layout import Beliefs
+from dtrbandit.estimators.ridge import optimistic
+from dtrbandit.kernels.arrays import Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.rule import Rule
-from dtrbandit.policies.shown import ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, best, show_nothing
+from dtrbandit.policies.sheet import ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, ArmAndReason, best, clear_sheet
 
 Bound = tuple[float | tuple[float, ...], ...]
 
@@ -89,9 +92,7 @@ class LSVIUCB(CompiledPolicy):
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the weights w, on the scale of the features as given."""
-        ridge = state.beliefs.ridge
-        weights = ridge[IN_USE, :, :, ridge.shape[4] + WEIGHTS, :] / self.divisors(state.design)[:, None, :]
-        return Estimates(per_stage(state.design, weights))
+        return state.estimates()
 
     def numbers(self, design: Design) -> Vector:
         """Return β, λ, the two options, the clip of each stage, and the divisors of each stage's features."""
@@ -121,15 +122,18 @@ class LSVIUCB(CompiledPolicy):
 
 
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
+def decide(
+    observed: Observed, beliefs: Beliefs, memory: Nothing,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
+) -> ArmAndReason:  # fmt: skip
     """Pull argmax_a Q_m(h, a) (Jin et al., line 12); return the arm and the reason."""
-    feasible, d = show_nothing(observed.child, node, shown), observed.shape[m, 1]
+    feasible, d = clear_sheet(observed.child, node, sheet), observed.shape[m, 1]
     phi, work = np.empty(d), np.empty(d)
     divide(observed.shape, beliefs.numbers, m, psi, phi)
     for a in range(observed.shape[m, 0]):
-        shown[Q_HAT, a] = optimistic(beliefs.ridge, beliefs.numbers, m, a, phi, work)
-    arm = best(shown, Q_HAT)
-    shown[PROPENSITY, arm] = 1.0
+        sheet[Q_HAT, a] = optimistic(beliefs.ridge, beliefs.numbers, m, a, phi, work)
+    arm = best(sheet, Q_HAT)
+    sheet[PROPENSITY, arm] = 1.0
     return arm, ONLY_FEASIBLE if feasible == 1 else OPTIMISTIC
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from dtrbandit.design.differences import difference
 from dtrbandit.design.features import describe
 from dtrbandit.design.identity import identity
+from dtrbandit.design.parameters import tuples
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, LogError
 from dtrbandit.policies.builtin import BUILTIN
@@ -41,7 +42,7 @@ def policy_from_dict(entries: Mapping[str, object]) -> Policy[Any]:
     if kind is None:
         raise DesignError(f"unknown policy {name!r}; the built-in ones are {', '.join(BUILTIN)}")
     try:
-        return kind(**{key: _tuples(value) for key, value in parameters.items()})
+        return kind(**{key: tuples(value) for key, value in parameters.items()})
     except TypeError as error:
         allowed = ", ".join(_parameters(kind))
         raise DesignError(f"policy {name}: {error}; its parameters are {allowed or 'none'}") from error
@@ -69,9 +70,3 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-
-
-def _tuples(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _tuples(each) for key, each in value.items()}
-    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value

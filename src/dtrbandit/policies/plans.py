@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from dtrbandit.kernels.arrays import Integers, Whole
 from dtrbandit.kernels.compile import kernel
 
 
 @kernel
-def next_of_plan(child, arms, plans, plan, unit, m):
+def next_of_plan(child: Integers, arms: Integers, plans: Integers, plan: Whole, unit: Whole, m: Whole) -> np.int64:
     """Return the arm that a plan prescribes at stage ``m``, or −1 once overrides have made it infeasible.
 
     An override that leaves the rest of the plan feasible changes nothing; after one that does not, all later
@@ -21,4 +22,5 @@ def next_of_plan(child, arms, plans, plan, unit, m):
             node = np.int64(child[node, arm])
             if node < 0:
                 return np.int64(-1)
-    return plans[plan, m]
+    prescribed: np.int64 = plans[plan, m]
+    return prescribed

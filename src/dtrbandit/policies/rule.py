@@ -7,31 +7,36 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtrbandit.estimators.estimator import Estimator, Nothing
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
+from dtrbandit.policies.sheet import ArmAndReason
 
 
 @kernel
-def note_nothing(observed, memory, fact, unit, m, value):
+def note_nothing(observed: Observed, memory: object, fact: Whole, unit: Whole, m: Whole, value: float) -> None:
     """Note nothing."""
 
 
 @kernel
-def explain_nothing(observed, beliefs, memory, unit, m, psi, shown):
-    """Have shown everything already."""
+def explain_nothing(
+    observed: Observed, beliefs: object, memory: object, unit: Whole, m: Whole, psi: Vector, sheet: Matrix
+) -> None:
+    """Have written everything already."""
 
 
 @kernel
-def settle_nothing(observed, memory):
+def settle_nothing(observed: Observed, memory: object) -> None:
     """Have nothing to settle."""
 
 
 @kernel
-def suppose_nothing(memory, unit, m, arm, forced):
+def suppose_nothing(memory: object, unit: Whole, m: Whole, arm: Whole, forced: Truth) -> None:
     """Look at nothing that an earlier stage of the unit left behind."""
 
 
 @kernel
-def retract_nothing(memory, unit, m):
+def retract_nothing(memory: object, unit: Whole, m: Whole) -> None:
     """Have nothing to take back."""
 
 
@@ -50,10 +55,10 @@ class Rule:
     example
         A memory whose arrays have the right types.
     decide
-        ``decide(observed, beliefs, memory, unit, m, node, psi, u, shown)``: return an arm and the number of a reason,
-        and fill ``shown`` (4, K) with Q̃, Q̂, propensities and contenders; a forced decision needs no estimates.
+        ``decide(observed, beliefs, memory, unit, m, node, psi, u, sheet)``: return an arm and the number of a reason,
+        and fill ``sheet`` (4, K) with Q̃, Q̂, propensities and contenders; a forced decision needs no estimates.
     explain
-        ``explain(observed, beliefs, memory, unit, m, psi, shown)``: show the estimates beside a forced decision.
+        ``explain(observed, beliefs, memory, unit, m, psi, sheet)``: write the estimates beside a forced decision.
     note
         ``note(observed, memory, fact, unit, m, value)``: keep the account of a fact that is written down; of GIVEN,
         ``value`` says whether the arm was scheduled.
@@ -68,7 +73,7 @@ class Rule:
 
     name: str
     estimator: Estimator
-    decide: Callable[..., tuple[int, int]]
+    decide: Callable[..., ArmAndReason]
     example: tuple[Any, ...] = Nothing()
     explain: Callable[..., None] = explain_nothing
     note: Callable[..., None] = note_nothing

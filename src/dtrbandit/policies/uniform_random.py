@@ -8,10 +8,12 @@ import numpy as np
 
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimator import NO_ESTIMATOR, Nothing
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.rule import Rule
-from dtrbandit.policies.shown import CONTENDER, ONLY_FEASIBLE, PROPENSITY, UNIFORM, show_nothing
+from dtrbandit.policies.sheet import CONTENDER, ONLY_FEASIBLE, PROPENSITY, UNIFORM, ArmAndReason, clear_sheet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +37,17 @@ class UniformRandom(CompiledPolicy):
 
 
 @kernel
-def decide(observed, beliefs, memory, unit, m, node, psi, u, shown):
+def decide(
+    observed: Observed, beliefs: Nothing, memory: Nothing,
+    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
+) -> ArmAndReason:  # fmt: skip
     """Draw one of the feasible arms; return it and the reason."""
-    feasible = show_nothing(observed.child, node, shown)
+    feasible = clear_sheet(observed.child, node, sheet)
     pick = int(u * feasible)
     arm, passed = np.int64(-1), 0
-    for a in range(shown.shape[1]):
-        if shown[CONTENDER, a] > 0.0:
-            shown[PROPENSITY, a] = 1.0 / feasible
+    for a in range(sheet.shape[1]):
+        if sheet[CONTENDER, a] > 0.0:
+            sheet[PROPENSITY, a] = 1.0 / feasible
             if passed == pick:
                 arm = np.int64(a)
             passed += 1

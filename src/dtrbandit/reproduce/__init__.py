@@ -1,26 +1,33 @@
-"""The paper's experiments, run again, and what it proves but never shows: pictures, tables, claims."""
+"""The paper's experiments, run again, and what it proves but never shows: pictures, tables, claims.
 
-from pathlib import Path
+An experiment of ``NAMES`` is the module of that name. Its ``EXPERIMENTS`` say what fills which folder within its own.
+"""
 
-from dtrbandit.errors import DesignError
-from dtrbandit.reproduce.claims import Claim
-from dtrbandit.reproduce.extensions import EXTENSIONS
-from dtrbandit.reproduce.figure1 import FIGURE as FIGURE1
-from dtrbandit.reproduce.figure2 import FIGURE as FIGURE2
-from dtrbandit.reproduce.reproduction import Experiment, Figure, Reproduction, reproduce
-from dtrbandit.reproduce.table1 import TABLE as TABLE1
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-FIGURES = {figure.name: figure for figure in (FIGURE1, FIGURE2)}
-EXPERIMENTS: dict[str, dict[str, Experiment]] = {  # what can be asked for, and which folders within its own that fills
-    **{name: {".": figure} for name, figure in FIGURES.items()},
-    "extensions": dict(EXTENSIONS),
-    TABLE1.name: {".": TABLE1},
+NAMES = ("figure1", "figure2", "extensions", "table1")  # what can be asked for
+
+if TYPE_CHECKING:
+    from dtrbandit.reproduce.by_name import EXPERIMENTS, FIGURES, experiments
+    from dtrbandit.reproduce.claims import Claim
+    from dtrbandit.reproduce.extensions import EXTENSIONS
+    from dtrbandit.reproduce.reproduction import Experiment, Figure, Reproduction, reproduce
+    from dtrbandit.reproduce.table1 import TABLE1
+
+_HOMES = {
+    "by_name": ("EXPERIMENTS", "FIGURES", "experiments"),
+    "claims": ("Claim",),
+    "extensions": ("EXTENSIONS",),
+    "reproduction": ("Experiment", "Figure", "Reproduction", "reproduce"),
+    "table1": ("TABLE1",),
 }
 
 __all__ = [
     "EXPERIMENTS",
     "EXTENSIONS",
     "FIGURES",
+    "NAMES",
     "TABLE1",
     "Claim",
     "Experiment",
@@ -30,12 +37,11 @@ __all__ = [
     "reproduce",
 ]
 
+if not TYPE_CHECKING:
 
-def experiments(what: str, *, data: Path | None = None) -> dict[str, dict[str, Experiment]]:
-    """Return what a name stands for, ``"all"`` for everything; ``data`` are the patients of Table 1."""
-    chosen = EXPERIMENTS if what == "all" else {what: EXPERIMENTS[what]}
-    if data is None:
-        return chosen
-    if TABLE1.name not in chosen:
-        raise DesignError(f"{what} is simulated and takes no data; they are for {TABLE1.name}")
-    return {**chosen, TABLE1.name: {".": TABLE1.on(data)}}
+    def __getattr__(name: str) -> object:
+        """Import what is first asked for: the command line needs the names of experiments at once."""
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f"{__name__}.{home}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

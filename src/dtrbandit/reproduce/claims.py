@@ -58,6 +58,24 @@ def straight_in_t(study: Study, policy: str) -> float:
     return straightness(rounds.astype(np.float64), study.total_regret(policy, rounds).mean(axis=0))
 
 
+def logarithmic(sentence: str, r2: float, *, of: str = "") -> Claim:
+    """Claim that regret grows like log T, by R² of a line in log t; ``of`` says which curve that is."""
+    return Claim(sentence, f"R² = {r2:.3f}{of}", f"at least {STRAIGHT} (√t: 0.92, t: 0.76)", r2 >= STRAIGHT)
+
+
+def linear(
+    sentence: str, study: Study, policy: str, *, least: float, share: tuple[float, float], compared: str = ""
+) -> Claim:
+    """Claim that regret grows like T, by R² of a line in t and the share of the second half of rounds."""
+    r2, late, (low, high) = straight_in_t(study, policy), second_half(study, policy), share
+    return Claim(
+        sentence,
+        f"R² = {r2:.4f} of a line in t; {late:.0%} in the second half",
+        f"at least {least:g}; {low:.0%} to {high:.0%}{compared}",
+        r2 >= least and low <= late <= high,
+    )
+
+
 def halves(study: Study, policy: str) -> tuple[Array, Array]:
     """Return the regret of each path in the first and in the second half of the rounds."""
     half, end = study.total_regret(policy, np.array([study.horizon // 2, study.horizon])).T

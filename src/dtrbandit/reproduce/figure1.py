@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 from dtrbandit.plots import PALETTE
 from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, Greedy
 from dtrbandit.reproduce.claims import (
-    STRAIGHT,
     Claim,
     final,
     growth,
     halves,
+    linear,
     log_rounds,
+    logarithmic,
     second_half,
     straight_in_log,
-    straight_in_t,
 )
+from dtrbandit.reproduce.panels import note, panels, title
 from dtrbandit.reproduce.reproduction import Figure
 from dtrbandit.simulation.study import Study
 
@@ -60,13 +61,8 @@ def stuck(study: Study) -> NDArray[np.bool_]:
 
 
 def _logarithmic(study: Study) -> Claim:
-    r2 = straight_in_log(study, DTRB)
-    return Claim(
-        "DTRBandit's regret grows like log T: it is straight against log t over the last two decades",
-        f"R² = {r2:.3f}",
-        f"at least {STRAIGHT} (√t: 0.92, t: 0.76)",
-        r2 >= STRAIGHT,
-    )
+    sentence = "DTRBandit's regret grows like log T: it is straight against log t over the last two decades"
+    return logarithmic(sentence, straight_in_log(study, DTRB))
 
 
 def _little_is_added(study: Study) -> Claim:
@@ -81,14 +77,8 @@ def _little_is_added(study: Study) -> Claim:
 
 
 def _greedy_is_linear(study: Study) -> Claim:
-    r2, share = straight_in_t(study, GREEDY), second_half(study, GREEDY)
     # √t has a share of 29 %, t has 50 %; the paths that do learn pull it down
-    return Claim(
-        "Greedy's mean regret is linear in the long run",
-        f"R² = {r2:.4f} of a line in t; {share:.0%} in the second half",
-        "at least 0.99; 35% to 55%",
-        r2 >= 0.99 and 0.35 <= share <= 0.55,
-    )
+    return linear("Greedy's mean regret is linear in the long run", study, GREEDY, least=0.99, share=(0.35, 0.55))
 
 
 def _a_share_is_stuck(study: Study) -> Claim:
@@ -113,13 +103,8 @@ def _stuck_paths_carry_it(study: Study) -> Claim:
 
 
 def _epsilon_greedy_is_linear(study: Study) -> Claim:
-    r2, share = straight_in_t(study, EPSILON_GREEDY), second_half(study, EPSILON_GREEDY)
-    return Claim(
-        "ε-Greedy's regret is linear: it never stops exploring",
-        f"R² = {r2:.4f} of a line in t; {share:.0%} in the second half",
-        "at least 0.999; 45% to 55%",
-        r2 >= 0.999 and 0.45 <= share <= 0.55,
-    )
+    sentence = "ε-Greedy's regret is linear: it never stops exploring"
+    return linear(sentence, study, EPSILON_GREEDY, least=0.999, share=(0.45, 0.55))
 
 
 def _lsvi_ucb_is_sublinear(study: Study) -> Claim:
@@ -150,20 +135,17 @@ def _stuck_band(paths: int) -> tuple[float, float]:
 
 def draw(study: Study) -> Picture:
     """Draw all four against t, with every path, and DTRBandit against log t."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(12, 4.8), layout="constrained")
-    left, right = picture.subplots(1, 2)
+    picture, (left, right) = panels(2, size=(6.0, 4.8))
     left.set_ylim(0, 1.5 * max(final(study, name) for name in POLICIES))  # some stuck paths leave through the top
     study.plot(left, paths=True)
-    _title(left, "Two fail for different reasons, one is slow, one learns")
-    _note(left, f"{stuck(study).sum()} of {len(study.paths)} paths of Greedy are stuck (faint lines)", PALETTE[1])
+    title(left, "Two fail for different reasons, one is slow, one learns")
+    note(left, f"{stuck(study).sum()} of {len(study.paths)} paths of Greedy are stuck (faint lines)", PALETTE[1])
     right.set_ylim(0, 1.2 * study.total_regret(DTRB, [study.horizon]).max())  # room for the note
     study.plot(right, policies=[DTRB], paths=True, log=True)
-    _title(right, "DTRBandit against log t: a straight line")
+    title(right, "DTRBandit against log t: a straight line")
     slope, start = _draw_line(study, right)
     formula = f"{slope:.1f} log t {'+' if start > 0 else '−'} {abs(start):.0f}"
-    _note(right, f"dashed: {formula}, fitted to the last two decades\nsteps: forced blocks", "black")
+    note(right, f"dashed: {formula}, fitted to the last two decades\nsteps: forced blocks")
     return picture
 
 
@@ -174,13 +156,4 @@ def _draw_line(study: Study, ax: Axes) -> tuple[float, float]:
     return slope, start
 
 
-def _title(ax: Axes, text: str) -> None:
-    ax.set_title(text, loc="left", fontsize=11)
-
-
-def _note(ax: Axes, text: str, colour: str) -> None:
-    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
-    ax.text(0.03, 0.97, text, transform=ax.transAxes, color=colour, va="top", fontsize=9.5, bbox=box, zorder=5)
-
-
-FIGURE = Figure("figure1", POLICIES, claims, draw)
+EXPERIMENTS = {".": Figure("figure1", POLICIES, claims, draw)}

@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dtrbandit.policies import DTRBandit
-from dtrbandit.reproduce.claims import STRAIGHT, Claim, change, final, straight_in_log
+from dtrbandit.reproduce.claims import Claim, change, final, logarithmic, straight_in_log
+from dtrbandit.reproduce.panels import panels, title
 from dtrbandit.reproduce.reproduction import Figure
 from dtrbandit.simulation.study import Study
 
@@ -40,12 +41,8 @@ def claims(study: Study) -> tuple[Claim, ...]:
 
 def _all_logarithmic(study: Study) -> Claim:
     least, policy = min((straight_in_log(study, named(*pair)), named(*pair)) for pair in RATES)
-    return Claim(
-        "DTRBandit's regret is logarithmic across parameters: straight against log t over the last two decades",
-        f"R² = {least:.3f} or more (least: {policy})",
-        f"at least {STRAIGHT} (√t: 0.92, t: 0.76)",
-        least >= STRAIGHT,
-    )
+    sentence = "DTRBandit's regret is logarithmic across parameters: straight against log t over the last two decades"
+    return logarithmic(sentence, least, of=f" or more (least: {policy})")
 
 
 def _robust(study: Study) -> Claim:
@@ -84,18 +81,15 @@ def _does_not_rise_with_delta(study: Study) -> Claim:
 
 def draw(study: Study) -> Picture:
     """Draw regret against log t, then against t for different Δ, and for different q."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(15, 4.6), layout="constrained")
-    panels = picture.subplots(1, 3)
+    picture, places = panels(3, size=(5.0, 4.6))
     titles = "(a) Regret against log t", "(b) Different Δ, with q = 5", "(c) Different q, with Δ = 0.5"
-    for ax, title, pairs in zip(panels, titles, (RATES, DELTAS, FORCED), strict=True):
+    for ax, words, pairs in zip(places, titles, (RATES, DELTAS, FORCED), strict=True):
         study.plot(ax, policies=[named(*pair) for pair in pairs], log=pairs is RATES)
-        ax.set_title(title, loc="left", fontsize=11)
+        title(ax, words)
         ax.set_ylabel(ax.get_ylabel() if pairs is RATES else "")
         for band in ax.collections:  # many overlap
             band.set_alpha(0.12)
     return picture
 
 
-FIGURE = Figure("figure2", POLICIES, claims, draw)
+EXPERIMENTS = {".": Figure("figure2", POLICIES, claims, draw)}

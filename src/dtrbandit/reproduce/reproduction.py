@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
 from dtrbandit.design.parameters import whole
+from dtrbandit.design.spec import Design
+from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.reproduce.claims import Claim
-from dtrbandit.simulation.folder import simulate_in
+from dtrbandit.simulation.in_folder import simulate_in
+from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
 from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:
@@ -65,7 +68,7 @@ class Figure:
 
     def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
         """Run the study, or go on with it; write its picture and its curves beside it."""
-        study = simulate_in(folder, Synthetic(), self.policies, **size)
+        study = study_in(folder, size, Synthetic(), self.policies)
         files = written(study.regret(), self.draw(study), folder, name=self.name)
         return Reproduction(self.name, study.summary(), self.claims(study), files)
 
@@ -116,6 +119,21 @@ def reproduce(
         "progress": progress,
     }
     return experiment.run(Path(folder), **size)
+
+
+def study_in(
+    folder: Path,
+    size: Size,
+    environment: Environment,
+    policies: Policies,
+    *,
+    arrivals: ArrivalOrder | None = None,
+    design: Design | None = None,
+) -> Study:
+    """Run a study of this size in a folder, or go on with it."""
+    numbers = {"horizon": size["horizon"], "paths": size["paths"], "seed": size["seed"]}
+    inputs = Inputs(environment, policies, **numbers, arrivals=arrivals, design=design)
+    return simulate_in(folder, inputs, n_jobs=size["n_jobs"], progress=size["progress"])
 
 
 def written(curves: pd.DataFrame, picture: Picture, folder: Path, *, name: str) -> tuple[Path, ...]:

@@ -1,8 +1,8 @@
 """Simulation studies: several policies, the same simulated units, many paths (paper, section 5.2)."""
 
-from dtrbandit.simulation.files import load_study
-from dtrbandit.simulation.run import StudyError, StudyInterrupted, simulate
-from dtrbandit.simulation.setup import ArrivalOrder
+from dtrbandit.simulation.inputs import ArrivalOrder
+from dtrbandit.simulation.run_paths import StudyError, StudyInterrupted, simulate
+from dtrbandit.simulation.saved import load_study
 from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import StudySummary
 

@@ -15,7 +15,7 @@ from dtrbandit.design.differences import difference
 from dtrbandit.design.features import describe
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.policies.plain_values import policy_to_dict
-from dtrbandit.simulation.setup import Setup, sample
+from dtrbandit.simulation.inputs import Inputs, sample
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 SAMPLE = 16  # units drawn to recognise an environment, if a path has as many
@@ -63,18 +63,18 @@ class Manifest:
         return None
 
 
-def manifest_of(setup: Setup) -> Manifest:
+def manifest_of(inputs: Inputs) -> Manifest:
     """Return what identifies a study."""
     manifest = Manifest(
         version=__version__,
         numerics=NUMERICS,
-        environment=name_of(setup.environment),
-        fingerprint=fingerprint(setup.environment, min(SAMPLE, setup.horizon)),
-        arrivals=_arrivals_of(setup),
-        policies={name: policy_to_dict(policy) for name, policy in setup.policies.items()},
-        design=setup.design.to_dict(),
-        seed=setup.seed,
-        horizon=setup.horizon,
+        environment=name_of(inputs.environment),
+        fingerprint=fingerprint(inputs.environment, min(SAMPLE, inputs.horizon)),
+        arrivals=_arrivals_of(inputs),
+        policies={name: policy_to_dict(policy) for name, policy in inputs.players.items()},
+        design=inputs.learner.to_dict(),
+        seed=inputs.seed,
+        horizon=inputs.horizon,
     )
     plain = ADDRESS.sub("", json.dumps(asdict(manifest)))  # functions are elsewhere in the next process
     return Manifest(**json.loads(plain))  # as a file would give it back
@@ -89,12 +89,12 @@ def _nameless(thing: object) -> bool:
     return type(thing).__repr__ is object.__repr__
 
 
-def _arrivals_of(setup: Setup) -> str | None:
+def _arrivals_of(inputs: Inputs) -> str | None:
     """Return what arrivals call themselves; of a class that does not say its parameters, also what they lead to."""
-    arrivals = setup.arrivals
+    arrivals = inputs.arrivals
     if arrivals is None or not _nameless(arrivals):
         return None if arrivals is None else name_of(arrivals)
-    events = arrivals.events(setup.horizon, len(setup.design.stages), np.random.default_rng(0))
+    events = arrivals.events(inputs.horizon, len(inputs.learner.stages), np.random.default_rng(0))
     digest = hashlib.sha256(np.asarray(events, dtype=np.int64).tobytes()).hexdigest()
     return f"{name_of(arrivals)} ({digest[:16]})"
 

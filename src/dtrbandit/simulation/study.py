@@ -16,7 +16,7 @@ from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.rounds import POINTS, Times, cumulative, times
 from dtrbandit.simulation.manifest import Manifest
 from dtrbandit.simulation.regret import Arms, Array
-from dtrbandit.simulation.summary import REGRET, REWARD, StudySummary, summarise
+from dtrbandit.simulation.summary import OUTCOME, REGRET, StudySummary, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Study:
     """The results of a simulation study: P policies on the same units, along n paths.
 
-    A unit that is lost has regret for what it was assigned, no reward (NaN), and no realised regret (0).
+    A unit that is lost has regret for what it was assigned, no outcome (NaN), and no realised regret (0).
 
     Attributes
     ----------
@@ -117,12 +117,12 @@ class Study:
     def summary(self) -> StudySummary:
         """Return how the policies compare at the horizon, also pairwise with the first: the same units met all.
 
-        By regret, or by mean reward where the environment does not know its Q-functions.
+        By regret, or by mean outcome where the environment does not know its Q-functions.
         """
         self._require_paths()
         if self.stage_regret is None:
-            means = {name: np.nanmean(rewards, axis=1) for name, rewards in self.rewards.items()}
-            return summarise(REWARD, means, None, self.horizon)
+            means = {name: np.nanmean(outcomes, axis=1) for name, outcomes in self.rewards.items()}
+            return summarise(OUTCOME, means, None, self.horizon)
         rounds = np.array([max(self.horizon // 2, 1), self.horizon])
         totals = {name: cumulative(regret, rounds).sum(axis=2) for name, regret in self.stage_regret.items()}
         half = {name: total[:, 0] if self.horizon > 1 else 0 * total[:, 0] for name, total in totals.items()}
@@ -153,7 +153,7 @@ class Study:
 
         The same study with fewer paths is replaced; anything else that is there already is an error.
         """
-        from dtrbandit.simulation.files import save_study
+        from dtrbandit.simulation.saved import save_study
 
         save_study(self, Path(folder))
 
@@ -190,7 +190,7 @@ class Study:
         if self.stage_regret is None:
             raise DTRError(
                 f"the environment {self.manifest.environment} does not know its Q-functions, so there is no regret; "
-                "rewards are in study.rewards, and study.summary() compares them"
+                "outcomes are in study.rewards, and study.summary() compares them"
             )
         return self.stage_regret
 

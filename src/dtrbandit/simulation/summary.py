@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-REGRET, REWARD = "regret", "mean reward"
+REGRET, OUTCOME = "regret", "mean reward"  # the second is an outcome; its name is public
 
 
 class PolicySummary(NamedTuple):
     """A policy at the horizon: mean over paths, its standard error and 95 % interval, median, and the worst path.
 
-    ``second_half`` is the share of the regret that fell into the second half of the rounds; None for rewards.
+    ``second_half`` is the share of the regret that fell into the second half of the rounds; None for outcomes.
     """
 
     policy: str

@@ -41,9 +41,9 @@ from dtrbandit.theory.delay import (
     sub_exponential,
 )
 from dtrbandit.theory.diversity import Diversity, estimate_diversity
-from dtrbandit.theory.events import EventRates, event_rates
 from dtrbandit.theory.evidence import Evidence, from_environment, from_session, from_units
 from dtrbandit.theory.forced_pulls import forced_pull_bounds, forced_pull_lemma, forced_pull_table, forced_pulls
+from dtrbandit.theory.good_events import EventRates, event_rates
 from dtrbandit.theory.instance import Instance
 from dtrbandit.theory.margin import Margin, alpha_is_one, alpha_is_one_as_proved, estimate_margin
 from dtrbandit.theory.report import Report, report

@@ -14,7 +14,7 @@ from dtrbandit.theory.constants import Constants
 
 
 class RegretTerms(NamedTuple):
-    """The four parts of the bound, R⁽¹⁾ to R⁽⁴⁾ in label "sec:upperboundanalysis"."""
+    """The four terms of the bound, R⁽¹⁾ to R⁽⁴⁾ in label "sec:upperboundanalysis"."""
 
     exploring: float  # initialising, and forced
     failing: float  # 𝒢 or ℳ does not hold

@@ -73,8 +73,8 @@ def delay_of(arrivals: ArrivalProcess, stages: int = 2) -> Delay:
     Means and ν² of independent times add up, b is the largest.
     """
     waits = arrivals.response if isinstance(arrivals.response, tuple) else (arrivals.response,) * (stages - 1)
-    parts = [sub_exponential(wait) for wait in (*waits, arrivals.outcome)]
-    total = SubExponential(_total(parts, "mean", 1), _total(parts, "nu", 2), max(part.b for part in parts))
+    terms = [sub_exponential(wait) for wait in (*waits, arrivals.outcome)]
+    total = SubExponential(_total(terms, "mean", 1), _total(terms, "nu", 2), max(each.b for each in terms))
     return Delay(sub_exponential(arrivals.between), total)
 
 
@@ -107,14 +107,14 @@ def feedback_misses(times: NDArray[np.float64], t: int) -> bool:
 
 
 def delay_cost(constants: Constants, delay: Delay, T: int) -> float:
-    """Return Σ_t 4b_max·x_max·min(1, P(𝒪ᶜ_{t/2}) + P(𝒪ᶜ_t)) up to ``T``: the delay's part of the bound, with constants.
+    """Return Σ_t 4b_max·x_max·min(1, P(𝒪ᶜ_{t/2}) + P(𝒪ᶜ_t)) up to ``T``: the delay's term of the bound, with constants.
 
     The sketch of the proof adds the failure of 𝒪 at e_t ≥ t/2, for Q̃, and at t, for Q̂. It is finite as T → ∞. The
-    other parts keep their order, with about half the samples.
+    other terms keep their order, with about half the samples.
     """
     missed = [min(1.0, feedback_fails(delay, max(t // 2, 1)) + feedback_fails(delay, t)) for t in range(1, T + 1)]
     return worst_regret(constants, 1) * sum(missed)
 
 
-def _total(parts: Sequence[SubExponential], field: str, power: int) -> float:
-    return float(sum(getattr(part, field) ** power for part in parts) ** (1 / power))
+def _total(terms: Sequence[SubExponential], field: str, power: int) -> float:
+    return float(sum(getattr(each, field) ** power for each in terms) ** (1 / power))

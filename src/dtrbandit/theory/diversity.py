@@ -26,7 +26,7 @@ SINGULAR = 1e-12  # of the largest eigenvalue: smaller ones are rounding errors 
 
 
 class Region(NamedTuple):
-    """An arm at a stage: P(U) summed over paths of earlier arms, and the smallest eigenvalue of E[ψψᵀ 1{U}].
+    """An arm at a stage: P(U) summed over earlier arms, and the smallest eigenvalue of E[ψψᵀ 1{U}].
 
     ``suboptimal``: worse than the best by more than Δ everywhere, so that nothing is asked of it.
     """
@@ -169,14 +169,14 @@ def _nodes(evidence: Evidence, m: int, delta: tuple[float, ...]) -> list[Node]:
     nodes = []
     came: dict[Plan, Mask] = {(): np.ones(evidence.units, dtype=np.bool_)}
     for visit in evidence.visits:
-        if len(visit.path) > m:
+        if len(visit.arms) > m:
             break
-        node = Node(visit, visit.lead, came[visit.path] & visit.reached)
-        if len(visit.path) == m:
+        node = Node(visit, visit.lead, came[visit.arms] & visit.reached)
+        if len(visit.arms) == m:
             nodes.append(node)
         else:
             for arm in range(node.lead.shape[1]):
-                came[(*visit.path, arm)] = node.came & (node.lead[:, arm] > delta[len(visit.path)])
+                came[(*visit.arms, arm)] = node.came & (node.lead[:, arm] > delta[len(visit.arms)])
     return nodes
 
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import potential_arrivals
 from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
 from dtrbandit.design.values import shown
 from dtrbandit.engine import Session
+from dtrbandit.environments.by_node import by_node, reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.record.events import Opened
@@ -42,7 +42,7 @@ class Visit(NamedTuple):
 
     Attributes
     ----------
-    path
+    arms
         The arms that lead there.
     psi, q
         ψ_m(h_m), (n, d_m), and Q_m(h_m, a), (n, K_m), NaN where an arm is infeasible.
@@ -50,7 +50,7 @@ class Visit(NamedTuple):
         (n,): which units come there; the others' rows mean nothing.
     """
 
-    path: Plan
+    arms: Plan
     psi: Array
     q: Array
     reached: Mask
@@ -76,7 +76,7 @@ class Evidence:
 
     def at_stage(self, m: int) -> list[Visit]:
         """Return the visits to the nodes of a stage, counted from 0."""
-        return [visit for visit in self.visits if len(visit.path) == m]
+        return [visit for visit in self.visits if len(visit.arms) == m]
 
     def __repr__(self) -> str:
         return f"<Evidence of {self.units:,} units from {self.source}>"
@@ -86,14 +86,12 @@ def from_units(units: PotentialOutcomes, source: str = "given units") -> Evidenc
     """Return the evidence of units whose true Q-functions are known."""
     if units.q is None:
         raise DesignError(f"{source} does not know its Q-functions; margin and diversity are about these")
-    arrivals, tree, n = potential_arrivals(units), units.design.tree, len(units.outcome)
-    visits: list[Visit] = []
-    for node in range(len(tree.child)):
-        path = tree.paths[node]
-        before = visits[tree.parents[node]].reached if path else np.ones(n, dtype=np.bool_)
-        psi = arrivals.features[:, node, : units.design.dimensions[len(path)]]
-        visits.append(Visit(path, psi, along(units.q[len(path)], path), before & arrivals.enters[:, node]))
-    return Evidence(units.design, n, tuple(visits), source)
+    design, brought, visits = units.design, by_node(units), []
+    for node, through in enumerate(reached(brought.enters, design.tree).T):
+        arms = design.tree.paths[node]
+        psi = brought.features[:, node, : design.dimensions[len(arms)]]
+        visits.append(Visit(arms, psi, along(units.q[len(arms)], arms), through))
+    return Evidence(design, len(units.outcome), tuple(visits), source)
 
 
 def from_environment(environment: Environment, rng: np.random.Generator, *, units: int = UNITS) -> Evidence:
@@ -123,8 +121,8 @@ def from_session(session: Session) -> Evidence:
         m = design.stage_number(value.stage)
         term = design.arrivals[m].features.names.index(value.term)
         hat[m][design.stages[m].arms.index(value.arm), term] = value.hat
-    paths = design.tree.paths[: len(design.tree.child)]
-    visits = tuple(_visit(design, records, path, hat[len(path)]) for path in paths)
+    nodes = design.tree.paths[: len(design.tree.child)]
+    visits = tuple(_visit(design, records, arms, hat[len(arms)]) for arms in nodes)
     return Evidence(design, len(records), visits, f"a session of {len(records):,} units", OWN_UNITS)
 
 
@@ -158,16 +156,16 @@ def _records(session: Session) -> list[Unit]:
     return list(histories)
 
 
-def _visit(design: Design, records: Iterable[Unit], path: Plan, hat: Array) -> Visit:
-    """Return the units that were given the arms of ``path`` and then entered the next stage."""
-    m, records = len(path), list(records)
-    reached = np.array([unit.history.arms[:m] == path and len(unit.history.arms) > m for unit in records], dtype=bool)
+def _visit(design: Design, records: Iterable[Unit], arms: Plan, hat: Array) -> Visit:
+    """Return the units that were given these arms and then entered the next stage."""
+    m, records = len(arms), list(records)
+    reached = np.array([unit.history.arms[:m] == arms and len(unit.history.arms) > m for unit in records], dtype=bool)
     came = [unit for unit, here in zip(records, reached, strict=True) if here]
     known = [name for columns in design.columns[: m + 1] for name in columns]
     merged = [{name: value for context in unit.contexts[: m + 1] for name, value in context.items()} for unit in came]
     columns = {name: np.array([row[name] for row in merged]) for name in known}
-    given = {design.stages[k].name: np.full(len(came), arm) for k, arm in enumerate(path)}
+    given = {design.stages[k].name: np.full(len(came), arm) for k, arm in enumerate(arms)}
     psi = np.zeros((len(records), design.dimensions[m]))
     psi[reached] = design.arrivals[m].features.matrix(columns, given, len(came))
-    feasible = np.array(design.tree.feasible[design.tree.after(path)])
-    return Visit(path, psi, np.where(feasible, psi @ hat.T, np.nan), reached)
+    feasible = np.array(design.tree.feasible[design.tree.after(arms)])
+    return Visit(arms, psi, np.where(feasible, psi @ hat.T, np.nan), reached)

@@ -167,12 +167,12 @@ def _fit(evidence: Evidence, m: int) -> tuple[Array, float]:
 
 def _residues(evidence: Evidence, outcome: Array) -> Iterator[Array]:
     """Give η at every node and arm: max Q of the next stage, or the outcome, less Q (label "assumption: bounded")."""
-    by_path = {visit.path: visit for visit in evidence.visits}
+    by_arms = {visit.arms: visit for visit in evidence.visits}
     for visit in evidence.visits:
         for arm in range(visit.q.shape[1]):
-            path, q = (*visit.path, arm), visit.q[:, arm]
-            if path in by_path:
-                going_on = by_path[path].reached
-                yield np.nanmax(by_path[path].q[going_on], axis=1) - q[going_on]
-            elif evidence.design.tree.after(path) >= 0:
-                yield (along(outcome, path) - q)[visit.reached]
+            arms, q = (*visit.arms, arm), visit.q[:, arm]
+            if arms in by_arms:
+                going_on = by_arms[arms].reached
+                yield np.nanmax(by_arms[arms].q[going_on], axis=1) - q[going_on]
+            elif evidence.design.tree.after(arms) >= 0:
+                yield (along(outcome, arms) - q)[visit.reached]

@@ -1,6 +1,6 @@
 """The margin condition (label "assumption: margin"): how rarely units are near a decision boundary.
 
-P(0 < |Q_m(h, i) − Q_m(h, j)| ≤ κ) ≤ γ_m κ^{α_m} for all κ > 0, after every path of earlier arms and, with more than
+P(0 < |Q_m(h, i) − Q_m(h, j)| ≤ κ) ≤ γ_m κ^{α_m} for all κ > 0, after all earlier arms and, with more than
 two arms, for every pair of them (label "assumption: margin k arms").
 """
 
@@ -33,8 +33,8 @@ Between = Literal["pairs", "best"]
 class Gaps(NamedTuple):
     """The positive gaps between arms at a node in ascending order, and of how many units they are."""
 
-    path: Plan
-    arms: tuple[int, ...]  # the pair, or () for the best two
+    before: Plan
+    pair: tuple[int, ...]  # of arms, or () for the best two
     values: Array
     units: int
 
@@ -205,12 +205,12 @@ def _gaps(visit: Visit, between: Between) -> list[Gaps]:
     feasible = [arm for arm in range(q.shape[1]) if len(q) and not np.isnan(q[:, arm]).all()]
     if between == "best" and len(feasible) > 1:
         ordered = np.sort(q[:, feasible], axis=1)
-        return [_positive(visit.path, (), ordered[:, -1] - ordered[:, -2], q)]
-    return [_positive(visit.path, (i, j), np.abs(q[:, i] - q[:, j]), q) for i, j in combinations(feasible, 2)]
+        return [_positive(visit.arms, (), ordered[:, -1] - ordered[:, -2], q)]
+    return [_positive(visit.arms, (i, j), np.abs(q[:, i] - q[:, j]), q) for i, j in combinations(feasible, 2)]
 
 
-def _positive(path: Plan, arms: tuple[int, ...], gap: Array, q: Array) -> Gaps:
-    return Gaps(path, arms, np.sort(gap[gap > SAME * np.nanmax(np.abs(q))]), len(gap))
+def _positive(before: Plan, pair: tuple[int, ...], gap: Array, q: Array) -> Gaps:
+    return Gaps(before, pair, np.sort(gap[gap > SAME * np.nanmax(np.abs(q))]), len(gap))
 
 
 def _powers(alpha: float | tuple[float, ...] | None, stages: int) -> tuple[float | None, ...]:

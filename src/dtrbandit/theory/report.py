@@ -12,7 +12,7 @@ from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.intervals import interval
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.simulation.run import simulate
+from dtrbandit.simulation.run_paths import simulate
 from dtrbandit.theory.bounds import (
     informative_from,
     regret_bound,

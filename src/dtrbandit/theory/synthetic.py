@@ -22,7 +22,7 @@ BOUNDARY, STEEPNESS = 5 / 14, 28 / 15  # of the gap at stage 1
 LARGEST_DELTA: Pair = (2 / 3, 1.0)  # beyond these an arm is best by the margin nowhere
 
 X = Polynomial([0.0, 1.0])
-PARTS = (  # densities of x₂(a₁) where the mixture takes its first and its second part
+COMPONENTS = (  # densities of x₂(a₁) where the mixture takes its first and its second component
     (4 * X**3, 2 * (1 - X)),
     (4 * (1 - X) ** 3, 2 * X),
 )
@@ -80,8 +80,8 @@ def _moments(stage: int, arm: int, delta: Pair) -> tuple[float, float, float]:
     if stage == 0:
         return _integrals(Polynomial([1.0]), *first[arm])
     density = Polynomial([0.0])
-    for (low, high), (with_x, without) in zip(first, PARTS, strict=True):
-        weight = (high**2 - low**2) / 2  # ∫ x₁ over the interval: how often the first part is taken
+    for (low, high), (with_x, without) in zip(first, COMPONENTS, strict=True):
+        weight = (high**2 - low**2) / 2  # ∫ x₁ over the interval: how often the first component is taken
         density = density + weight * with_x + (high - low - weight) * without
     return _integrals(density, *_interval(1, arm, delta[1]))
 

@@ -11,9 +11,10 @@ from dtrbandit.environments.linear import Linear
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import STRAIGHT, Array, Claim, second_half, straight_in_log
 from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.extensions.forced_rounds import forced_rounds
 from dtrbandit.reproduce.extensions.growth import slower_than_root
-from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals, note, panels, title
-from dtrbandit.reproduce.extensions.rounds import forced_rounds
+from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals
+from dtrbandit.reproduce.panels import note, panels, title
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 

@@ -11,7 +11,7 @@ from dtrbandit.environments.durations import Exponential
 from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.intervals import Interval, interval
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import STRAIGHT, Claim, straight_in_log
+from dtrbandit.reproduce.claims import Claim, logarithmic, straight_in_log
 from dtrbandit.reproduce.extensions.extension import (
     DTRB,
     Extension,
@@ -21,7 +21,8 @@ from dtrbandit.reproduce.extensions.extension import (
     late_regret,
 )
 from dtrbandit.reproduce.extensions.growth import slower_than_root
-from dtrbandit.reproduce.extensions.pictures import draw_regret, note, panels, title
+from dtrbandit.reproduce.extensions.pictures import draw_regret
+from dtrbandit.reproduce.panels import note, panels, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,22 +64,18 @@ def uninformed(studies: Studies) -> float:
 
 def _logarithmic(studies: Studies) -> Claim:
     least, name = min((straight_in_log(study, DTRB), name) for name, study in studies.items())
-    return Claim(
-        "The rate stays log T whatever the delay: regret is straight against log t over the last two decades",
-        f"R² = {least:.3f} or more (least: {name})",
-        f"at least {STRAIGHT} (√t: 0.92, t: 0.76)",
-        least >= STRAIGHT,
-    )
+    sentence = "The rate stays log T whatever the delay: regret is straight against log t over the last two decades"
+    return logarithmic(sentence, least, of=f" or more (least: {name})")
 
 
 def _same_slope(studies: Studies) -> Claim:
     slopes = {mean: slope_ratio(studies, name) for name, mean in DELAYS.items()}
     whole = max(float(final_regret(studies[name]).mean() / final_regret(studies[AT_ONCE]).mean()) for name in DELAYS)
-    shown = "; ".join(f"{mean}: {each.mean:.2f} ± {each.std_error:.2f}" for mean, each in slopes.items())
+    listed = "; ".join(f"{mean}: {each.mean:.2f} ± {each.std_error:.2f}" for mean, each in slopes.items())
     # 40 paths with seeds 0 to 4 had 0.94 to 1.07; a penalty that multiplied would show as the ratio of the whole
     return Claim(
         "Delay adds to the regret and does not multiply it: in the second half the slope against log t is as without",
-        f"times the slope without delay {shown} (the whole regret: up to {whole:.2f})",
+        f"times the slope without delay {listed} (the whole regret: up to {whole:.2f})",
         "95 % intervals reach into 0.8 to 1.2",
         all(each.high >= 0.8 and each.low <= 1.2 for each in slopes.values()),
     )
@@ -104,11 +101,11 @@ def _grows_with_delay(studies: Studies) -> Claim:
 
 def _at_most_proportional(studies: Studies) -> Claim:
     per_round = {name: float(penalty(studies, name).low / mean) for name, mean in DELAYS.items()}
-    shown = "; ".join(f"{mean}: {penalty(studies, name).mean / mean:.2f}" for name, mean in DELAYS.items())
+    listed = "; ".join(f"{mean}: {penalty(studies, name).mean / mean:.2f}" for name, mean in DELAYS.items())
     # the theorem allows exponential delays more, their fourth power (ν₂ grows with μ₂); μ₂/μ₁ is what one expects
     return Claim(
         "The penalty is of the order of μ₂/μ₁: no more than if nothing were learnt for that many rounds",
-        f"per round of delay {shown}",
+        f"per round of delay {listed}",
         f"95% intervals reach below {uninformed(studies):.2f}, what an uninformed round costs",
         max(per_round.values()) < uninformed(studies),
     )

@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-import numpy as np
-
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Array, Claim
-from dtrbandit.reproduce.reproduction import HORIZON, PATHS, Reproduction, Size, written
-from dtrbandit.simulation.folder import simulate_in
-from dtrbandit.simulation.setup import ArrivalOrder
+from dtrbandit.reproduce.claims import Array, Claim, halves
+from dtrbandit.reproduce.reproduction import HORIZON, PATHS, Reproduction, Size, study_in, written
+from dtrbandit.simulation.inputs import ArrivalOrder
 from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import REGRET, StudySummary, summarise
 
@@ -52,13 +49,13 @@ class Extension:
     def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
         """Run a study for each setting, in a folder each, or go on with it; compare them."""
         studies = {
-            name: simulate_in(
+            name: study_in(
                 folder / name.replace(" ", "-"),
+                size,
                 setting.environment,
                 {DTRB: setting.policy},
                 arrivals=setting.arrivals,
                 design=setting.design,
-                **size,
             )
             for name, setting in self.settings.items()
         }
@@ -73,8 +70,7 @@ def final_regret(study: Study) -> Array:
 
 def late_regret(study: Study) -> Array:
     """Return the regret of each path in the second half of the rounds, (paths,)."""
-    half, end = study.total_regret(DTRB, [study.horizon // 2, study.horizon]).T
-    return np.asarray(end - half)
+    return halves(study, DTRB)[1]
 
 
 def summary_of(studies: Studies) -> StudySummary:

@@ -10,7 +10,7 @@ import numpy as np
 from dtrbandit.intervals import interval
 from dtrbandit.reproduce.claims import Array, Claim
 from dtrbandit.reproduce.extensions.extension import Setting, Studies
-from dtrbandit.reproduce.extensions.rounds import forced_rounds, free_regret
+from dtrbandit.reproduce.extensions.forced_rounds import forced_rounds, free_regret
 from dtrbandit.simulation.study import Study
 
 ROOT = 0.5  # the exponent of √T

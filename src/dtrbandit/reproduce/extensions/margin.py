@@ -21,9 +21,10 @@ from dtrbandit.environments.one_stage import OneStage
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim
 from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.extensions.forced_rounds import free_regret
 from dtrbandit.reproduce.extensions.growth import Growth, growth_of_free, standard_error
-from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals, panels, title
-from dtrbandit.reproduce.extensions.rounds import free_regret
+from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals
+from dtrbandit.reproduce.panels import panels, title
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 

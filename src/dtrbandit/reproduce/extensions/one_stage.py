@@ -13,10 +13,11 @@ import numpy as np
 
 from dtrbandit.environments.one_stage import OneStage
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import STRAIGHT, Claim, straight_in_log
+from dtrbandit.reproduce.claims import Claim, logarithmic, straight_in_log
 from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
 from dtrbandit.reproduce.extensions.growth import slower_than_root
-from dtrbandit.reproduce.extensions.pictures import draw_regret, note, panels, title
+from dtrbandit.reproduce.extensions.pictures import draw_regret
+from dtrbandit.reproduce.panels import note, panels, title
 from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:
@@ -70,13 +71,9 @@ def _second_stage_is_free(studies: Studies) -> Claim:
 
 
 def _logarithmic(studies: Studies) -> Claim:
+    sentence = "On the embedded instance (α₁ = 1, α₂ = ∞) regret meets the lower bound's rate, log T"
     r2 = straight_in_log(studies[EMBEDDED], DTRB)
-    return Claim(
-        "On the embedded instance (α₁ = 1, α₂ = ∞) regret meets the lower bound's rate, log T",
-        f"R² = {r2:.3f} of a line in log t over the last two decades",
-        f"at least {STRAIGHT} (√t: 0.92, t: 0.76)",
-        r2 >= STRAIGHT,
-    )
+    return logarithmic(sentence, r2, of=" of a line in log t over the last two decades")
 
 
 def draw(studies: Studies) -> Picture:

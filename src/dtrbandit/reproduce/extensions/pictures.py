@@ -1,8 +1,7 @@
-"""What the pictures of the extensions share."""
+"""Curves of several settings in one panel."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,26 +15,6 @@ from dtrbandit.rounds import times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Picture
-
-
-def panels(count: int) -> tuple[Picture, Sequence[Axes]]:
-    """Return a picture with so many panels beside each other."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(6.4 * count, 4.4), layout="constrained")
-    return picture, picture.subplots(1, count, squeeze=False)[0]
-
-
-def title(ax: Axes, text: str) -> None:
-    """Write a title as a sentence, at the left."""
-    ax.set_title(text, loc="left", fontsize=11)
-
-
-def note(ax: Axes, text: str) -> None:
-    """Write a remark into the upper left corner."""
-    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
-    ax.text(0.03, 0.97, text, transform=ax.transAxes, va="top", fontsize=9.5, bbox=box, zorder=5)
 
 
 def draw_regret(ax: Axes, studies: Studies, *, log: bool) -> None:

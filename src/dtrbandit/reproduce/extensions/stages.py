@@ -12,7 +12,8 @@ from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import STRAIGHT, Array, Claim, log_rounds, second_half, straightness
 from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
 from dtrbandit.reproduce.extensions.growth import slower_than_root
-from dtrbandit.reproduce.extensions.pictures import draw_totals, note, panels, title
+from dtrbandit.reproduce.extensions.pictures import draw_totals
+from dtrbandit.reproduce.panels import note, panels, title
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 

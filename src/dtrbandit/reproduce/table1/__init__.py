@@ -22,9 +22,9 @@ from dtrbandit.reproduce.reproduction import DOTS_PER_INCH, Reproduction, Size
 from dtrbandit.reproduce.table1.entries import OFFLINE, ONLINE
 from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.picture import draw
-from dtrbandit.reproduce.table1.report import Report
+from dtrbandit.reproduce.table1.printed import PrintedTable
 from dtrbandit.reproduce.table1.results import Results
-from dtrbandit.simulation.run import simulate
+from dtrbandit.simulation.run_paths import simulate
 
 PLAYED = {**ONLINE, OFFLINE: OFFLINE_RULE}
 
@@ -49,7 +49,7 @@ class Table1:
         folder.mkdir(parents=True, exist_ok=True)
         replays = _replays(patients.cohort, size)
         results = Results(patients, replays, _truth(size) if self.data is None else None)
-        return Reproduction(self.name, Report(results), results.claims, _written(results, folder, self.name))
+        return Reproduction(self.name, PrintedTable(results), results.claims, _written(results, folder, self.name))
 
 
 def _replays(cohort: Cohort, size: Size) -> Mapping[str, Replay]:
@@ -75,7 +75,7 @@ def _written(results: Results, folder: Path, name: str) -> tuple[Path, ...]:
     """Write the picture, the table, and the patients if they are simulated: a file's stay where they are."""
     picture, table = folder / f"{name}.png", folder / f"{name}.csv"
     draw(results).savefig(picture, dpi=DOTS_PER_INCH)
-    pd.DataFrame(Report(results).records()).to_csv(table, index=False, float_format="%.6g")
+    pd.DataFrame(PrintedTable(results).records()).to_csv(table, index=False, float_format="%.6g")
     if results.patients.seed is None:
         return picture, table
     cohort = folder / "cohort.csv"
@@ -83,4 +83,5 @@ def _written(results: Results, folder: Path, name: str) -> tuple[Path, ...]:
     return picture, table, cohort
 
 
-TABLE = Table1()
+TABLE1 = Table1()
+EXPERIMENTS = {".": TABLE1}

@@ -48,7 +48,7 @@ def lead(differences: Array) -> Lead:
 
 
 def claims(averages: Averages, *, logging: float, offline: float) -> tuple[Claim, ...]:
-    """Measure the paper's four claims, from the average reward of each online algorithm on each path."""
+    """Measure the paper's four claims, from the average outcome of each online algorithm on each path."""
     return _all_beat_logging(averages, logging), *claims_about_dtr_bandit(averages, offline=offline)
 
 

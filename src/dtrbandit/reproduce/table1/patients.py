@@ -14,7 +14,7 @@ from dtrbandit.datasets import OFFLINE, read_stard_wide, stard_cohort_table
 from dtrbandit.environments.stard import STARD
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation import Cohort, ExtremeWeights, PropensityModel, logging_value, regime_value
-from dtrbandit.evaluation.weighting import WeightedMean
+from dtrbandit.evaluation.values.weighting import WeightedMean
 
 PENALTY = 1.0  # scikit-learn's default, C = 1
 FIRST_CHOICE = "1 + qids_start1 + qids_slope1 + preference1"

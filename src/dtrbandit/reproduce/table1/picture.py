@@ -31,7 +31,7 @@ def draw(results: Results) -> Picture:
     from matplotlib.figure import Figure as Picture
 
     picture, rows = Picture(figsize=(8.5, 6.2), layout="constrained"), results.rows
-    ax = plain_axes(picture.subplots(), f"average reward up to round {results.horizon:,} (higher is better)", "")
+    ax = plain_axes(picture.subplots(), f"average outcome up to round {results.horizon:,} (higher is better)", "")
     marks = _marks(results, rows)
     for each in marks:
         _draw(ax, each)

@@ -1,0 +1,105 @@
+"""The reader of TOML: texts, and files that can say on which line an entry stands."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dtrbandit.errors import DesignError
+
+
+def toml_tables(text: str) -> dict[str, Any]:
+    r"""Return what a text in TOML says; whatever is wrong with it is a ValueError.
+
+    Examples
+    --------
+    >>> toml_tables("q = 1\ndelta = [0.5, 1.0]")
+    {'q': 1, 'delta': [0.5, 1.0]}
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+@dataclass(frozen=True)
+class TomlText:
+    """The text of a TOML file, and which file that is."""
+
+    file: Path
+    text: str
+
+    @classmethod
+    def read(cls, file: Path, *, what: str) -> TomlText:
+        """Read a file, or say why ``what`` it holds, such as "the design", cannot be read."""
+        try:
+            return cls(file, file.read_text(encoding="utf-8"))
+        except UnicodeDecodeError as error:
+            raise DesignError(f"{file} is not valid TOML: {error}; save it as UTF-8") from error
+        except (OSError, ValueError) as error:  # a ValueError: there is a NUL in the name
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise DesignError(f"cannot read {what} {str(file)[:100]!r}: {reason}; give a TOML file") from error
+
+    @cached_property
+    def tables(self) -> Mapping[str, object]:
+        """What the file says."""
+        try:
+            return toml_tables(self.text)
+        except ValueError as error:  # TOMLDecodeError, and an integer of more digits than Python reads
+            raise DesignError(f"{self.file} is not valid TOML: {error}") from error
+
+    @contextmanager
+    def at(self, *keys: str | int) -> Iterator[None]:
+        """Add file and line of an entry, or of the table that lacks it, to a DesignError."""
+        try:
+            yield
+        except DesignError as error:
+            raise DesignError(f"{self.file}, line {self.line(*keys)}: {error}") from error
+
+    def line(self, *keys: str | int) -> int:
+        r"""Return the line, from 1, on which an entry begins; if there is none, its table's.
+
+        Examples
+        --------
+        >>> TomlText(Path("study.toml"), "seed = 1\n[policies]\nmine = {name = 'Greedy'}").line("policies", "mine")
+        3
+        """
+        while keys and not _has(self.tables, keys):
+            keys = keys[:-1]
+        lines, begins = self.text.split("\n"), 1
+        for end in range(1, len(lines)):  # an entry begins after the longest beginning that is TOML but lacks it
+            try:
+                if _has(toml_tables("\n".join(lines[:end])), keys):
+                    return begins
+            except ValueError:  # cut within an entry
+                continue
+            begins = end + 1
+        return begins
+
+
+def _has(tables: object, keys: tuple[str | int, ...]) -> bool:
+    for key in keys:
+        if not isinstance(tables, Mapping) or key not in tables:
+            return False
+        tables = tables[key]
+    return True
+
+
+def unknown(what: str, found: object, known: Mapping[str, object] | list[str]) -> DesignError:
+    """Return the error for a name that is not known, with the one that was probably meant.
+
+    Examples
+    --------
+    >>> print(unknown("policy", "greddy", ["Greedy", "LSVIUCB"]))
+    unknown policy 'greddy', did you mean 'Greedy'? Known are Greedy, LSVIUCB
+    """
+    by_lower = {name.lower(): name for name in known}
+    near = get_close_matches(str(found).lower(), by_lower, n=1)
+    meant = f", did you mean {by_lower[near[0]]!r}? Known are" if near else "; known are"
+    return DesignError(f"unknown {what} {str(found)[:100]!r}{meant} {', '.join(known) or 'none'}")

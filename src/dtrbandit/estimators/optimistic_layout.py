@@ -1,0 +1,58 @@
+"""What the optimistic ridge regression believes, as a handful of plain arrays.
+
+``ridge[IN_USE]`` is in use, ``ridge[NOW]`` is as it is now. Of each (stage, arm) there is a small table with D columns:
+D rows with the triangular factor R of Λ = λI + Σ φφᵀ, then the rows below.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.spec import Design
+
+INVERSE, MOMENT, WEIGHTS = 0, 1, 2  # rows below R: reciprocals of its diagonal, Σ φ·target, and w
+IN_USE, NOW = 0, 1
+OWN, NEXT = 0, 1  # of a block: the features of the stage itself, and of the next
+NODE, FILL = 0, 1  # columns of owners: the node that a block belongs to, and its rows
+BLOCK = 128  # rows of a block
+BONUS, RIDGE, OBSERVED, RARE, CLIP = range(5)  # places among the numbers; clips of all stages, then divisors
+
+
+class Beliefs(NamedTuple):
+    """What is believed, and the rows behind it; features are divided as the policy asks."""
+
+    numbers: NDArray[np.float64]  # β, λ, two options, the clip of each stage, the divisors of each stage's features
+    ridge: NDArray[np.float64]  # (2, M, K, D + 3, D)
+    fixed: NDArray[np.float64]  # (M, K, D): Σ φ·outcome over the rows whose target is the outcome
+    latest: NDArray[np.int64]  # (M - 1, nodes): the block that a node's rows go to, −1 before the first
+    used: NDArray[np.int64]  # (M - 1,): how many blocks there are
+    owners: NDArray[np.int64]  # (M - 1, blocks, 2): NODE, FILL
+    blocks: NDArray[np.float64]  # (M - 1, blocks, 2, D, BLOCK): OWN, NEXT
+
+
+def create(design: Design) -> Beliefs:
+    """Return beliefs before the first unit; ``prepared`` puts the numbers of a policy in."""
+    stages, arms, features = len(design.stages), max(design.arm_counts), max(design.dimensions)
+    nodes = len(design.tree.child)
+    return Beliefs(
+        numbers=np.zeros(0),
+        ridge=np.zeros((2, stages, arms, features + 3, features)),
+        fixed=np.zeros((stages, arms, features)),
+        latest=np.full((stages - 1, nodes), -1, dtype=np.int64),
+        used=np.zeros(stages - 1, dtype=np.int64),
+        owners=np.zeros((stages - 1, 0, 2), dtype=np.int64),
+        blocks=np.zeros((stages - 1, 0, 2, features, BLOCK)),
+    )
+
+
+def grow(beliefs: Beliefs, capacity: int) -> Beliefs:
+    """Return the beliefs with room for ``capacity`` units: every node may have one block partly filled."""
+    links, nodes = beliefs.latest.shape
+    count, held = -(-capacity // BLOCK) + nodes, beliefs.owners.shape[1]
+    owners = np.zeros((links, count, 2), dtype=np.int64)
+    blocks = np.zeros((links, count, *beliefs.blocks.shape[2:]))
+    owners[:, :held], blocks[:, :held] = beliefs.owners, beliefs.blocks
+    return beliefs._replace(owners=owners, blocks=blocks)

@@ -1,0 +1,251 @@
+"""A cohort: finished units from data, each with its contexts, arms and outcome (paper, section 5.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.contexts import LARGEST
+from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.spec import Design
+from dtrbandit.errors import DesignError, ObservationError
+from dtrbandit.evaluation.cohort.frames import Recode, read_frame
+from dtrbandit.evaluation.cohort.from_log import OUTCOME, UNIT, log_frame
+from dtrbandit.evaluation.cohort.validation import Intake, Roles, in_rows
+from dtrbandit.record.events import Event
+
+if TYPE_CHECKING:
+    from dtrbandit.evaluation.propensities.fitted import FittedPropensities
+    from dtrbandit.evaluation.propensities.model import PropensityModel
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cohort:
+    """n finished units; ``from_frame`` and ``from_log`` check them, the constructor trusts its caller.
+
+    Attributes
+    ----------
+    units
+        Their ids.
+    contexts
+        ``contexts[m][column]`` is (n,), NaN where it was not observed.
+    arms
+        (n, M), −1 where none was given.
+    outcome
+        (n,), NaN where a unit dropped out.
+    weights
+        (n,), how many units each stands for; 1 unless the data say otherwise.
+    propensities
+        How probable it was that each unit had the arms it had, and stayed; None unless estimated.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dtrbandit import Stage
+    >>> design = Design([Stage("diet", ("plain", "rich"), "1 + weight")])
+    >>> frame = pd.DataFrame({"weight": [80, 91], "A": [0, 1], "Y": [1.5, None]})
+    >>> cohort = Cohort.from_frame(frame, design, arms=["A"], outcome="Y", recode={"A": {0: "plain", 1: "rich"}})
+    >>> cohort.arms[:, 0].tolist(), cohort.dropped_out.tolist()
+    ([0, 1], [False, True])
+    """
+
+    design: Design
+    units: tuple[str, ...]
+    contexts: tuple[Mapping[str, Vector], ...]
+    arms: NDArray[np.int8]
+    outcome: Vector
+    weights: Vector
+    propensities: FittedPropensities | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.propensities is not None and not self._has_rows_of(self.propensities.cohort):
+            raise DesignError(
+                "the propensities were estimated from units with other arms or outcomes than these; "
+                "use replace(cohort, propensities=None, …), then with_propensities again"
+            )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: object,
+        design: Design,
+        *,
+        arms: Sequence[str],
+        outcome: str,
+        unit: str | None = None,
+        weights: str | None = None,
+        recode: Mapping[str, Recode] | None = None,
+    ) -> Cohort:
+        """Read a cohort from a frame with a row per unit, and check it against the design.
+
+        A blank arm where only one is feasible is that arm. A unit that ``enter_if`` keeps out of a stage left early
+        if it has an outcome; a unit without an outcome dropped out, after its last arm. What is known of a stage that
+        a unit did not reach is kept. ``docs/data.md`` says more.
+
+        Parameters
+        ----------
+        frame
+            A pandas frame, an Arrow table (or what speaks the Arrow PyCapsule protocol, such as a polars frame), or
+            a path to CSV or Parquet. The columns that the design names hold the contexts.
+        arms
+            The column of each stage's arm.
+        outcome
+            The column of Y, higher is better; blank for units that dropped out.
+        unit
+            The column of the units' ids; the row's number by default.
+        weights
+            The column that says how many units each stands for.
+        recode
+            For columns of arms, what a cell means: ``{"A1": {1: "ssri", -1: "other"}}``, None for no arm. Labels,
+            also as numbers, need none.
+
+        Raises
+        ------
+        DesignError
+            The frame cannot be read, or lacks a column.
+        ObservationError
+            Rows do not fit the design; the message lists everything that is wrong, by rows.
+        """
+        if not isinstance(design, Design):
+            raise DesignError(f"a cohort needs a Design, found {design!r}; a file is read by Design.from_toml")
+        roles = Roles(arms, outcome, unit, weights, {} if recode is None else recode)
+        cohort = cls(design, *Intake(design, read_frame(frame), roles).read())
+        _require_usable(cohort)
+        return cohort
+
+    @classmethod
+    def from_log(cls, log: Iterable[Event], *, design: Design | None = None) -> Cohort:
+        """Return the units of a log that have an outcome or were withdrawn, as they stand after corrections.
+
+        ``design`` is needed only where it holds Python functions, which a log cannot.
+        """
+        frame, design = log_frame(log, design)
+        return cls.from_frame(frame, design, arms=[stage.name for stage in design.stages], outcome=OUTCOME, unit=UNIT)
+
+    def __len__(self) -> int:
+        return len(self.outcome)
+
+    def with_propensities(self, model: PropensityModel) -> Cohort:
+        """Return the cohort with the propensities that ``model`` estimates from it."""
+        return replace(self, propensities=model.fit(self))
+
+    @property
+    def dropped_out(self) -> Mask:
+        """Which units have no outcome, (n,)."""
+        return np.isnan(self.outcome)
+
+    @property
+    def left_early(self) -> Mask:
+        """Which units left by ``enter_if``, with their outcome, before the last stage, (n,)."""
+        return ~self.dropped_out & (self.arms[:, -1] < 0)
+
+    @cached_property
+    def features(self) -> tuple[Matrix, ...]:
+        """ψ_m of each unit, (n, d_m) for each stage; NaN where its context is not whole."""
+        return tuple(self._features(m) for m in range(len(self.design.stages)))
+
+    @cached_property
+    def entered(self) -> Mask:
+        """Which units arrived at which stage with a whole context and entered it, (n, M).
+
+        A unit may have entered and dropped out before it was given an arm.
+        """
+        entered = np.ones(self.arms.shape, dtype=np.bool_)
+        for m in range(len(self.design.stages)):
+            if m:
+                entered[:, m] = entered[:, m - 1] & (self.arms[:, m - 1] >= 0)
+            entered[:, m] &= _all_known(self._columns(m), len(self)) & self.admission(m)[1]
+        return entered
+
+    def admission(self, m: int) -> tuple[Mask, Mask]:
+        """Return of whom it is known whether ``enter_if`` admits them to stage ``m``, and whom it admits, (n,) each."""
+        condition, everybody = self.design.arrivals[m].condition, np.ones(len(self), dtype=np.bool_)
+        if condition is None:
+            return everybody, everybody
+        columns = self._columns(m)
+        known = _all_known({name: columns[name] for name in condition.columns}, len(self))
+        return known, known & condition.mask(columns)
+
+    @cached_property
+    def feasible(self) -> tuple[Mask, ...]:
+        """Which arms are feasible after those that a unit was given, (n, K_m) for each stage; none if it had none."""
+        child, node, masks = self.design.tree.child, np.zeros(len(self), dtype=np.int64), []
+        for m, arms in enumerate(self.design.arm_counts):
+            masks.append((node >= 0)[:, None] & (child[np.maximum(node, 0), :arms] >= 0))
+            arm = self.arms[:, m].astype(np.int64)
+            node = np.where((node >= 0) & (arm >= 0), child[np.maximum(node, 0), np.maximum(arm, 0)], -1)
+        return tuple(masks)
+
+    def _has_rows_of(self, other: Cohort) -> bool:
+        return np.array_equal(self.arms, other.arms) and np.array_equal(self.outcome, other.outcome, equal_nan=True)
+
+    def _columns(self, m: int) -> dict[str, Vector]:
+        return {name: values for context in self.contexts[: m + 1] for name, values in context.items()}
+
+    def _features(self, m: int) -> Matrix:
+        columns = self._columns(m)
+        given = {stage.name: self.arms[:, k].astype(np.int64) for k, stage in enumerate(self.design.stages[:m])}
+        known = _all_known(columns, len(self)) & np.all(self.arms[:, :m] >= 0, axis=1)
+        matrix = np.full((len(self), self.design.dimensions[m]), np.nan)
+        chosen = {name: values[known] for name, values in columns.items()}
+        before = {name: arms[known] for name, arms in given.items()}
+        matrix[known] = self.design.arrivals[m].features.matrix(chosen, before, int(known.sum()))
+        return matrix
+
+    def __repr__(self) -> str:
+        return f"<Cohort of {len(self):,} units>"
+
+    def __str__(self) -> str:
+        left, dropped = int(self.left_early.sum()), int(self.dropped_out.sum())
+        lines = [
+            f"A cohort of {len(self):,} units:",
+            f"  {len(self) - left - dropped:>6,}  completed all stages",
+            f"  {left:>6,}  left early, with their outcome",
+            f"  {dropped:>6,}  dropped out",
+        ]
+        given = (self.arms >= 0).sum(axis=1)
+        for m, stage in enumerate(self.design.stages[1:], 1):
+            lines += _counted((self.dropped_out & (given == m)).sum(), f"of them before an arm at stage {stage.name}")
+        lines += _counted((self.dropped_out & (given == len(self.design.stages))).sum(), "of them after the last arm")
+        if not np.all(self.weights == 1):
+            lines.append(f"They stand for {self.weights.sum():,.6g} units.")
+        return "\n".join([*lines, *self._plans()])
+
+    def _plans(self) -> list[str]:
+        """Return how many units completed each plan, and how many left early on the way."""
+        completed = Counter(map(tuple, self.arms[~self.dropped_out].tolist()))
+        lines = ["Plans of those with an outcome:"]
+        plans = sorted({*self.design.arm_plans, *completed}, key=lambda plan: (min(plan) < 0, plan))
+        for plan in plans:
+            labels = [stage.arms[arm] for stage, arm in zip(self.design.stages, plan, strict=True) if arm >= 0]
+            left = ", then left early" if min(plan) < 0 else ""
+            lines.append(f"  {completed[plan]:>6,}  {', then '.join(labels)}{left}")
+        return lines
+
+
+def _all_known(columns: Mapping[str, Vector], n: int) -> Mask:
+    return np.all([np.isfinite(values) for values in columns.values()], axis=0) if columns else np.ones(n, dtype=bool)
+
+
+def _counted(count: int, what: str) -> list[str]:
+    return [f"    {count:>6,}  {what}"] if count else []
+
+
+def _require_usable(cohort: Cohort) -> None:
+    """Refuse features that overflow, such as products of large columns."""
+    for m, features in enumerate(cohort.features):
+        wrong = cohort.entered[:, m] & ~(np.abs(features) <= LARGEST).all(axis=1)
+        if wrong.any():
+            stage = cohort.design.stages[m].name
+            raise ObservationError(
+                f"stage {stage!r}: features must be finite and at most {LARGEST:g} in size: {in_rows(wrong)} (counted "
+                "from 1, without the header); put columns on another scale"
+            )

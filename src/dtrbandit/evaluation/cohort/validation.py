@@ -1,0 +1,277 @@
+"""What a frame says of each unit, held against the design; everything that is wrong is told at once, by rows.
+
+Each unit is followed from stage to stage. It has reached a stage if it is known to have been there: every unit the
+first, a unit with an outcome each stage that ``enter_if`` lets it enter, a unit without one those up to its last arm.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.condition import Mask
+from dtrbandit.design.formula import Vector
+from dtrbandit.design.spec import Design
+from dtrbandit.design.values import shown
+from dtrbandit.errors import DesignError, ObservationError
+from dtrbandit.evaluation.cohort.frames import NO_ARM, UNKNOWN_ARM, Recode, arm_numbers, numbers, texts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_NAMED = 5  # rows, or values, in a message
+
+
+class Roles(NamedTuple):
+    """Which columns of a frame hold what, beside the contexts, whose columns the design names."""
+
+    arms: Sequence[str]
+    outcome: str
+    unit: str | None
+    weights: str | None
+    recode: Mapping[str, Recode]
+
+
+@dataclass
+class Intake:
+    """A frame in the design's terms, as far as it has been read, and what is wrong with it."""
+
+    design: Design
+    frame: pd.DataFrame
+    roles: Roles
+    problems: list[str] = field(default_factory=list)
+
+    def read(self) -> tuple[tuple[str, ...], tuple[Mapping[str, Vector], ...], NDArray[np.int8], Vector, Vector]:
+        """Return units, contexts, arms, outcome and weights, or raise with all that is wrong."""
+        require_columns(self.frame, self.design, self.roles)
+        units, weights = self._units(), self._weights()
+        outcome, refused = self._numbers(self.roles.outcome)
+        read = {name: self._numbers(name) for columns in self.design.columns for name in columns}
+        given = self._given()
+        walk = Walk(self, read, given, ended=~np.isnan(outcome) | refused)
+        for m in range(len(self.design.stages)):
+            walk.take(m)
+        if self.problems:
+            raise ObservationError(
+                "the frame does not fit the design (rows are counted from 1, without the header):\n  "
+                + "\n  ".join(self.problems)
+            )
+        contexts = tuple({name: read[name][0] for name in columns} for columns in self.design.columns)
+        return units, contexts, walk.arms, outcome, weights
+
+    def note(self, rows: Mask, what: str) -> None:
+        """Note what is wrong, if it is wrong in any row."""
+        if rows.any():
+            self.problems.append(f"{what}: {in_rows(rows)}")
+
+    def _numbers(self, name: str) -> tuple[Vector, Mask]:
+        values, refused = numbers(self.frame[name])
+        found = _some(map(_cell, self.frame[name][refused]))
+        self.note(refused, f"column {name!r} must hold finite numbers up to 1e100 in size, or blanks, found {found}")
+        return values, refused
+
+    def _units(self) -> tuple[str, ...]:
+        if self.roles.unit is None:
+            return tuple(str(row) for row in range(1, len(self.frame) + 1))
+        ids = texts(self.frame[self.roles.unit])
+        usable = np.array([0 < len(each) <= 200 and each.isprintable() for each in ids], dtype=np.bool_)
+        self.note(~usable, f"column {self.roles.unit!r} must name each unit in 1 to 200 printable characters")
+        count = Counter(ids)
+        twice = np.array([count[each] > 1 for each in ids], dtype=np.bool_) & usable
+        found = _some(repr(each) for each in count if count[each] > 1)
+        self.note(twice, f"column {self.roles.unit!r} must name each unit once, found {found} again; one row a unit")
+        return tuple(ids)
+
+    def _weights(self) -> Vector:
+        if self.roles.weights is None:
+            return np.ones(len(self.frame))
+        weights, refused = self._numbers(self.roles.weights)
+        low = ~refused & ~(weights > 0)
+        self.note(low, f"column {self.roles.weights!r} must hold weights above 0; leave out who stands for nobody")
+        return weights
+
+    def _given(self) -> NDArray[np.int64]:
+        """Return the arms as the frame has them, (n, M)."""
+        given = np.empty((len(self.frame), len(self.design.stages)), dtype=np.int64)
+        for m, (name, stage) in enumerate(zip(self.roles.arms, self.design.stages, strict=True)):
+            given[:, m] = arm_numbers(self.frame[name], stage, self.roles.recode.get(name, {}))
+            unknown = given[:, m] == UNKNOWN_ARM
+            found = list(map(_cell, self.frame[name][unknown]))
+            self.note(
+                unknown,
+                f"column {name!r} must hold arms of stage {stage.name!r}, {list(stage.arms)}, or blanks, found "
+                f"{_some(found)}; say which arm each means, {_recoding(name, found)}",
+            )
+        return given
+
+
+class Walk:
+    """Units on their way through the stages.
+
+    Attributes
+    ----------
+    arms
+        (n, M), the arms as the design has them: a blank where only one was feasible is filled in.
+    node
+        Where in the design's tree each unit is.
+    present
+        Who is at the stage that comes next, as far as the frame can tell.
+    """
+
+    def __init__(
+        self, intake: Intake, read: Mapping[str, tuple[Vector, Mask]], given: NDArray[np.int64], *, ended: Mask
+    ) -> None:
+        self.intake, self.design = intake, intake.design
+        self.read, self.given, self.ended = read, given, ended
+        self.arms = np.full(given.shape, NO_ARM, dtype=np.int8)
+        self.node = np.zeros(len(given), dtype=np.int64)
+        self.present = np.ones(len(given), dtype=np.bool_)
+
+    def take(self, m: int) -> None:
+        """Take the units through stage ``m``, and note what cannot be."""
+        reached = self.present & (self.ended | (self.given[:, m:] != NO_ARM).any(axis=1) | (m == 0))
+        self.present = self._entered(m, reached)
+        reached &= self.present
+        known = self.design.arrivals[m].condition
+        for column in self.design.columns[m]:
+            if known is None or column not in known.columns:
+                self._require(m, column, reached)
+        self._receive(m, reached)
+
+    def _entered(self, m: int, reached: Mask) -> Mask:
+        """Return who enters; those whom enter_if keeps out must have no arm from here on."""
+        condition = self.design.arrivals[m].condition
+        if condition is None:
+            return self.present
+        for column in condition.columns:
+            if column in self.design.columns[m]:
+                self._require(m, column, reached)
+        columns = {column: self.read[column][0] for column in condition.columns}
+        known = self.present & np.all([np.isfinite(values) for values in columns.values()], axis=0)
+        enters: Mask = known & condition.mask(columns)
+        stage = self.design.stages[m]
+        self.intake.note(
+            known & ~enters & (self.given[:, m:] != NO_ARM).any(axis=1),
+            f"units without {stage.enter_if!r} leave before stage {stage.name!r}, and must have no arm there or later "
+            f"in {_some(map(repr, self.intake.roles.arms[m:]))}; blank it, or change enter_if",
+        )
+        return enters
+
+    def _require(self, m: int, column: str, reached: Mask) -> None:
+        values, refused = self.read[column]
+        self.intake.note(
+            reached & np.isnan(values) & ~refused,
+            f"column {column!r} is blank, and stage {self.design.stages[m].name!r} needs it of every unit known to "
+            "have reached it (by an outcome, or an arm there or later)",
+        )
+
+    def _receive(self, m: int, reached: Mask) -> None:
+        """Give the units that reached stage ``m`` their arms."""
+        child, stage = self.design.tree.child, self.design.stages[m]
+        feasible = child[self.node][:, : len(stage.arms)] >= 0
+        arm = np.where(
+            (self.given[:, m] == NO_ARM) & (feasible.sum(axis=1) == 1), feasible.argmax(axis=1), self.given[:, m]
+        )
+        self._require_arm(m, reached & (arm == NO_ARM))
+        infeasible = reached & (arm >= 0)
+        infeasible &= ~feasible[np.arange(len(arm)), np.maximum(arm, 0)]
+        for node in np.unique(self.node[infeasible]):
+            self._refuse(m, infeasible & (self.node == node), int(node))
+        self.present = reached & (arm >= 0) & ~infeasible
+        self.arms[self.present, m] = arm[self.present]
+        self.node[self.present] = child[self.node[self.present], arm[self.present]]
+
+    def _require_arm(self, m: int, rows: Mask) -> None:
+        why, remedy = (
+            "by an outcome, or an arm later",
+            "(of drop-outs) blank what came later, or (of early leavers) say so by enter_if",
+        )
+        if m == 0:
+            why, remedy = "every unit", "leave out who was never given one"
+        self.intake.note(
+            rows,
+            f"column {self.intake.roles.arms[m]!r} is blank, and several arms are feasible for units known to have "
+            f"reached stage {self.design.stages[m].name!r} ({why}); fill it in, or {remedy}",
+        )
+
+    def _refuse(self, m: int, rows: Mask, node: int) -> None:
+        path, stage = self.design.tree.paths[node], self.design.stages[m]
+        before = [each.arms[arm] for each, arm in zip(self.design.stages, path, strict=False)]
+        allowed = [arm for arm, yes in zip(stage.arms, self.design.tree.feasible[node], strict=True) if yes]
+        found = sorted({stage.arms[arm] for arm in self.given[rows, m]})
+        self.intake.note(
+            rows,
+            f"stage {stage.name!r} has {found} after {before}, which is in no plan of the design (feasible: {allowed})"
+            "; add the plan, or mend the arm",
+        )
+
+
+def require_columns(frame: pd.DataFrame, design: Design, roles: Roles) -> None:
+    """Refuse roles that do not fit the design, and columns that the frame does not have, or has twice."""
+    if isinstance(roles.arms, str) or not isinstance(roles.arms, Sequence) or len(roles.arms) != len(design.stages):
+        names = [stage.name for stage in design.stages]
+        raise DesignError(f"arms must list one column for each of the stages {names}, found {shown(roles.arms)}")
+    named = [*roles.arms, roles.outcome, *(name for name in (roles.unit, roles.weights) if name is not None)]
+    if strange := [name for name in named if not isinstance(name, str)]:
+        raise DesignError(f"columns are called by a text, found {shown(strange)}")
+    wrong = _strange_recodes(design, roles)
+    if len(set(roles.arms)) < len(roles.arms):
+        wrong.append(f"arms must name a column for each stage, found {list(roles.arms)}")
+    contexts = [name for columns in design.columns for name in columns]
+    if roles.outcome in (*contexts, *roles.arms, roles.weights):
+        wrong.append(f"outcome={roles.outcome!r} is also a column of the design, of arms or of weights; it comes last")
+    needed = dict.fromkeys([*contexts, *named])
+    columns = list(frame.columns)
+    if missing := [name for name in needed if name not in columns]:
+        wrong.append(f"the frame lacks {missing}; it has {shown(columns)}")
+    if twice := [name for name in needed if columns.count(name) > 1]:
+        wrong.append(f"the frame has more than one column {twice}; rename or drop one")
+    if not wrong and not len(frame):
+        wrong.append("the frame has no rows; a cohort needs at least one unit")
+    if wrong:
+        raise DesignError("; ".join(wrong))
+
+
+def _strange_recodes(design: Design, roles: Roles) -> list[str]:
+    if not isinstance(roles.recode, Mapping):
+        return [f"recode must map columns of arms to what their cells mean, found {shown(roles.recode)}"]
+    stages, wrong = dict(zip(roles.arms, design.stages, strict=True)), []
+    for name, recode in roles.recode.items():
+        if name not in stages:
+            wrong.append(f"recode is for the columns of arms, {list(roles.arms)}, found {shown(name)}")
+        elif not isinstance(recode, Mapping):
+            wrong.append(f"recode[{name!r}] must map cells to arms, found {shown(recode)}")
+        elif strange := [label for label in recode.values() if label is not None and label not in stages[name].arms]:
+            allowed = f"{list(stages[name].arms)}, or to None for no arm (with --recode, nothing behind '=')"
+            wrong.append(f"recode[{name!r}] must lead to {allowed}; found {shown(strange)}")
+    return wrong
+
+
+def _cell(cell: object) -> str:
+    return shown(cell.item() if isinstance(cell, np.generic) else cell)
+
+
+def _recoding(column: str, found: Sequence[str]) -> str:
+    """Return how to recode cells, in Python and on the command line; which arm they mean is not ours to guess."""
+    cells = list(dict.fromkeys(found))[:MOST_NAMED]
+    python = ", ".join(f"{cell}: ..." for cell in cells)
+    command = ", ".join(f"{cell.strip(chr(39))}=..." for cell in cells)
+    return f"recode={{{column!r}: {{{python}}}}} or --recode '{column}: {command}'"
+
+
+def _some(values: Iterable[str]) -> str:
+    """Return the first few of the different texts."""
+    each = list(dict.fromkeys(values))
+    more = f" and {len(each) - MOST_NAMED:,} more" if len(each) > MOST_NAMED else ""
+    return ", ".join(each[:MOST_NAMED]) + more
+
+
+def in_rows(rows: Mask) -> str:
+    """Return the rows as a person counts them, the first few."""
+    places = np.flatnonzero(rows) + 1
+    return f"row{'s' if len(places) > 1 else ''} " + _some(map(str, places))

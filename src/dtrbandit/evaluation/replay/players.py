@@ -1,0 +1,154 @@
+"""A policy at play in a replay: asked for rows, and told those it agrees with.
+
+Asking changes nothing. In one round the same row gets the same answer however often it is drawn: the uniform number
+of a decision belongs to the round and the stage, not to the draw. That is exactly unbiased. Given its uniform
+numbers, which are drawn apart from the rows, the policy of this round is one deterministic rule, and the accepted row
+is a draw from those that follow this rule; over rounds and paths the rule itself varies as the policy says.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.deciding import checked
+from dtrbandit.design.spec import Design
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.replay.facts import Retold
+from dtrbandit.evaluation.replay.kernel import ask_all, play_rows
+from dtrbandit.evaluation.replay.sampling import Rows
+from dtrbandit.kernels.stream import ROUNDS, uniform, uniforms
+from dtrbandit.policies.builtin import is_compiled
+from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.facts import start
+from dtrbandit.policies.lsvi_ucb import looks_only_back
+from dtrbandit.policies.policy import Policy
+from dtrbandit.record.events import Assigned, Fact
+from dtrbandit.record.histories import History
+
+Told = tuple[History, Fact]
+
+
+class Units(NamedTuple):
+    """Finished units as arrays, (n, M, D), (n, M) and (n,): see ``kernel.py``."""
+
+    features: NDArray[np.float64]
+    arms: NDArray[np.int8]
+    outcome: NDArray[np.float64]
+
+
+class Player(Protocol):
+    """A policy at play along one path; ``accepted`` (T,) are the rows so far, up to ``rounds``."""
+
+    accepted: NDArray[np.int32]
+    rounds: int
+
+    def offer(self, order: Rows) -> int:
+        """Offer rows in order until T are accepted; return how many were offered."""
+
+    def agreeing(self) -> NDArray[np.bool_]:
+        """Return which units the policy would give their arms in the next round, (n,)."""
+
+
+def units_of(cohort: Cohort) -> Units:
+    """Return a cohort as arrays."""
+    design = cohort.design
+    features = np.full((len(cohort), len(design.stages), max(design.dimensions)), np.nan)
+    for m, matrix in enumerate(cohort.features):
+        features[:, m, : matrix.shape[1]] = matrix
+    arms = np.ascontiguousarray(cohort.arms, dtype=np.int8)
+    return Units(features, arms, np.ascontiguousarray(cohort.outcome, dtype=np.float64))
+
+
+def material_of(policy: Policy[Any], cohort: Cohort) -> Units | Retold:
+    """Return what a policy's player needs: arrays for a built-in one, facts for one of the caller's own."""
+    if is_compiled(policy) and looks_only_back(policy, len(cohort.design.stages)):
+        return units_of(cohort)
+    return Retold(cohort)
+
+
+def player_of(policy: Policy[Any], material: Units | Retold, design: Design, *, horizon: int, seed: int) -> Player:
+    """Return a policy ready to play, compiled or through Python, as its material says."""
+    if isinstance(material, Units):
+        assert isinstance(policy, CompiledPolicy)
+        return CompiledPlayer(policy, design, material, horizon=horizon, seed=seed)
+    return PythonPlayer(policy, material, horizon=horizon, seed=seed)
+
+
+class CompiledPlayer:
+    """A built-in policy."""
+
+    def __init__(self, policy: CompiledPolicy, design: Design, units: Units, *, horizon: int, seed: int) -> None:
+        self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
+        self.state = start(policy, design)
+        self.state.reserve(horizon + 1)
+        self._units = Units._make(array if array.flags.writeable else np.array(array) for array in units)
+        blocks = range(horizon // ROUNDS + 1)
+        self._drawn = np.concatenate([uniforms(seed, block, len(design.stages)) for block in blocks])
+
+    def offer(self, order: Rows) -> int:
+        """Offer rows in order until T are accepted; return how many were offered."""
+        kind, table = self.state.kind, self.state.table
+        self.rounds, offered = play_rows.call(kind, order, self.rounds, *self._units, self._drawn, self.accepted, table)
+        return int(offered)
+
+    def agreeing(self) -> NDArray[np.bool_]:
+        """Return which units the policy would give their arms in the next round, (n,)."""
+        agreeing = np.empty(len(self._units.outcome), dtype=np.bool_)
+        ask_all.call(self.state.kind, self.rounds, *self._units, self._drawn, agreeing, self.state.table)
+        return agreeing
+
+
+class PythonPlayer:
+    """Any policy, one fact at a time; what a later decision needs to know is learnt by a copy of its state."""
+
+    def __init__(self, policy: Policy[Any], units: Retold, *, horizon: int, seed: int) -> None:
+        self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
+        self.state = policy.init(units.design)
+        self._policy, self._design, self._seed, self._units = policy, units.design, seed, units
+        self._decide = checked(policy, units.design)
+
+    def offer(self, order: Rows) -> int:
+        """Offer rows in order until T are accepted; return how many were offered."""
+        for offered, row in enumerate(order.tolist()):
+            if self.rounds == len(self.accepted):
+                return offered
+            agreed = self._ask(row)
+            if agreed is not None:
+                self.state = self._learn(*agreed)
+                self.accepted[self.rounds] = row
+                self.rounds += 1
+        return len(order)
+
+    def agreeing(self) -> NDArray[np.bool_]:
+        """Return which units the policy would give their arms in the next round, (n,)."""
+        return np.array([self._ask(row) is not None for row in range(len(self._units.arms))])
+
+    def _ask(self, row: int) -> tuple[Any, list[Told]] | None:
+        """Return the state at a unit's last decision and what it has yet to be told; None unless all arms agree."""
+        if self._units.dropped_out[row]:
+            return None
+        t, state = self.rounds + 1, self.state
+        untold: list[Told] = []
+        for m, arm in enumerate(self._units.arms[row]):
+            if untold:
+                state = self._learn(self._copied(state) if m == 1 else state, untold)
+            history, arrived = self._units.arrival(row, t, m)
+            decision = self._decide(state, history, uniform(self._seed, t, m, len(self._design.stages)))
+            if decision.arm != self._design.stages[m].arms[arm]:
+                return None
+            assigned = Assigned(decision)
+            untold = [(history, arrived), (self._units.given(row, t, m), assigned)]
+        left = [self._units.arrival(row, t, m + 1)] if m + 1 < len(self._design.stages) else []
+        return state, [*untold, *left, self._units.end(row, t)]
+
+    def _copied(self, state: Any) -> Any:
+        return deepcopy(state, {id(self._design): self._design})  # a design never changes
+
+    def _learn(self, state: Any, told: list[Told]) -> Any:
+        for history, fact in told:
+            state = self._policy.update(state, history, fact)
+        return state

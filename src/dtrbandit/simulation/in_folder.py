@@ -1,0 +1,39 @@
+"""A study that lives in a folder: started, gone on with, and never mistaken for another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dtrbandit.errors import DesignError
+from dtrbandit.parallel import check_jobs
+from dtrbandit.simulation.inputs import Inputs
+from dtrbandit.simulation.manifest import manifest_of
+from dtrbandit.simulation.run_paths import StudyError, StudyInterrupted, run_paths
+from dtrbandit.simulation.saved import MANIFEST, load_study
+from dtrbandit.simulation.study import Study
+
+
+def simulate_in(folder: Path, inputs: Inputs, *, n_jobs: int | None = None, progress: bool = False) -> Study:
+    """Run the paths of a study that the folder does not hold yet, and keep every finished path in it.
+
+    Finished paths are kept also when the study stops on the way. A folder with another study is an error, before
+    anything runs.
+    """
+    earlier = load_study(folder) if (folder / MANIFEST).exists() else None
+    if earlier and (difference := earlier.manifest.difference(manifest_of(inputs))):
+        raise DesignError(f"{folder} holds another study: {difference}; choose another folder, or remove that one")
+    check_jobs(n_jobs)
+    folder.mkdir(parents=True, exist_ok=True)  # now, lest hours of work find no place
+    try:
+        study = run_paths(inputs, n_jobs=n_jobs, resume=earlier, progress=progress)
+    except (StudyInterrupted, StudyError) as stopped:
+        _keep(stopped.study, earlier, folder)
+        raise
+    _keep(study, earlier, folder)
+    return study
+
+
+def _keep(study: Study, earlier: Study | None, folder: Path) -> None:
+    """Save a study that has more paths than the folder; fewer, or others, replace nothing."""
+    if set(study.paths) > set(earlier.paths if earlier else ()):
+        study.save(folder)

@@ -1,0 +1,208 @@
+"""Simulate: run the paths of a study, here or on many cores, and keep those that finish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from dtrbandit.compiled import fold
+from dtrbandit.design.spec import Design
+from dtrbandit.design.values import shown
+from dtrbandit.environments.potential_outcomes import Environment
+from dtrbandit.errors import DesignError, DTRError
+from dtrbandit.interpreted import compile_for
+from dtrbandit.kernels import supply
+from dtrbandit.parallel import check_jobs, map_unordered, workers
+from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
+from dtrbandit.simulation.manifest import manifest_of
+from dtrbandit.simulation.play_path import Performance, PlayedPath, play_path
+from dtrbandit.simulation.study import Study
+
+
+class StudyInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a study; ``study`` has the paths that were finished, to resume from."""
+
+    def __init__(self, message: str, study: Study) -> None:
+        super().__init__(message)
+        self.study = study
+
+
+class StudyError(DTRError):
+    """A path raised an error, or a worker died; ``study`` has the paths that were finished, to resume from."""
+
+    def __init__(self, message: str, study: Study) -> None:
+        super().__init__(message)
+        self.study = study
+
+
+def simulate(  # noqa: PLR0913  # each by its name
+    environment: Environment,
+    policies: Policies,
+    *,
+    horizon: int,
+    paths: int,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    arrivals: ArrivalOrder | None = None,
+    design: Design | None = None,
+    resume: Study | None = None,
+    progress: bool = False,
+) -> Study:
+    """Let policies play the same simulated units, along many paths (paper, section 5.2).
+
+    Every path draws ``horizon`` units once, and each policy meets these. What comes out depends on the seed and the
+    path's number alone: neither on ``n_jobs``, nor on ``paths``, nor on which other policies run.
+
+    Parameters
+    ----------
+    policies
+        By name, or a list named by repr. LSVIUCB without β takes the theory's for this horizon.
+    n_jobs
+        Processes; None follows ``joblib.parallel_config``, without one it is 1; −1 for all cores.
+    arrivals
+        In which order units arrive, respond and complete, and which are lost; by default each unit is through
+        before the next comes.
+    design
+        The learner's, where its features or plans differ from the environment's.
+    resume
+        The study of an interruption, or one with fewer paths: only what is missing is run.
+    progress
+        Whether to show progress on standard error.
+
+    Raises
+    ------
+    StudyInterrupted, StudyError
+        On Ctrl-C, and when a path fails or a worker dies; both keep the finished paths in ``study``.
+
+    Examples
+    --------
+    >>> from dtrbandit.environments import Synthetic
+    >>> import dtrbandit as dtr
+    >>> simulate(Synthetic(), {"Greedy": dtr.Greedy()}, horizon=100, paths=2)
+    <Study of 2 paths of 100 rounds of Synthetic(): Greedy>
+    """
+    inputs = Inputs(environment, policies, horizon=horizon, paths=paths, seed=seed, arrivals=arrivals, design=design)
+    return run_paths(inputs, n_jobs=n_jobs, resume=resume, progress=progress)
+
+
+def run_paths(
+    inputs: Inputs, *, n_jobs: int | None = None, resume: Study | None = None, progress: bool = False
+) -> Study:
+    """Run the paths of a study that ``resume`` does not have, as ``simulate`` does."""
+    check_jobs(n_jobs)
+    kept = _Kept(inputs, resume)
+    if kept.missing:  # a rehearsal finds what is wrong before work begins
+        play_path(replace(inputs, policies=inputs.players, horizon=1), 0)
+    share = len(kept.missing) / workers(n_jobs)
+    compiled = compile_for(
+        "the study", inputs.players.values(), inputs.learner, units=inputs.horizon, times=share, entries=[fold]
+    )
+    what = "paths" if progress else None
+    results = map_unordered(partial(_played, inputs, compiled), kept.missing, n_jobs=n_jobs, progress=what)
+    return _collected(kept, results)
+
+
+def _played(inputs: Inputs, compiled: bool, number: int) -> PlayedPath:
+    if compiled:
+        supply.ensure([fold])
+    try:
+        return play_path(inputs, number)
+    except Exception as error:  # whatever it is goes on its way, with the path's number
+        error.add_note(f"in path {number}")
+        raise
+
+
+def _collected(kept: _Kept, results: Iterable[PlayedPath]) -> Study:
+    try:
+        for path in results:
+            kept.add(path)
+    except KeyboardInterrupt:
+        raise StudyInterrupted(*kept.explained("interrupted")) from None
+    except Exception as error:  # an environment's, a policy's, a dead worker's: the finished paths must not be lost
+        where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        raise StudyError(*kept.explained(f"{type(error).__name__}: {error}{where}")) from error
+    return kept.study()
+
+
+class _Kept:
+    """The paths that are finished, in arrays that have room for all."""
+
+    def __init__(self, inputs: Inputs, resume: Study | None) -> None:
+        self._manifest, self._paths = manifest_of(inputs), inputs.paths
+        self._done: list[int] = []
+        try:
+            self._make_room((inputs.paths, inputs.horizon), len(inputs.learner.stages), list(inputs.players))
+        except (MemoryError, ValueError, OverflowError) as error:  # the latter two: more than any array may hold
+            raise DesignError(
+                f"there is no memory for {inputs.paths} paths of {inputs.horizon} rounds: {error}; "
+                "take fewer, or shorter ones"
+            ) from error
+        if resume is not None:
+            self._adopt(resume)
+
+    def _make_room(self, shape: tuple[int, int], stages: int, names: list[str]) -> None:
+        self._arms = {name: np.empty((*shape, stages), dtype=np.int8) for name in names}
+        self._outcomes = {name: np.empty(shape) for name in names}
+        self._regret = {name: np.empty((*shape, stages)) for name in names}
+        self._oracle: np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None = np.empty(shape)
+
+    @property
+    def missing(self) -> list[int]:
+        """The numbers of the paths still to run."""
+        return sorted(set(range(self._paths)) - set(self._done))
+
+    def add(self, path: PlayedPath) -> None:
+        """Keep a finished path."""
+        row = path.number
+        for name, (arms, regret, outcomes) in path.performances.items():
+            self._arms[name][row], self._outcomes[name][row] = arms, outcomes
+            if regret is not None:
+                self._regret[name][row] = regret
+        if path.oracle is None:
+            self._oracle = None
+        elif self._oracle is not None:
+            self._oracle[row] = path.oracle
+        self._done.append(row)  # last: what interrupts this leaves the path unfinished
+
+    def study(self) -> Study:
+        """Return the finished paths."""
+        known = self._oracle is not None
+        whole = Study(
+            self._manifest,
+            tuple(range(self._paths)),
+            self._arms,
+            self._outcomes,
+            self._regret if known else None,
+            self._oracle,
+        )
+        return whole if not self.missing else whole.take(sorted(self._done))
+
+    def explained(self, why: str) -> tuple[str, Study]:
+        """Return what to tell of a study that stopped, and its finished paths."""
+        text = (
+            f"{why}; {len(self._done)} of {self._paths} paths are finished and kept: "
+            "simulate(..., resume=error.study) runs the others"
+        )
+        return text, self.study()
+
+    def _adopt(self, resume: object) -> None:
+        """Take over the paths of an earlier run of the same study."""
+        if not isinstance(resume, Study):
+            raise DesignError(f"resume= needs a Study, such as load_study(folder), found {shown(resume)}")
+        if difference := resume.manifest.difference(self._manifest):
+            raise DesignError(f"resume= is another study: {difference}")
+        for row, number in enumerate(resume.paths):
+            if number < self._paths:
+                self.add(_path_of(resume, row))
+
+
+def _path_of(study: Study, row: int) -> PlayedPath:
+    regret = study.stage_regret
+    performances = {
+        name: Performance(arms[row], None if regret is None else regret[name][row], study.rewards[name][row])
+        for name, arms in study.arms.items()
+    }
+    return PlayedPath(study.paths[row], performances, None if study.oracle is None else study.oracle[row])

@@ -1,0 +1,166 @@
+"""How often the good events of the proofs happen, by simulation, beside their bounds.
+
+𝒢_{t,m} (eq. "event gt"): Q̃ is within Δ_m/4 of Q_m everywhere. ℳ_{t,m} (eq. "event M"): the design matrices behind Q̂
+have eigenvalues of at least φ_m·t/4. ℒ_t (label "section: k arms"): β̂₂ is within Δ₂ / 2x_max of β₂. 𝒪_t (proof of
+"thm: delay"): the outcomes of the first ⌊t/2⌋ units come before unit t does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.parameters import whole
+from dtrbandit.design.schedule import place
+from dtrbandit.design.spec import Design
+from dtrbandit.environments.arrivals import ArrivalProcess
+from dtrbandit.environments.potential_outcomes import Environment
+from dtrbandit.errors import DesignError
+from dtrbandit.policies.dtr_bandit import DTRBandit
+from dtrbandit.theory.bounds import smallest_q
+from dtrbandit.theory.concentration import design_fails, hat_fails, tilde_fails
+from dtrbandit.theory.delay import delay_of, feedback_fails
+from dtrbandit.theory.instance import Instance
+from dtrbandit.theory.simulated_path import Simulation, failures
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class EventRate(NamedTuple):
+    """How often an event failed on simulated paths, with a 95 % interval, beside the bound on its probability to.
+
+    ``bound`` is as printed; for ℒ, where the paper prints none, as ``hat_fails`` has it. None: no bound is known, or
+    the delays are not sub-exponential. ``applies``: q and t are as large as the bound asks; with delays there is such a
+    bound for 𝒪 alone, since for the others the paper has an order only.
+    """
+
+    event: str
+    stage: str | None
+    t: int
+    paths: int
+    failed: float
+    low: float
+    high: float
+    bound: float | None
+    applies: bool
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the bound applies and lies below the interval."""
+        return self.applies and self.bound is not None and self.bound < self.low
+
+
+@dataclass(frozen=True)
+class EventRates:
+    """A row per event, stage and round; printing gives a table, ``to_frame`` the numbers."""
+
+    rows: tuple[EventRate, ...]
+    q: int
+    allowed_q: int | None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a tidy frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows)
+
+    def __str__(self) -> str:
+        heading = f"{'event':<12}{'t':>9}{'failed on':>12}{'95 % interval':>18}{'bound':>12}"
+        asked = "" if self.allowed_q is None else f"; their bounds ask for q ≥ {self.allowed_q:,.3g}"
+        lines = [f"How often events fail with q = {self.q:,}{asked}", heading]
+        for row in self.rows:
+            name = f"{row.event} {row.stage}" if row.stage else row.event
+            bound = "none" if row.bound is None else f"{min(row.bound, 1):.3g}{'' if row.applies else ' *'}"
+            between = f"{row.low:.1%} to {row.high:.1%}"
+            lines.append(f"{name:<12}{row.t:>9,}{row.failed:>12.1%}{between:>18}{bound:>12}")
+        if not all(row.applies for row in self.rows):
+            lines.append("* q or t is below what the bound asks, or outcomes are delayed: a comparison, not a promise")
+        return "\n".join(lines)
+
+
+def event_rates(  # each by its name
+    environment: Environment,
+    *,
+    q: int,
+    delta: float | tuple[float, ...],
+    at: Sequence[int],
+    paths: int = 20,
+    seed: int = 0,
+    arrivals: ArrivalProcess | None = None,
+) -> EventRates:
+    """Play DTRBandit on a problem with linear Q-functions and count at rounds ``at`` which events hold.
+
+    The supremum over histories in 𝒢 is taken over those drawn for the estimate of the constants. A round's state is the
+    one just before the next unit enrols. 𝒪 is counted with ``arrivals`` only. Where φ_m is 0, ℳ asks nothing.
+
+    Examples
+    --------
+    >>> from dtrbandit.environments import Synthetic
+    >>> rates = event_rates(Synthetic(), q=5, delta=(0.2, 0.2), at=[200], paths=10)
+    >>> [(row.event, row.stage) for row in rates.rows]
+    [('G', 'first'), ('G', 'second'), ('M', 'first'), ('M', 'second'), ('L', None)]
+    """
+    rounds = tuple(sorted({whole(t, "event_rates: at", low=2) for t in at}))
+    if not rounds:
+        raise DesignError("event_rates: at must name at least one round")
+    policy = DTRBandit(q=q, delta=delta)
+    *seeds, own = np.random.SeedSequence(seed).spawn(whole(paths, "event_rates: paths", low=1) + 1)
+    instance = Instance.of(environment, np.random.default_rng(own), delta=delta)
+    if not instance.linear:
+        raise DesignError(f"event_rates: the Q-functions of {environment!r} are not linear, so there is no true β")
+    simulation = Simulation(environment, policy, rounds, arrivals, instance)
+    failed = np.stack([failures(simulation, each) for each in seeds])
+    events = _events(instance.evidence.design, arrivals)
+    rows = [
+        _rate(simulation, event, t, failed[:, i, j]) for j, event in enumerate(events) for i, t in enumerate(rounds)
+    ]
+    return EventRates(tuple(rows), policy.q, None if instance.constants is None else smallest_q(instance.constants))
+
+
+def wilson(failed: int, n: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval for a probability, from ``failed`` of ``n``."""
+    z = 1.959963984540054
+    share, weight = failed / n, 1 / (1 + z**2 / n)
+    middle = weight * (share + z**2 / (2 * n))
+    reach = weight * z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return max(middle - reach, 0.0), min(middle + reach, 1.0)
+
+
+def _events(design: Design, arrivals: ArrivalProcess | None) -> list[tuple[str, int | None]]:
+    """Return the events in the order of ``_failed``, with their stages."""
+    stages: list[int | None] = list(range(len(design.stages)))
+    events = [(event, m) for event in "GM" for m in stages] + [("L", None)] * (len(stages) > 1)
+    return events + [("O", None)] * (arrivals is not None)
+
+
+def _rate(simulation: Simulation, event: tuple[str, int | None], t: int, failed: NDArray[np.bool_]) -> EventRate:
+    name, m = event
+    low, high = wilson(int(failed.sum()), len(failed))
+    stage = None if m is None else simulation.instance.evidence.design.stages[m].name
+    return EventRate(name, stage, t, len(failed), float(failed.mean()), low, high, *event_bound(simulation, event, t))
+
+
+def event_bound(simulation: Simulation, event: tuple[str, int | None], t: int) -> tuple[float | None, bool]:
+    """Return the bound on the probability that an event fails, and whether it is one for these q, t and delays."""
+    (name, m), constants, q = event, simulation.instance.constants, simulation.policy.q
+    if name == "O":
+        assert simulation.arrivals is not None
+        if not simulation.arrivals.sub_exponential:
+            return None, False
+        return feedback_fails(delay_of(simulation.arrivals, len(simulation.instance.coefficients)), t), True
+    if constants is None:
+        return None, False
+    enough = q >= smallest_q(constants) and simulation.arrivals is None
+    if name == "G":
+        return tilde_fails(m or 0, t), enough and t >= 64 * q**2
+    plans = len(simulation.instance.evidence.design.arm_plans)
+    forced, _, offset = place(t, plans, q)
+    free = not forced or offset == plans * q - 1  # or at the end of a forced block
+    bound = design_fails(constants, t) if name == "M" else hat_fails(constants, t)
+    return bound, enough and t >= 256 * q**2 and free
