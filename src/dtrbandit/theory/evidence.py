@@ -88,7 +88,7 @@ def from_units(units: PotentialOutcomes, source: str = "given units") -> Evidenc
         raise DesignError(f"{source} does not know its Q-functions; margin and diversity are about these")
     design, brought, visits = units.design, by_node(units), []
     for node, through in enumerate(reached(brought.enters, design.tree).T):
-        arms = design.tree.paths[node]
+        arms = design.tree.arms_to[node]
         psi = brought.features[:, node, : design.dimensions[len(arms)]]
         visits.append(Visit(arms, psi, along(units.q[len(arms)], arms), through))
     return Evidence(design, len(units.outcome), tuple(visits), source)
@@ -119,9 +119,9 @@ def from_session(session: Session) -> Evidence:
     hat = [np.full((k, d), np.nan) for k, d in zip(design.arm_counts, design.dimensions, strict=True)]
     for value in session.coefficients():
         m = design.stage_number(value.stage)
-        term = design.arrivals[m].features.names.index(value.term)
+        term = design.parsed[m].features.names.index(value.term)
         hat[m][design.stages[m].arms.index(value.arm), term] = value.hat
-    nodes = design.tree.paths[: len(design.tree.child)]
+    nodes = design.tree.arms_to[: len(design.tree.child)]
     visits = tuple(_visit(design, records, arms, hat[len(arms)]) for arms in nodes)
     return Evidence(design, len(records), visits, f"a session of {len(records):,} units", OWN_UNITS)
 
@@ -166,6 +166,6 @@ def _visit(design: Design, records: Iterable[Unit], arms: Plan, hat: Array) -> V
     columns = {name: np.array([row[name] for row in merged]) for name in known}
     given = {design.stages[k].name: np.full(len(came), arm) for k, arm in enumerate(arms)}
     psi = np.zeros((len(records), design.dimensions[m]))
-    psi[reached] = design.arrivals[m].features.matrix(columns, given, len(came))
+    psi[reached] = design.parsed[m].features.matrix(columns, given, len(came))
     feasible = np.array(design.tree.feasible[design.tree.after(arms)])
     return Visit(arms, psi, np.where(feasible, psi @ hat.T, np.nan), reached)

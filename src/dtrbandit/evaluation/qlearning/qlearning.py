@@ -94,7 +94,7 @@ class QLearning:
         rows = counted & (cohort.arms[:, m] == arm)
         regression = regress(cohort.features[m][rows], targets[rows], cohort.weights[rows])
         alone = tuple(cohort.units[row] for row in np.flatnonzero(rows)[regression.alone])
-        stage, terms = self.design.stages[m], self.design.arrivals[m].features.names
+        stage, terms = self.design.stages[m], self.design.parsed[m].features.names
         return ArmFit(stage.name, stage.arms[arm], terms, int(rows.sum()), regression, alone)
 
     # -- what was learned ------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def _feasible(design: Design, m: int, history: Mapping[str, float | str]) -> lis
     earlier = [(k, given[stage.name]) for k, stage in enumerate(design.stages[:m]) if stage.name in given]
     nodes = [
         node
-        for node, path in enumerate(design.tree.paths)
+        for node, path in enumerate(design.tree.arms_to)
         if len(path) == m and all(path[k] == arm for k, arm in earlier)
     ]
     choices = {design.tree.feasible[node] for node in nodes}
