@@ -21,7 +21,7 @@ import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.replay.replay import ROWS, SmallCohort, replay
-from dtrbandit.evaluation.replay.sampling import drawn_rows, weigh
+from dtrbandit.evaluation.replay.sampling import drawn_rows, sampling_weights
 from dtrbandit.policies.policy import Policy
 
 UNITS, HORIZON, PATHS = 2_000, 5_000, 10
@@ -48,7 +48,9 @@ def in_python(units: Cohort) -> NDArray[np.int64]:
     bandit = NumpyDTRBandit(q=DTRB.q, delta=0.5, fit=by_lstsq)
     bandit.start(np.empty((HORIZON, 2)), np.empty((HORIZON, 2)), np.empty(HORIZON), np.empty((HORIZON, 2), np.int8))
     accepted: list[int] = []
-    for block in drawn_rows(weigh(units, None), np.random.default_rng(np.random.SeedSequence(0, spawn_key=(0, ROWS)))):
+    for block in drawn_rows(
+        sampling_weights(units, None), np.random.default_rng(np.random.SeedSequence(0, spawn_key=(0, ROWS)))
+    ):
         for row in block.tolist():
             t = len(accepted) + 1
             plan = bandit.plan(t)

@@ -21,7 +21,7 @@ from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, re
 from dtrbandit.policies.policy import Policy, is_policy
 from dtrbandit.record.answers import RULES, refuse, require_in_turn
 from dtrbandit.record.events import Assigned, Completed, Corrected, Decision, Event, Fact, Opened, Overridden
-from dtrbandit.record.histories import Histories, History
+from dtrbandit.record.histories import Histories, History, advance
 from dtrbandit.record.log import Log
 
 Learn = Callable[[Any, History, Fact], Any]
@@ -75,11 +75,11 @@ class Belief:
     def learn(self, facts: Sequence[Fact], arrived: History) -> None:
         """Believe the facts of an answer; ``arrived`` is the history that the first leads to."""
         self.whole = False
-        histories, history, learn = self.histories, arrived, self._learn
+        histories, learn = self.histories, self._learn
         for fact in facts:
-            if fact is not facts[0]:
-                history = histories.advance(fact)
-            histories.record(fact, history)
+            known = histories.get(arrived.unit)
+            history = arrived if fact is facts[0] else advance(self.design, known, fact)
+            histories.record(fact, known, history)
             self.state = learn(self.state, history, fact)
         self.version += len(facts)  # from here on they count
         self.whole = True
@@ -108,22 +108,22 @@ class Belief:
 
         The policy only writes facts down until event ``turn``, and learns from then on.
         """
-        histories, state, learn = self.histories, self.state, self._learn
+        histories, design, state, learn = self.histories, self.design, self.state, self._learn
         due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
         for sequence, event in enumerate(events, self.version + 1):
             try:
                 if decide_again or (due is None) is (type(event) is Assigned):
                     require_in_turn(event, due)
                 rule = RULES.get(type(event))
-                fact = rule(histories, *event) if rule else None
+                fact, known = rule(histories, event) if rule else (None, None)
                 if fact is None:
                     refuse(event)
-                history = histories.advance(fact)
+                history = advance(design, known, fact)
                 due = None
                 if history.feasible:
                     due = self.decide(history) if decide_again else history.unit
                 self.whole = False
-                histories.record(fact, history)
+                histories.record(fact, known, history)
                 if sequence == turn:
                     learn_from_now_on(state)
                 state = self.state = learn(state, history, fact)

@@ -19,7 +19,7 @@ from dtrbandit.policies.policy import Estimating, Policy
 from dtrbandit.record.answers import answer_to
 from dtrbandit.record.commands import Command, Complete, Correct, Enroll, Override, Reply, Respond, Withdraw
 from dtrbandit.record.events import Assigned, Decision, Event, Fact
-from dtrbandit.record.histories import History
+from dtrbandit.record.histories import History, advance
 from dtrbandit.record.log import Log
 from dtrbandit.summary import Coefficient, Summary, coefficient_table, summarise
 
@@ -132,10 +132,10 @@ class Session:
 
     def _answer(self, command: Command) -> Reply:
         belief = self._belief if self._belief.whole else self._whole()
-        fact, decision = answer_to(belief.histories, command)
+        fact, known, decision = answer_to(belief.histories, command)
         if fact is None:
             return Reply((), decision, belief.version)
-        arrived = belief.histories.advance(fact)
+        arrived = advance(belief.design, known, fact)
         facts: tuple[Fact, ...] = (fact,)
         if arrived.feasible:
             decision = belief.decide(arrived)

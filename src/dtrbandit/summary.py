@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.estimates import Coefficients, Estimates, rank_of
+from dtrbandit.estimators.estimates import Coefficients, Estimates
+from dtrbandit.rank import scaled_rows
 from dtrbandit.record.events import Overridden, in_words
-from dtrbandit.record.histories import Unit
+from dtrbandit.record.histories import Histories, Unit
 
 
 class Coefficient(NamedTuple):
@@ -98,33 +99,37 @@ class Summary:
         return lines
 
 
-def summarise(design: Design, policy: object, units: Iterable[Unit], estimates: Estimates | None) -> Summary:
-    """Return the summary of a session's units, which are looked at once, one by one, and of its estimates."""
+def summarise(design: Design, policy: object, histories: Histories, estimates: Estimates | None) -> Summary:
+    """Return the summary of a session's units, and of its estimates."""
     states = ["completed", "left early, completed", "withdrawn"]
     states += [f"awaiting the response at stage {stage.name}" for stage in design.stages[1:]]
     states += ["awaiting the outcome", "arms overridden", "values corrected"]
     status: Counter[str] = Counter(dict.fromkeys(states, 0))
     given: Counter[tuple[int, int]] = Counter()
     reasons: Counter[str] = Counter()
-    total, completed, count = 0.0, 0, 0
-    for unit in units:
-        count += 1
-        status[_state(design, unit)] += 1
-        given.update(enumerate(unit.history.arms))
-        reasons.update([decision.reason for decision in unit.decisions])
+    outcomes: dict[int, float] = {}  # by round
+    for unit, rounds, known in histories.alike():
+        count = len(rounds)
+        status[_state(design, unit)] += count
+        for stage_and_arm in enumerate(unit.history.arms):
+            given[stage_and_arm] += count
+        for decision in unit.decisions:
+            reasons[decision.reason] += count
         for amendment in unit.amendments:
-            status["arms overridden" if isinstance(amendment, Overridden) else "values corrected"] += 1
-        if unit.history.outcome is not None:
-            total, completed = total + unit.history.outcome, completed + 1
+            status["arms overridden" if isinstance(amendment, Overridden) else "values corrected"] += count
+        outcomes.update(zip(rounds, known, strict=False))
+    total = 0.0
+    for t in sorted(outcomes):  # one by one: sum() rounds otherwise since Python 3.12
+        total += outcomes[t]
     return Summary(
         policy=repr(policy),
-        units=count,
+        units=len(histories),
         status=dict(status),
         given={
             stage.name: {arm: given[m, a] for a, arm in enumerate(stage.arms)} for m, stage in enumerate(design.stages)
         },
         reasons=dict(reasons.most_common()),
-        mean_outcome=total / completed if completed else None,
+        mean_outcome=total / len(outcomes) if outcomes else None,
         coefficients=() if estimates is None else coefficient_table(design, estimates),
         gaps=() if estimates is None else _gaps(design, estimates),
     )
@@ -162,8 +167,8 @@ def _gaps(design: Design, estimates: Estimates) -> tuple[Gap, ...]:
         for m, arms in enumerate(rows):
             names = design.arrivals[m].features.names
             for arm, own in zip(design.stages[m].arms, arms, strict=True):
-                rank, determined = rank_of(own)
-                if rank < len(names):
-                    open_names = tuple(name for name, known in zip(names, determined, strict=True) if not known)
-                    gaps.append(Gap(estimate, design.stages[m].name, arm, open_names, len(names) - rank))
+                fit = scaled_rows(own)
+                if fit.rank < len(names):
+                    open_names = tuple(name for name, known in zip(names, fit.determined, strict=True) if not known)
+                    gaps.append(Gap(estimate, design.stages[m].name, arm, open_names, len(names) - fit.rank))
     return tuple(gaps)

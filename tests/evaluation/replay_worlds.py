@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes
@@ -14,6 +16,10 @@ from estimators.oracle import random_plans
 from plain.replay import Point
 
 LABELS = "abc"
+TWO = dtr.Design(
+    [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z", enter_if="z > -1")],
+    plans=[("a", "a"), ("a", "b"), ("b", "b")],
+)
 
 
 def random_design(rng: np.random.Generator) -> dtr.Design:
@@ -57,6 +63,18 @@ def random_cohort(design: dtr.Design, n: int, rng: np.random.Generator, *, dropp
     return Cohort(design, tuple(f"r{i}" for i in range(n)), tuple(columns), arms, outcome, np.ones(n))
 
 
+def two_stage_cohort(n: int = 60, seed: int = 0) -> Cohort:
+    """Draw units of TWO: a third leave, a few drop out."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=n), rng.normal(size=n)
+    arms = np.array(TWO.arm_plans, dtype=np.int8)[rng.integers(3, size=n)]
+    arms[z <= -1, 1] = -1
+    outcome = rng.normal(size=n) + arms[:, 0]
+    dropped = (rng.random(n) < 0.1) & (z > -1)
+    outcome[dropped], arms[dropped, 1] = np.nan, -1
+    return Cohort(TWO, tuple(map(str, range(n))), ({"x": x}, {"z": z}), arms, outcome, np.ones(n))
+
+
 def logged(units: PotentialOutcomes, rng: np.random.Generator) -> Cohort:
     """Return drawn units that were given a plan each, all plans alike."""
     design, n = units.design, len(units.outcome)
@@ -89,6 +107,11 @@ def policies(design: dtr.Design) -> dict[str, Any]:
         "rule": dtr.FixedRegime(rule=rule),
         "uniform": dtr.UniformRandom(),
     }
+
+
+seeds = st.integers(0, 2**32 - 1)
+names = st.sampled_from(list(policies(TWO)))
+few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def world(seed: int, name: str, n: int = 50) -> tuple[Cohort, Any, np.random.Generator]:

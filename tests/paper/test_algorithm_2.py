@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 
 from dtrbandit.evaluation.replay.replay import replay
-from dtrbandit.evaluation.replay.sampling import drawn_rows, weigh
+from dtrbandit.evaluation.replay.sampling import drawn_rows, sampling_weights
 from evaluation.replay_worlds import points, streams, world
 from plain.replay import Algorithm, replay_dtr
 from policies.twins import plain_twin
@@ -29,7 +29,7 @@ def test_replay_is_algorithm_2_with_the_plain_refit(name: str, seed: int) -> Non
     cohort, policy, _ = world(seed, name, n=40)
     found = replay(policy, cohort, horizon=20, paths=1, seed=seed)
     rng, policy_seed = streams(seed, 0)
-    order = chain.from_iterable(block.tolist() for block in drawn_rows(weigh(cohort, None), rng))
+    order = chain.from_iterable(block.tolist() for block in drawn_rows(sampling_weights(cohort, None), rng))
     rows = points(cohort)
 
     value, hist = replay_dtr(20, Algorithm(cohort.design, plain_twin(policy), policy_seed), (rows[i] for i in order))

@@ -136,3 +136,32 @@ def test_equal_texts_are_kept_once() -> None:
     assert len({id(unit) for unit in units}) == len(set(units)) == 3
     decisions = [event.decision for event in session.log if isinstance(event, Assigned)]
     assert len({id(decision.q_hat.labels) for decision in decisions}) == 2  # type: ignore[attr-defined]
+
+
+def test_units_told_together_are_the_units_told_one_by_one() -> None:
+    stages = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z", enter_if="y > 0")]
+    session = dtr.Session(dtr.Design(stages), dtr.DTRBandit(q=1, delta=0.5))
+    for t in range(60):
+        name = f"u{t}"
+        session.enroll(name, {"x": t % 7 / 7})
+        if t % 10 == 0:
+            session.withdraw(name, reason="moved away")
+        elif t % 10 > 1:
+            session.respond(name, {"z": t % 5 / 5, "y": float(t % 3)})
+            if t % 10 > 2:
+                session.complete(name, t / 7)
+    session.correct("u9", outcome=0.25, reason="typing error")
+    histories = session._belief.histories
+
+    alike = list(histories.alike())
+
+    one_by_one = {unit.history.round: unit for unit in histories}
+    assert len(alike) < len(one_by_one)
+    assert sorted(t for each in alike for t in each.rounds) == list(one_by_one)
+    for first, rounds, outcomes in alike:
+        units = [one_by_one[t] for t in rounds]
+        assert outcomes == [unit.history.outcome for unit in units if unit.history.outcome is not None]
+        for unit in units:
+            assert (unit.history.arms, unit.left, unit.ended) == (first.history.arms, first.left, first.ended)
+            assert [each.reason for each in unit.decisions] == [each.reason for each in first.decisions]
+            assert unit.amendments == first.amendments

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dtrbandit.cli.result import ExplainedTable, Result
 from dtrbandit.design.spec import Design
 from dtrbandit.design.toml_text import toml_tables, unknown
 from dtrbandit.errors import DesignError
@@ -16,7 +17,6 @@ from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.policies.builtin import BUILTIN
 from dtrbandit.policies.plain_values import policy_from_dict
 from dtrbandit.policies.policy import Policy
-from dtrbandit.reproduce import Reproduction
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH
 
 if TYPE_CHECKING:
@@ -49,22 +49,7 @@ class Source:
         )
 
 
-@dataclass(frozen=True)
-class Report:
-    """A table under the words that explain it."""
-
-    words: str
-    table: pd.DataFrame
-
-    def records(self) -> list[dict[str, object]]:
-        """Return its rows, by name of column."""
-        return [{str(name): value for name, value in row.items()} for row in self.table.to_dict("records")]
-
-    def __str__(self) -> str:
-        return self.words
-
-
-def fit(source: Source, folder: Path) -> Reproduction:
+def fit(source: Source, folder: Path) -> Result:
     """Learn the regime that a trial suggests; write its coefficients, and a picture of what it recommends."""
     cohort = source.read()
     learned = QLearning(cohort.design).fit(cohort)
@@ -75,7 +60,7 @@ def fit(source: Source, folder: Path) -> Reproduction:
         learned.plot(stage.name, cohort, ax)
     folder.mkdir(parents=True, exist_ok=True)
     files = _saved(picture, folder / "recommendations.png"), _table(learned.coef_, folder / "coefficients.csv")
-    return Reproduction(source.data.stem, Report(f"{cohort}\n\n{learned.summary()}", learned.coef_), (), files)
+    return Result(source.data.stem, ExplainedTable(f"{cohort}\n\n{learned.summary()}", learned.coef_), files)
 
 
 def replay_all(
@@ -85,7 +70,7 @@ def replay_all(
     *,
     model: PropensityModel | None,
     **size: Any,
-) -> Reproduction:
+) -> Result:
     """Replay policies on a trial; write their curves, and how alike the units are that had different arms."""
     import pandas as pd
 
@@ -104,7 +89,7 @@ def replay_all(
             _table(cohort.propensities.balance(), folder / "balance.csv"),
         ]
     table = pd.concat([result.summary().assign(policy=name) for name, result in played.items()], ignore_index=True)
-    return Reproduction(source.data.stem, Report("\n\n".join(words), table), (), tuple(files))
+    return Result(source.data.stem, ExplainedTable("\n\n".join(words), table), tuple(files))
 
 
 def policy_from_text(text: str) -> Policy[Any]:
@@ -178,10 +163,10 @@ def _curves(played: Mapping[str, Replay]) -> Picture:
 
 def _overlap(cohort: Cohort) -> Picture:
     assert cohort.propensities is not None
-    parts = cohort.propensities.parts
-    picture = _picture(len(parts))
-    for part, ax in zip(parts, picture.subplots(1, len(parts), squeeze=False)[0], strict=True):
-        cohort.propensities.plot(part, ax)
+    models = cohort.propensities.models
+    picture = _picture(len(models))
+    for model, ax in zip(models, picture.subplots(1, len(models), squeeze=False)[0], strict=True):
+        cohort.propensities.plot(model, ax)
     return picture
 
 

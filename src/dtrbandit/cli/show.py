@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dtrbandit.cli.result import Result
 from dtrbandit.reproduce import Claim, Reproduction
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 WIDTH = 110  # where there is no terminal to ask
 
 
-def show(name: str, results: Sequence[Reproduction], *, as_json: bool) -> None:
+def show(name: str, results: Sequence[Reproduction | Result], *, as_json: bool) -> None:
     """Print tables, claims and files, or the same as one JSON document."""
     if as_json:
         typer.echo(json.dumps(_document(name, results), ensure_ascii=False, indent=2, allow_nan=False))
@@ -26,12 +27,12 @@ def show(name: str, results: Sequence[Reproduction], *, as_json: bool) -> None:
         _print(result)
 
 
-def _document(name: str, results: Sequence[Reproduction]) -> dict[str, object]:
+def _document(name: str, results: Sequence[Reproduction | Result]) -> dict[str, object]:
     return {
         "name": name,
         "files": [str(file) for result in results for file in result.files],
         "table": [_row(result.name, row) for result in results for row in result.table.records()],
-        "claims": [claim._asdict() for result in results for claim in result.claims],
+        "claims": [claim._asdict() for result in results for claim in _claims_of(result)],
     }
 
 
@@ -40,7 +41,7 @@ def _row(study: str, row: dict[str, object]) -> dict[str, object]:
     return {"study": study, **values}
 
 
-def _print(result: Reproduction) -> None:
+def _print(result: Reproduction | Result) -> None:
     from rich.console import Console
 
     console = Console()
@@ -48,10 +49,14 @@ def _print(result: Reproduction) -> None:
         console = Console(width=WIDTH)
     console.print(result.name, style="bold", markup=False, highlight=False)
     console.print(str(result.table), markup=False, highlight=False)
-    if result.claims:
-        console.print(_claims(result.claims))
+    if claims := _claims_of(result):
+        console.print(_claims(claims))
     for file in result.files:
         console.print(f"Written: {file}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _claims_of(result: Reproduction | Result) -> Sequence[Claim]:
+    return result.claims if isinstance(result, Reproduction) else ()
 
 
 def _claims(claims: Sequence[Claim]) -> Table:

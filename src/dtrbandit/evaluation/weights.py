@@ -18,7 +18,7 @@ def effective_sample_size(weights: Vector) -> float:
     >>> effective_sample_size(np.array([2.0, 2.0, 2.0])), effective_sample_size(np.array([1.0, 0.0]))
     (3.0, 1.0)
     """
-    own = weights / weights.max()  # whose squares are floats, too
+    own = weights / weights.max()  # so that their squares neither overflow nor vanish
     return float(own.sum() ** 2 / (own**2).sum())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,26 +23,21 @@ class Backlog:
     """Facts that wait to be taken all at once, in one call rather than one each."""
 
     def __init__(self, most: int) -> None:
-        self._bytes = 8 * most  # of the features of a stage, as a kernel takes them
-        self._numbers: list[int] = []
-        self._values: list[float] = []
-        self._features: list[bytes] = []
+        self._row = Struct(f"5qd{8 * most}s")  # a call, then the features of a stage, as many as there may be
+        self._rows: list[bytes] = []
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._rows)
 
-    def put(self, call: Call, features: Vector | None) -> None:
-        """Let a fact wait."""
-        self._numbers += call[:5]
-        self._values.append(call[5])
-        self._features.append((b"" if features is None else features.tobytes()).ljust(self._bytes, b"\0"))
+    def put(self, call: Call, features: Vector | None) -> int:
+        """Let a fact wait, and return how many do."""
+        self._rows.append(self._row.pack(*call, b"" if features is None else features.tobytes()))
+        return len(self._rows)
 
     def arrays(self) -> tuple[NDArray[np.int64], Vector, Matrix]:
         """Return what waits as arrays."""
-        count = len(self)
-        numbers = np.array(self._numbers, dtype=np.int64).reshape(count, 5)
-        values = np.array(self._values)
-        return numbers, values, np.frombuffer(bytearray().join(self._features)).reshape(count, -1)
+        rows = np.frombuffer(b"".join(self._rows)).reshape(-1, self._row.size // 8)
+        return rows.view(np.int64)[:, :5].copy(), rows[:, 5].copy(), rows[:, 6:].copy()
 
 
 @kernel(entry="int64, int64[:, ::1], float64[::1], float64[:, ::1], boolean, table")
@@ -82,7 +78,7 @@ def learn_from_now_on(state: CompiledState) -> None:
 
 def work_off(state: CompiledState) -> None:
     """Take the facts that wait."""
-    if state.backlog is not None and len(state.backlog):
+    if state.backlog:
         (numbers, values, features), state.backlog = state.backlog.arrays(), _empty(state)
         taken = call_take_all.call(state.kind, numbers, values, features, state.learning, state.table)
         if taken < len(numbers):

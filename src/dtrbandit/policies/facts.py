@@ -29,6 +29,7 @@ from dtrbandit.record.events import Assigned, Completed, Decision, Fact, Respond
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values, unpacked
 
+Told = tuple[Call, Vector | None]
 new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the time
 
 
@@ -142,23 +143,22 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
     """
     if history.feasible:
         return state
-    if type(event) not in CALLS:
+    call_of = CALLS.get(type(event))
+    if call_of is None:
         amend(state, history)
         return state
     try:
-        call, m = CALLS[type(event)](state, history, event)
-        features = history.features[m] if m >= 0 else None
+        call, features = call_of(state, history, event)
     except IndexError:
         raise _misfit(state, history, type(event).__name__) from None
-    if call[1] >= state.capacity:
-        state.reserve(call[1] + 1)
+    if history.round > state.capacity:
+        state.reserve(history.round)
     if state.backlog is not None:
-        state.backlog.put(call, features)
-        if len(state.backlog) >= AT_ONCE:
+        if state.backlog.put(call, features) == AT_ONCE:
             work_off(state)
         return state
     if features is not None:
-        _lay_out(state, history, m, features)
+        _lay_out(state, history, call[2], features)
     if not call_take.call(state.kind, *call, state.learning, state.table):
         raise _misfit(state, history, type(event).__name__)
     return state
@@ -173,31 +173,31 @@ def _lay_out(state: CompiledState, history: History, m: int, features: Vector) -
         state.at_hand = features
 
 
-# a fact as a kernel takes it, and the stage whose features go with it, −1 if none do
+# a fact as a kernel takes it, and the features that go with it
 
 
-def _arrived(state: CompiledState, history: History, event: Assigned) -> tuple[Call, int]:
-    _, t, node, _, arms, _, _ = history
+def _arrived(state: CompiledState, history: History, event: Assigned) -> Told:
+    _, t, node, features, arms, _, _ = history
     m = len(arms) - 1
     forced = 1.0 if event.decision.reason == "forced" else 0.0
-    return (ARRIVED, t - 1, m, state.design.tree.parents[node], arms[m], forced), m
+    return (ARRIVED, t - 1, m, state.design.tree.parents[node], arms[m], forced), features[m]
 
 
-def _completed(state: CompiledState, history: History, event: Completed) -> tuple[Call, int]:
-    return (COMPLETED, history.round - 1, len(history.arms) - 1, -1, -1, event.outcome), -1
+def _completed(state: CompiledState, history: History, event: Completed) -> Told:
+    return (COMPLETED, history.round - 1, len(history.arms) - 1, -1, -1, event.outcome), None
 
 
-def _left(state: CompiledState, history: History, event: Responded) -> tuple[Call, int]:
+def _left(state: CompiledState, history: History, event: Responded) -> Told:
     m = len(history.arms)
     known = len(history.features) > m
-    return (LEFT, history.round - 1, m, history.node if known else -1, -1, 0.0), m if known else -1
+    return (LEFT, history.round - 1, m, history.node if known else -1, -1, 0.0), history.features[m] if known else None
 
 
-def _lost(state: CompiledState, history: History, event: Withdrawn) -> tuple[Call, int]:
-    return (LOST, history.round - 1, len(history.arms), -1, -1, 0.0), -1
+def _lost(state: CompiledState, history: History, event: Withdrawn) -> Told:
+    return (LOST, history.round - 1, len(history.arms), -1, -1, 0.0), None
 
 
-CALLS: Mapping[type, Callable[[CompiledState, History, Any], tuple[Call, int]]] = {
+CALLS: Mapping[type, Callable[[CompiledState, History, Any], Told]] = {
     Assigned: _arrived,
     Completed: _completed,
     Responded: _left,

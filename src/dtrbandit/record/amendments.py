@@ -16,14 +16,15 @@ from dtrbandit.record.histories import Histories, Unit, merged
 from dtrbandit.record.rules import accept, accept_reason, expects, on_record, stage_number
 
 
-def overridden(histories: Histories, unit: str, stage: str | None, arm: str, reason: str) -> Overridden | None:
-    """Return the override of the arm of ``unit`` at a stage, by default the latest."""
+def overridden(histories: Histories, fields: tuple[str, str | None, str, str]) -> tuple[Overridden | None, Unit]:
+    """Return the override of the arm of a unit at a stage, by default the latest."""
+    unit, stage, arm, reason = fields
     design, record = histories.design, on_record(histories, unit)
     reason = accept_reason(reason, unit)
     m = stage_of_override(histories, record, stage, arm, reason)
     fact = Overridden(record.history.unit, design.stages[m].name, arm, reason)
     if fact == _latest_override(record, fact.stage):
-        return None
+        return None, record
     arms, labels = record.history.arms, design.stages[m].arms
     possible = [label for a, label in enumerate(labels) if design.tree.after((*arms[:m], a, *arms[m + 1 :])) >= 0]
     if arm not in possible:
@@ -33,18 +34,14 @@ def overridden(histories: Histories, unit: str, stage: str | None, arm: str, rea
         )
     if labels[arms[m]] == arm:
         raise ProtocolError(f"unit {unit!r} is on record with arm {arm!r} at stage {fact.stage!r}: nothing to override")
-    return fact
+    return fact, record
 
 
 def corrected(
-    histories: Histories,
-    unit: str,
-    outcome: float | None,
-    stage: str | None,
-    context: Mapping[str, float] | None,
-    reason: str,
-) -> Corrected | None:
+    histories: Histories, fields: tuple[str, float | None, str | None, Mapping[str, float] | None, str]
+) -> tuple[Corrected | None, Unit]:
     """Return the correction of an outcome, or of columns of one stage's context."""
+    unit, outcome, stage, context, reason = fields
     record = on_record(histories, unit)
     reason = accept_reason(reason, unit)
     if (outcome is None) == (context is None) or (stage is None) != (context is None):
@@ -54,10 +51,10 @@ def corrected(
     else:
         fact = _corrected_context(histories, record, str(stage), context, reason)
     if fact == _latest_correction(record, fact):
-        return None
+        return None, record
     if merged(histories.design, record, fact) == (record.history.outcome, record.contexts):
         raise ProtocolError(f"unit {unit!r}: nothing to correct, that value is on record already")
-    return fact
+    return fact, record
 
 
 def _latest_override(record: Unit, stage: str) -> Overridden | None:

@@ -22,10 +22,11 @@ from dtrbandit.record.events import (
     Responded,
     Withdrawn,
 )
-from dtrbandit.record.histories import Histories
-from dtrbandit.record.rules import assigned, completed, enrolled, on_record, responded, stage_of_response, withdrawn
+from dtrbandit.record.histories import Histories, Unit
+from dtrbandit.record.rules import assigned, completed, enrolled, responded, stage_of_response, withdrawn
 
-Answer = tuple[Fact | None, Decision | None]
+Found = tuple[Fact | None, Unit | None]  # the fact to record, None if it is on record, and the unit's record so far
+Answer = tuple[Fact | None, Unit | None, Decision | None]  # and the decision on record
 
 
 def answer_to(histories: Histories, command: Command) -> Answer:
@@ -39,45 +40,43 @@ def answer_to(histories: Histories, command: Command) -> Answer:
 
 def _enroll(histories: Histories, command: Enroll) -> Answer:
     unit, context = command
-    fact = enrolled(histories, unit, None, context)
-    return fact, on_record(histories, unit).decisions[0] if fact is None else None
+    fact, record = enrolled(histories, (unit, None, context))
+    return fact, record, record.decisions[0] if record else None
 
 
 def _respond(histories: Histories, command: Respond) -> Answer:
     unit, context, stage = command
-    fact = responded(histories, unit, stage, context)
+    fact, record = responded(histories, (unit, stage, context))
     if fact is not None:
-        return fact, None
-    record = on_record(histories, unit)
+        return fact, record, None
     m = stage_of_response(histories, record, stage, context)
-    return None, record.decisions[m] if m < len(record.decisions) else None
+    return None, record, record.decisions[m] if m < len(record.decisions) else None
 
 
 def _override(histories: Histories, command: Override) -> Answer:
     unit, arm, reason, stage = command
-    fact = overridden(histories, unit, stage, arm, reason)
-    record = on_record(histories, unit)
+    fact, record = overridden(histories, (unit, stage, arm, reason))
     decision = record.decisions[stage_of_override(histories, record, stage, arm, reason)]
-    return fact, decision._replace(arm=arm, reason="override", propensity=None)
+    return fact, record, decision._replace(arm=arm, reason="override", propensity=None)
 
 
 def _correct(histories: Histories, command: Correct) -> Answer:
     unit, reason, outcome, stage, context = command
-    return corrected(histories, unit, outcome, stage, context, reason), None
+    return *corrected(histories, (unit, outcome, stage, context, reason)), None
 
 
 ANSWERS: dict[type, Callable[[Histories, Any], Answer]] = {
     Enroll: _enroll,
     Respond: _respond,
-    Complete: lambda histories, command: (completed(histories, *command), None),
-    Withdraw: lambda histories, command: (withdrawn(histories, *command), None),
+    Complete: lambda histories, command: (*completed(histories, command), None),
+    Withdraw: lambda histories, command: (*withdrawn(histories, command), None),
     Override: _override,
     Correct: _correct,
 }
 
 
-# what must hold for an event to be recorded next; a rule takes the fields of its event, in order
-RULES: dict[type, Callable[..., Fact | None]] = {
+# what must hold for an event to be recorded next
+RULES: dict[type, Callable[[Histories, Any], Found]] = {
     Enrolled: enrolled,
     Assigned: assigned,
     Responded: responded,

@@ -27,7 +27,7 @@ from dtrbandit.record.events import (
     Withdrawn,
 )
 from dtrbandit.record.features import Context, all_features, columns_of, features_at
-from dtrbandit.record.packed import PackedLog
+from dtrbandit.record.packed import ANY, PackedLog
 from dtrbandit.record.values import Values
 
 
@@ -88,6 +88,14 @@ class Unit:
         return self.outcome is not None or self.withdrawn is not None
 
 
+class Alike(NamedTuple):
+    """Units on record that differ in their numbers alone."""
+
+    first: Unit
+    rounds: list[int]
+    outcomes: list[float]  # one for each of them, or none
+
+
 class Histories:
     """All units of a log, and the log itself.
 
@@ -108,6 +116,18 @@ class Histories:
         for t, unit in enumerate(self.log.names, 1):
             yield self.in_flight.get(unit) or self._retold(t)
 
+    def alike(self) -> Iterator[Alike]:
+        """Give units by what happened to them, in the order of the first of each kind."""
+        rounds: dict[tuple[int, ...], list[int]] = {}
+        for t, story in enumerate(self.log.heads_by_round(), 1):
+            rounds.setdefault((*story, t) if ANY in story else story, []).append(t)
+        for first, *others in rounds.values():
+            record = self.in_flight.get(self.log.names[first - 1]) or self._retold(first)
+            outcomes = [] if record.history.outcome is None else [record.history.outcome]
+            if outcomes:  # then the others, without amendments, end with theirs
+                outcomes += map(self.log.last_outcome, others)
+            yield Alike(record, [first, *others], outcomes)
+
     def get(self, unit: str) -> Unit | None:
         """Return what is on record for a unit, None if it is not enrolled."""
         record = self.in_flight.get(unit)
@@ -116,34 +136,32 @@ class Histories:
             record = None if t is None else self._retold(t)
         return record
 
-    def advance(self, fact: Fact) -> History:
-        """Return the history of the fact's unit as the fact makes it."""
-        if type(fact) is Assigned:
-            return _assigned(self.design, self.in_flight[fact.decision.unit], fact)
-        record = None if type(fact) is Enrolled else self.in_flight.get(fact.unit) or self.get(fact.unit)
-        return ADVANCES[type(fact)](self.design, record, fact)
-
-    def record(self, fact: Fact, history: History) -> None:
-        """Believe a fact and the history it leads to."""
+    def record(self, fact: Fact, known: Unit | None, history: History) -> None:
+        """Believe a fact of a ``known`` unit, None if it enrols, and the history that the fact leads to."""
         self.log.append(fact, history.round)
-        unit, kind = history.unit, type(fact)
-        if kind is Completed or kind is Withdrawn:
-            del self.in_flight[unit]
-        elif kind is Enrolled:
-            self.in_flight[unit] = _newcomer(fact, history)
-        elif (record := self.in_flight.get(unit)) is not None:
-            _believe(self.design, record, fact, history)
+        kind = type(fact)
+        if known is None:
+            self.in_flight[history.unit] = _newcomer(fact, history)
+        elif kind is Completed or kind is Withdrawn:
+            del self.in_flight[history.unit]
+        else:
+            _believe(self.design, known, fact, history)
 
     def _retold(self, t: int) -> Unit:
         """Return the unit of a round from its events."""
         first, *others = self.log.story(t)
         record = _newcomer(first, _enrolled(self.design, None, first))
         for fact in others:
-            _believe(self.design, record, fact, ADVANCES[type(fact)](self.design, record, fact))
+            _believe(self.design, record, fact, advance(self.design, record, fact))
         return record
 
 
 # -- the history that a fact leads to --------------------------------------------------------------------------
+
+
+def advance(design: Design, known: Unit | None, fact: Fact) -> History:
+    """Return the history of a ``known`` unit, None if it enrols, as a fact makes it."""
+    return ADVANCES[type(fact)](design, known, fact)
 
 
 def _enrolled(design: Design, record: None, fact: Any) -> History:  # noqa: ARG001  # one signature

@@ -10,8 +10,8 @@ from __future__ import annotations
 import pickle
 from array import array
 from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import accumulate
+from functools import cache, partial
+from itertools import accumulate, pairwise
 from struct import Struct
 from typing import Any
 
@@ -105,34 +105,49 @@ class PackedLog:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def __getitem__(self, place: int) -> Event:
-        return self._fact(self._entry(place)) if place else self.opened
+        return next(self.events(place, place + 1))
 
     def events(self, start: int, stop: int) -> Iterator[Event]:
         """Give the events from one place to before another."""
         if start == 0 < stop:
             yield self.opened
-        heads, names, unpack_head = self.heads, self.names, HEAD.unpack_from
-        for place in range(max(start, 1), stop):
-            entry = self._entry(place)
-            number, t, _ = unpack_head(entry)
-            head = heads[number]
-            yield head[0](head, names[t - 1], t, entry)
+        yield from map(self._fact, self._entries(max(start, 1), stop))
 
     def story(self, t: int) -> list[Fact]:
         """Return all that happened to the unit of a round, in order."""
-        entries, place = [], self._last[t - 1]
+        entries: list[bytes] = []
+        place = self._last[t - 1]
         while place:
-            entries.append(self._entry(place))
+            entries += self._entries(place, place + 1)
             place = HEAD.unpack_from(entries[-1])[2]
         return [self._fact(entry) for entry in reversed(entries)]
 
-    def _entry(self, place: int) -> bytes:
-        count, rest = self._held
-        block, within = divmod(place, BLOCK)
-        if block >= count:
-            return rest[place - count * BLOCK]
-        joined, starts = self._blocks[block]
-        return joined[starts[within] : starts[within + 1]]
+    def last_outcome(self, t: int) -> float:
+        """Return the outcome of the unit of a round, whose last event must be that it completed."""
+        (entry,) = self._entries(self._last[t - 1], self._last[t - 1] + 1)
+        outcome: float = NUMBER.unpack_from(entry, HEAD.size)[0]
+        return outcome
+
+    def heads_by_round(self) -> list[tuple[int, ...]]:
+        """Return the numbers of the heads of each unit's events: its story but for what is its own."""
+        stories: list[tuple[int, ...]] = [()] * len(self.names)
+        for entry in self._entries(1, len(self)):
+            number, t, _ = HEAD.unpack_from(entry)
+            stories[t - 1] += (number,)
+        return stories
+
+    def _entries(self, start: int, stop: int) -> Iterator[bytes]:
+        """Give events as bytes, block by block."""
+        while start < stop:
+            block, first = divmod(start, BLOCK)
+            count, rest = self._held
+            last = min(stop - block * BLOCK, BLOCK)
+            if block < count:
+                joined, starts = self._blocks[block]
+                yield from [joined[begin:end] for begin, end in pairwise(starts[first : last + 1])]
+            else:
+                yield from rest[first:last]
+            start = block * BLOCK + last
 
     def _fact(self, entry: bytes) -> Fact:
         number, t, _ = HEAD.unpack_from(entry)
@@ -199,14 +214,17 @@ def _pack_assigned(log: PackedLog, fact: Assigned, t: int, before: int) -> bytes
 
 def _assigned(head: Head, unit: str, t: int, entry: bytes) -> Assigned:
     _, stage, arm, reason, contenders, tilde, hat = head
-    propensity = NUMBER.unpack_from(entry, HEAD.size)[0]
+    propensity, q_tilde, q_hat = _reader(len(tilde), len(hat)).unpack(entry)
     if propensity != propensity:
         propensity = None
-    start = WITH_NUMBER.size
-    middle = start + 8 * len(tilde)
-    q_tilde: QValues = Values(tilde, entry[start:middle])
-    q_hat: QValues = Values(hat, entry[middle:])
-    return new_assigned((new_decision((unit, t, stage, arm, reason, propensity, q_tilde, q_hat, contenders)),))
+    estimates = Values(tilde, q_tilde), Values(hat, q_hat)
+    return new_assigned((new_decision((unit, t, stage, arm, reason, propensity, *estimates, contenders)),))
+
+
+@cache
+def _reader(tilde: int, hat: int) -> Struct:
+    """Return what reads a propensity, then so many numbers of Q̃ and of Q̂, as bytes."""
+    return Struct(f"<{HEAD.size}xd{8 * tilde}s{8 * hat}s")
 
 
 def _plainly(decision: Decision) -> tuple[float, Values[float | None], Values[float | None]] | None:

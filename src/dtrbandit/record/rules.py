@@ -1,7 +1,8 @@
 """What may be recorded next.
 
-Each verb has a function named after its event (``enrolled``, ``responded``, …) that returns the fact to record, None
-when the same is on record already, or raises. None of them changes anything. Amendments have ``record/amendments.py``.
+Each verb has a function named after its event (``enrolled``, ``responded``, …), which takes the fields of that event as
+they were reported. It raises, or returns the fact to record, None when the same is on record already, and what is on
+record for the unit so far. None of them changes anything. Amendments have ``record/amendments.py``.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from dtrbandit.record.packed import new_assigned, new_completed, new_enrolled, n
 from dtrbandit.record.values import Values, unpacked
 
 
-def enrolled(histories: Histories, unit: str, t: int | None, context: Mapping[str, float]) -> Enrolled | None:
-    """Return the enrolment of ``unit``, which takes the next round; if ``t`` is given, it must be this."""
+def enrolled(
+    histories: Histories, fields: tuple[str, int | None, Mapping[str, float]]
+) -> tuple[Enrolled | None, Unit | None]:
+    """Return the enrolment of a unit, which takes the next round; if a round is given, it must be this."""
+    unit, t, context = fields
     if not isinstance(unit, str) or not 0 < len(unit) <= 200 or not unit.isprintable() or unit.strip() != unit:
         raise ObservationError(
             f"a unit's id must be a printable text of 1 to 200 characters, found {unit!r}; "
@@ -35,63 +39,69 @@ def enrolled(histories: Histories, unit: str, t: int | None, context: Mapping[st
     if unit not in rounds:
         if t is not None and t != len(rounds) + 1:
             raise ProtocolError(f"unit {unit!r}: the next round is {len(rounds) + 1}, found {t!r}")
-        return new_enrolled((unit, len(rounds) + 1, accepted))
+        return new_enrolled((unit, len(rounds) + 1, accepted)), None
     known = on_record(histories, unit)
     if accepted in (known.reported[0], known.contexts[0]):
-        return None
+        return None, known
     raise ProtocolError(
         f"unit {unit!r} is enrolled already with {known.contexts[0]}, found {accepted}; "
         "use correct() to mend a recorded context, or another id for another unit"
     )
 
 
-def responded(histories: Histories, unit: str, stage: str | None, context: Mapping[str, float]) -> Responded | None:
-    """Return the response of ``unit`` on arrival at its next stage."""
+def responded(
+    histories: Histories, fields: tuple[str, str | None, Mapping[str, float]]
+) -> tuple[Responded | None, Unit]:
+    """Return the response of a unit on arrival at its next stage."""
+    unit, stage, context = fields
     design, record = histories.design, on_record(histories, unit)
     m = stage_of_response(histories, record, stage, context)
     accepted = accept(histories, unit, m, context)
     if m == len(record.reported):
         if accepted.labels != design.columns[m]:
             _require_enough(histories, record, m, accepted)
-        return new_responded((record.history.unit, design.stages[m].name, accepted))
+        return new_responded((record.history.unit, design.stages[m].name, accepted)), record
     if accepted in (record.reported[m], record.contexts[m]):
-        return None
+        return None, record
     raise ProtocolError(
         f"unit {unit!r} responded already at stage {design.stages[m].name!r} with {record.contexts[m]}, "
         f"found {accepted}; use correct() to mend a recorded context"
     )
 
 
-def completed(histories: Histories, unit: str, outcome: float) -> Completed | None:
-    """Return the outcome of ``unit``."""
+def completed(histories: Histories, fields: tuple[str, float]) -> tuple[Completed | None, Unit]:
+    """Return the outcome of a unit."""
+    unit, outcome = fields
     record = on_record(histories, unit)
     usual = type(outcome) is float and -LARGEST <= outcome <= LARGEST
     accepted = outcome if usual else accept_number(outcome, f"unit {unit!r}, outcome")
     if record.outcome is not None:
         if accepted in (record.outcome, record.history.outcome):
-            return None
+            return None, record
         raise ProtocolError(
             f"unit {unit!r} has its outcome {record.history.outcome!r} already, found {accepted!r}; "
             "use correct() to mend a recorded outcome"
         )
     if record.withdrawn is not None or (not record.left and len(record.reported) < len(histories.design.stages)):
         raise ProtocolError(f"unit {unit!r} cannot complete: {expects(histories, record)}")
-    return new_completed((record.history.unit, accepted))
+    return new_completed((record.history.unit, accepted)), record
 
 
-def withdrawn(histories: Histories, unit: str, reason: str) -> Withdrawn | None:
-    """Return the withdrawal of ``unit``."""
+def withdrawn(histories: Histories, fields: tuple[str, str]) -> tuple[Withdrawn | None, Unit]:
+    """Return the withdrawal of a unit."""
+    unit, reason = fields
     record = on_record(histories, unit)
     fact = Withdrawn(record.history.unit, accept_reason(reason, unit))
     if record.withdrawn == fact:
-        return None
+        return None, record
     if record.ended:
         raise ProtocolError(f"unit {unit!r} cannot withdraw: {expects(histories, record)}")
-    return fact
+    return fact, record
 
 
-def assigned(histories: Histories, decision: Decision) -> Assigned:
+def assigned(histories: Histories, fields: tuple[Decision]) -> tuple[Assigned, Unit]:
     """Return the assignment of a decision that is due, as a log reports it."""
+    (decision,) = fields
     if not isinstance(decision, Decision):
         raise ProtocolError(f"an assignment holds a Decision, found {decision!r}")
     unit, t, stage, arm = decision[:4]
@@ -107,7 +117,7 @@ def assigned(histories: Histories, decision: Decision) -> Assigned:
         raise ProtocolError(f"unit {unit!r} cannot receive {arm!r} at stage {stage!r}: feasible arms are {feasible}")
     if not _is_usual(decision, here.arms) and (wrong := what_is_wrong(decision, here.arms)):
         raise ProtocolError(f"a decision for unit {unit!r} at stage {stage!r} has {wrong}")
-    return new_assigned((decision,))
+    return new_assigned((decision,)), record
 
 
 def _is_usual(decision: Decision, arms: tuple[str, ...]) -> bool:
@@ -115,7 +125,7 @@ def _is_usual(decision: Decision, arms: tuple[str, ...]) -> bool:
     _, _, _, _, reason, propensity, tilde, hat, contenders = decision
     if type(tilde) is not Values or type(hat) is not Values or type(reason) is not str or type(propensity) is not float:
         return False
-    if type(contenders) is not tuple or not contenders or not reason or not 0.0 <= propensity <= 1.0:
+    if type(contenders) is not tuple or not reason or not 0.0 <= propensity <= 1.0:
         return False
     for label in contenders:
         if label not in arms:
@@ -147,8 +157,7 @@ def what_is_wrong(decision: Decision, arms: tuple[str, ...]) -> str | None:
 
 def on_record(histories: Histories, unit: str) -> Unit:
     """Return what is on record for a unit, or say that it is unknown."""
-    known = isinstance(unit, str)
-    record = histories.in_flight.get(unit) or histories.get(unit) if known else None
+    record = histories.in_flight.get(unit) or histories.get(unit) if isinstance(unit, str) else None
     if record is None:
         raise ProtocolError(f"unknown unit {unit!r}: enroll it first ({len(histories)} units are enrolled)")
     return record

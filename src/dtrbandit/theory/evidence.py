@@ -22,7 +22,7 @@ from dtrbandit.environments.by_node import by_node, reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.record.events import Opened
-from dtrbandit.record.histories import Histories, Unit
+from dtrbandit.record.histories import Histories, Unit, advance
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -152,7 +152,8 @@ def _records(session: Session) -> list[Unit]:
     histories = Histories(session.design, opened)
     for event in log[1:]:
         assert not isinstance(event, Opened)
-        histories.record(event, histories.advance(event))
+        known = histories.get(event.unit)
+        histories.record(event, known, advance(session.design, known, event))
     return list(histories)
 
 

@@ -11,25 +11,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.condition import Mask
 from dtrbandit.design.contexts import LARGEST
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.evaluation.cohort.frames import Recode, read_frame
 from dtrbandit.evaluation.cohort.from_log import OUTCOME, UNIT, log_frame
-from dtrbandit.evaluation.cohort.validation import Intake, Roles, in_rows
+from dtrbandit.evaluation.cohort.validation import FrameReader, Roles, in_rows
 from dtrbandit.record.events import Event
 
 if TYPE_CHECKING:
     from dtrbandit.evaluation.propensities.fitted import FittedPropensities
     from dtrbandit.evaluation.propensities.model import PropensityModel
 
-Mask = NDArray[np.bool_]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cohort:
-    """n finished units; ``from_frame`` and ``from_log`` check them, the constructor trusts its caller.
+    """n finished units, with their contexts, arms and outcomes.
+
+    ``from_frame`` and ``from_log`` check them; the constructor trusts its caller.
 
     Attributes
     ----------
@@ -86,15 +87,15 @@ class Cohort:
     ) -> Cohort:
         """Read a cohort from a frame with a row per unit, and check it against the design.
 
-        A blank arm where only one is feasible is that arm. A unit that ``enter_if`` keeps out of a stage left early
-        if it has an outcome; a unit without an outcome dropped out, after its last arm. What is known of a stage that
-        a unit did not reach is kept. ``docs/data.md`` says more.
+        A blank arm is filled in where only one arm is feasible. A unit without an outcome dropped out after its last
+        arm. A unit with an outcome left early if ``enter_if`` keeps it out of a stage. Contexts of stages that a unit
+        did not reach are kept. ``docs/data.md`` says more.
 
         Parameters
         ----------
         frame
-            A pandas frame, an Arrow table (or what speaks the Arrow PyCapsule protocol, such as a polars frame), or
-            a path to CSV or Parquet. The columns that the design names hold the contexts.
+            A pandas frame; an Arrow table, or what speaks the Arrow PyCapsule protocol, such as a polars frame; or a
+            CSV or Parquet file. The columns that the design names hold the contexts.
         arms
             The column of each stage's arm.
         outcome
@@ -117,7 +118,7 @@ class Cohort:
         if not isinstance(design, Design):
             raise DesignError(f"a cohort needs a Design, found {design!r}; a file is read by Design.from_toml")
         roles = Roles(arms, outcome, unit, weights, {} if recode is None else recode)
-        cohort = cls(design, *Intake(design, read_frame(frame), roles).read())
+        cohort = cls(design, *FrameReader(design, read_frame(frame), roles).read())
         _require_usable(cohort)
         return cohort
 
@@ -166,7 +167,7 @@ class Cohort:
         return entered
 
     def admission(self, m: int) -> tuple[Mask, Mask]:
-        """Return of whom it is known whether ``enter_if`` admits them to stage ``m``, and whom it admits, (n,) each."""
+        """Return whose admission to stage ``m`` by ``enter_if`` is known, and who is admitted, (n,) each."""
         condition, everybody = self.design.parsed[m].condition, np.ones(len(self), dtype=np.bool_)
         if condition is None:
             return everybody, everybody
@@ -176,7 +177,7 @@ class Cohort:
 
     @cached_property
     def feasible(self) -> tuple[Mask, ...]:
-        """Which arms are feasible after those that a unit was given, (n, K_m) for each stage; none if it had none."""
+        """Which arms were feasible for a unit after its earlier arms, (n, K_m) for each stage; none without these."""
         child, node, masks = self.design.tree.child, np.zeros(len(self), dtype=np.int64), []
         for m, arms in enumerate(self.design.arm_counts):
             masks.append((node >= 0)[:, None] & (child[np.maximum(node, 0), :arms] >= 0))

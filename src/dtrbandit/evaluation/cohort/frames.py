@@ -31,7 +31,7 @@ Recode = Mapping[Any, str | None]  # from a cell to an arm's label, None for no 
 
 
 def read_frame(source: object) -> pd.DataFrame:
-    """Return a frame: one given, or read from a path to CSV (also tab-separated) or Parquet, or from Arrow's stream."""
+    """Return a frame: the one given, or what a file (CSV, also tab-separated, or Parquet) or Arrow's stream holds."""
     import pandas as pd
 
     if isinstance(source, pd.DataFrame):
@@ -56,25 +56,25 @@ def _from_arrow(table: Any) -> pd.DataFrame:
     return frame
 
 
-def _read_file(path: Path) -> pd.DataFrame:
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+def _read_file(file: Path) -> pd.DataFrame:
+    ending = Path(file.name.lower().removesuffix(".gz")).suffix
     if ending not in (*SEPARATORS, *TABLES):
-        raise DesignError(f"{path}: expected a name in {', '.join((*SEPARATORS, *TABLES))}; give the frame itself")
+        raise DesignError(f"{file}: expected a name in {', '.join((*SEPARATORS, *TABLES))}; give the frame itself")
     try:
         if ending in SEPARATORS:
-            return _read_text(path, SEPARATORS[ending])
+            return _read_text(file, SEPARATORS[ending])
         import pyarrow.parquet as parquet
 
-        return _from_arrow(parquet.read_table(path))
-    except (OSError, ValueError) as error:  # those of pandas and pyarrow are ValueErrors, and so is a NUL in a path
-        raise DesignError(f"cannot read {path}: {error}; give a path to a whole file, text in UTF-8") from error
+        return _from_arrow(parquet.read_table(file))
+    except (OSError, ValueError) as error:  # those of pandas and pyarrow are ValueErrors, and so is a NUL in a name
+        raise DesignError(f"cannot read {file}: {error}; give a path to a whole file, text in UTF-8") from error
 
 
-def _read_text(path: Path, separator: str) -> pd.DataFrame:
-    """Read text cells, which may all mean something: an arm may be called NA, a second column like the first."""
+def _read_text(file: Path, separator: str) -> pd.DataFrame:
+    """Read every cell as it is: an arm may be called NA, and pandas would rename a column that is there twice."""
     import pandas as pd
 
-    cells = pd.read_csv(path, sep=separator, header=None, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    cells = pd.read_csv(file, sep=separator, header=None, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     header = [name.strip() for name in cells.iloc[0].fillna("")]
     return cells.iloc[1:].set_axis(header, axis=1).reset_index(drop=True)
 

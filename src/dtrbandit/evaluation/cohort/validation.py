@@ -1,7 +1,7 @@
-"""What a frame says of each unit, held against the design; everything that is wrong is told at once, by rows.
+"""Check a frame against the design; everything that is wrong is told at once, by rows.
 
-Each unit is followed from stage to stage. It has reached a stage if it is known to have been there: every unit the
-first, a unit with an outcome each stage that ``enter_if`` lets it enter, a unit without one those up to its last arm.
+Each unit is followed from stage to stage. Every unit has reached the first stage. A unit with an outcome has reached
+each stage that ``enter_if`` lets it enter. A unit without an outcome has reached the stages up to its last arm.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Roles(NamedTuple):
 
 
 @dataclass
-class Intake:
-    """A frame in the design's terms, as far as it has been read, and what is wrong with it."""
+class FrameReader:
+    """Reads a frame in the design's terms, and collects what is wrong with it."""
 
     design: Design
     frame: pd.DataFrame
@@ -53,16 +53,16 @@ class Intake:
         outcome, refused = self._numbers(self.roles.outcome)
         read = {name: self._numbers(name) for columns in self.design.columns for name in columns}
         given = self._given()
-        walk = Walk(self, read, given, ended=~np.isnan(outcome) | refused)
+        follow_up = FollowUp(self, read, given, ended=~np.isnan(outcome) | refused)
         for m in range(len(self.design.stages)):
-            walk.take(m)
+            follow_up.follow(m)
         if self.problems:
             raise ObservationError(
                 "the frame does not fit the design (rows are counted from 1, without the header):\n  "
                 + "\n  ".join(self.problems)
             )
         contexts = tuple({name: read[name][0] for name in columns} for columns in self.design.columns)
-        return units, contexts, walk.arms, outcome, weights
+        return units, contexts, follow_up.arms, outcome, weights
 
     def note(self, rows: Mask, what: str) -> None:
         """Note what is wrong, if it is wrong in any row."""
@@ -110,8 +110,8 @@ class Intake:
         return given
 
 
-class Walk:
-    """Units on their way through the stages.
+class FollowUp:
+    """Follows the units through the stages.
 
     Attributes
     ----------
@@ -120,19 +120,19 @@ class Walk:
     node
         Where in the design's tree each unit is.
     present
-        Who is at the stage that comes next, as far as the frame can tell.
+        Who may be at the next stage, as far as the frame can tell.
     """
 
     def __init__(
-        self, intake: Intake, read: Mapping[str, tuple[Vector, Mask]], given: NDArray[np.int64], *, ended: Mask
+        self, reader: FrameReader, read: Mapping[str, tuple[Vector, Mask]], given: NDArray[np.int64], *, ended: Mask
     ) -> None:
-        self.intake, self.design = intake, intake.design
+        self.reader, self.design = reader, reader.design
         self.read, self.given, self.ended = read, given, ended
         self.arms = np.full(given.shape, NO_ARM, dtype=np.int8)
         self.node = np.zeros(len(given), dtype=np.int64)
         self.present = np.ones(len(given), dtype=np.bool_)
 
-    def take(self, m: int) -> None:
+    def follow(self, m: int) -> None:
         """Take the units through stage ``m``, and note what cannot be."""
         reached = self.present & (self.ended | (self.given[:, m:] != NO_ARM).any(axis=1) | (m == 0))
         self.present = self._entered(m, reached)
@@ -155,16 +155,16 @@ class Walk:
         known = self.present & np.all([np.isfinite(values) for values in columns.values()], axis=0)
         enters: Mask = known & condition.mask(columns)
         stage = self.design.stages[m]
-        self.intake.note(
+        self.reader.note(
             known & ~enters & (self.given[:, m:] != NO_ARM).any(axis=1),
             f"units without {stage.enter_if!r} leave before stage {stage.name!r}, and must have no arm there or later "
-            f"in {_some(map(repr, self.intake.roles.arms[m:]))}; blank it, or change enter_if",
+            f"in {_some(map(repr, self.reader.roles.arms[m:]))}; blank it, or change enter_if",
         )
         return enters
 
     def _require(self, m: int, column: str, reached: Mask) -> None:
         values, refused = self.read[column]
-        self.intake.note(
+        self.reader.note(
             reached & np.isnan(values) & ~refused,
             f"column {column!r} is blank, and stage {self.design.stages[m].name!r} needs it of every unit known to "
             "have reached it (by an outcome, or an arm there or later)",
@@ -193,9 +193,9 @@ class Walk:
         )
         if m == 0:
             why, remedy = "every unit", "leave out who was never given one"
-        self.intake.note(
+        self.reader.note(
             rows,
-            f"column {self.intake.roles.arms[m]!r} is blank, and several arms are feasible for units known to have "
+            f"column {self.reader.roles.arms[m]!r} is blank, and several arms are feasible for units known to have "
             f"reached stage {self.design.stages[m].name!r} ({why}); fill it in, or {remedy}",
         )
 
@@ -204,7 +204,7 @@ class Walk:
         before = [each.arms[arm] for each, arm in zip(self.design.stages, path, strict=False)]
         allowed = [arm for arm, yes in zip(stage.arms, self.design.tree.feasible[node], strict=True) if yes]
         found = sorted({stage.arms[arm] for arm in self.given[rows, m]})
-        self.intake.note(
+        self.reader.note(
             rows,
             f"stage {stage.name!r} has {found} after {before}, which is in no plan of the design (feasible: {allowed})"
             "; add the plan, or mend the arm",
@@ -257,7 +257,7 @@ def _cell(cell: object) -> str:
 
 
 def _recoding(column: str, found: Sequence[str]) -> str:
-    """Return how to recode cells, in Python and on the command line; which arm they mean is not ours to guess."""
+    """Return how to recode cells, in Python and on the command line; the reader says which arm each means."""
     cells = list(dict.fromkeys(found))[:MOST_NAMED]
     python = ", ".join(f"{cell}: ..." for cell in cells)
     command = ", ".join(f"{cell.strip(chr(39))}=..." for cell in cells)

@@ -1,4 +1,4 @@
-"""Balance: how far those who went different ways differ, before and after weighting."""
+"""Balance: how far units to whom different things happened differ, before and after weighting."""
 
 from __future__ import annotations
 
@@ -6,46 +6,47 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Formula, Matrix, Vector
-from dtrbandit.evaluation.cohort.cohort import Cohort, Mask
+from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.propensities.risk_sets import feature_matrix, main_effects
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dtrbandit.evaluation.propensities.fitted import Part
+    from dtrbandit.evaluation.propensities.fitted import FittedModel
 
 ROUNDING = 1e-12  # of the largest value of a column: differences of means below are none
 
 
-def balance_table(cohort: Cohort, parts: tuple[Part, ...]) -> pd.DataFrame:
-    """Return standardised differences before and after weighting by 1 / P(what happened) of the part alone.
+def balance_table(cohort: Cohort, models: tuple[FittedModel, ...]) -> pd.DataFrame:
+    """Return standardised differences before and after weighting by 1 / P(what happened), model by model.
 
-    One row per part, option and column: those who went the way of ``option`` against ``others``, as mean difference
-    divided by √((s₁² + s₀²) / 2), s the standard deviations before weighting. Of two options the second stands
-    for both.
+    One row per model, option and column: units to whom ``option`` happened against the ``others``. A difference of
+    means is divided by √((s₁² + s₀²) / 2), where s are the standard deviations before weighting. Of two options the
+    second stands for both.
     """
     import pandas as pd
 
     return pd.DataFrame(
-        [row for part in parts for row in _rows(cohort, part)],
+        [row for model in models for row in _rows(cohort, model)],
         columns=["part", "stage", "option", "others", "column", "before", "after"],
     )
 
 
-def _rows(cohort: Cohort, part: Part) -> list[tuple[object, ...]]:
-    fork, formula = part.fork, Formula(tuple(main_effects(cohort, part.fork)))
-    features, case = feature_matrix(cohort, fork, formula), cohort.weights[fork.rows]
+def _rows(cohort: Cohort, model: FittedModel) -> list[tuple[object, ...]]:
+    risk_set, formula = model.risk_set, Formula(tuple(main_effects(cohort, model.risk_set)))
+    features, case = feature_matrix(cohort, risk_set, formula), cohort.weights[risk_set.rows]
     rows: list[tuple[object, ...]] = []
-    for number, option in enumerate(fork.options):
-        chosen, others = fork.happened == number, ", ".join(each for each in fork.options if each != option)
-        if (len(fork.options) == 2 and number == 0) or not case[chosen].any() or not case[~chosen].any():
+    for number, option in enumerate(risk_set.options):
+        chosen, others = risk_set.happened == number, ", ".join(each for each in risk_set.options if each != option)
+        if (len(risk_set.options) == 2 and number == 0) or not case[chosen].any() or not case[~chosen].any():
             continue
         spread = _spread(features, case, chosen)
         before = _difference(features, case, chosen, spread)
-        after = _difference(features, case / part.happened, chosen, spread)
+        after = _difference(features, case / model.happened, chosen, spread)
         names = zip(formula.names, before.tolist(), after.tolist(), strict=True)
-        rows += [(fork.kind, fork.stage, option, others, *each) for each in names]
+        rows += [(risk_set.kind, risk_set.stage, option, others, *each) for each in names]
     return rows
 
 

@@ -16,7 +16,7 @@ from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.propensities.balance import balance_table
 from dtrbandit.evaluation.propensities.logistic import Logistic
 from dtrbandit.evaluation.propensities.overlap import plot_overlap
-from dtrbandit.evaluation.propensities.risk_sets import Fork, unobserved_columns
+from dtrbandit.evaluation.propensities.risk_sets import RiskSet, unobserved_columns
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 
 if TYPE_CHECKING:
@@ -29,35 +29,47 @@ Kind = Literal["choice", "staying"]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """One factor of the product: a fork and the probability of each of its options, (r, K).
+class FittedModel:
+    """The model of a treatment or of censoring: one factor of the propensity.
 
-    ``logistic`` is the model behind them, None where they are known.
+    Attributes
+    ----------
+    risk_set
+        The units that it is about, and what happened to them.
+    probabilities
+        Of each of the options, (r, K).
+    logistic
+        The regression that gave them; None where they were known.
     """
 
-    fork: Fork
+    risk_set: RiskSet
     probabilities: Matrix
     logistic: Logistic | None
 
     @property
     def happened(self) -> Vector:
         """The probability of what happened, (r,)."""
-        return self.probabilities[np.arange(len(self.fork.rows)), self.fork.happened]
+        return self.probabilities[np.arange(len(self.risk_set.rows)), self.risk_set.happened]
+
+    @property
+    def fork(self) -> RiskSet:
+        """``risk_set``, by its name of the first release, until the next."""
+        return self.risk_set
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedPropensities:
-    """The propensities p of a cohort's units, a product of parts (paper, section 5.3).
+    """The propensities p of a cohort's units, the product of one model per risk set (paper, section 5.3).
 
     Attributes
     ----------
-    parts
-        The factors in order of time; those that are 1 for everybody are left out.
+    models
+        Those of treatments and of censoring, in order of time; those that are 1 for everybody are left out.
     """
 
     model: PropensityModel
     cohort: Cohort
-    parts: tuple[Part, ...]
+    models: tuple[FittedModel, ...]
 
     @cached_property
     def choice(self) -> Vector:
@@ -89,43 +101,43 @@ class FittedPropensities:
         """The largest share of the weight that a unit with an outcome carries."""
         return largest_weight(self._outcome_weights())
 
-    def part(self, stage: str, kind: Kind = "choice") -> Part:
-        """Return the factor of a stage, the first if its units differ in their feasible arms."""
-        found = [part for part in self.parts if part.fork.kind == kind and part.fork.stage == stage]
+    def model_of(self, stage: str, kind: Kind = "choice") -> FittedModel:
+        """Return the model of a stage, the first if its units differ in their feasible arms."""
+        found = [model for model in self.models if model.risk_set.kind == kind and model.risk_set.stage == stage]
         if not found:
-            known = ", ".join(f"{part.fork.kind} {part.fork.stage!r}" for part in self.parts) or "none"
+            known = ", ".join(f"{each.risk_set.kind} {each.risk_set.stage!r}" for each in self.models) or "none"
             raise DesignError(f"there is no {kind} {shown(stage)} to speak of; found are {known}")
         return found[0]
 
     def balance(self) -> pd.DataFrame:
-        """Return how far those who went different ways differ, before and after weighting.
+        """Return how far units to whom different things happened differ, before and after weighting.
 
-        A tidy frame of standardised differences (part, stage, option, others, column, before, after). Each part is
-        weighted by its own probabilities alone.
+        A tidy frame of standardised differences: part (``"choice"`` or ``"staying"``), stage, option, others, column,
+        before, after. In each risk set the weights are those of its own model alone.
         """
-        return balance_table(self.cohort, self.parts)
+        return balance_table(self.cohort, self.models)
 
     def plot(
-        self, stage: str | Part, ax: Axes | None = None, *, kind: Kind = "choice", option: str | None = None
+        self, stage: str | FittedModel, ax: Axes | None = None, *, kind: Kind = "choice", option: str | None = None
     ) -> Axes:
-        """Draw how probable ``option`` was, by default the last, for each way that units went at a stage.
+        """Draw how probable ``option`` was, by default the last, for units to whom it happened and for the others.
 
         Where the curves overlap, units can be compared. Where units of a stage differ in their feasible arms, give
-        one of ``parts`` in place of its name.
+        one of ``models`` in place of its name.
         """
-        part = stage if isinstance(stage, Part) else self.part(stage, kind)
-        return plot_overlap(part, self.cohort.weights[part.fork.rows], ax, option=option)
+        model = stage if isinstance(stage, FittedModel) else self.model_of(stage, kind)
+        return plot_overlap(model, self.cohort.weights[model.risk_set.rows], ax, option=option)
 
     def coefficients(self) -> pd.DataFrame:
         """Return one row per model, option but the first, and term: part, stage, option, against, term, estimate."""
         import pandas as pd
 
         rows = [
-            (part.fork.kind, part.fork.stage, option, part.fork.options[0], term, estimate)
-            for part in self.parts
-            if part.logistic is not None
-            for option, own in zip(part.fork.options[1:], part.logistic.coef.tolist(), strict=True)
-            for term, estimate in zip(part.logistic.names, own, strict=True)
+            (model.risk_set.kind, model.risk_set.stage, option, model.risk_set.options[0], term, estimate)
+            for model in self.models
+            if model.logistic is not None
+            for option, own in zip(model.risk_set.options[1:], model.logistic.coef.tolist(), strict=True)
+            for term, estimate in zip(model.logistic.names, own, strict=True)
         ]
         return pd.DataFrame(rows, columns=["part", "stage", "option", "against", "term", "estimate"])
 
@@ -135,8 +147,8 @@ class FittedPropensities:
         dropped, everything = int(cohort.dropped_out.sum()), cohort.weights * self.weights
         share = everything[cohort.dropped_out].sum() / everything.sum()
         lines = [f"Propensities of {len(cohort):,} units, of whom {dropped:,} dropped out."]
-        lines += [f"  {line}" for part in self.parts for line in _part_in_words(part, cohort)]
-        lines += [f"  {_method_in_words(self.model)}"] if any(part.logistic for part in self.parts) else []
+        lines += [f"  {line}" for model in self.models for line in _model_in_words(model, cohort)]
+        lines += [f"  {_method_in_words(self.model)}"] if any(model.logistic for model in self.models) else []
         lines.append(
             f"Weights 1/p of the {len(cohort) - dropped:,} with an outcome: effective sample size "
             f"{self.effective_sample_size:,.1f}, largest weight {100 * self.largest_weight:.1f} % of the sum."
@@ -149,22 +161,34 @@ class FittedPropensities:
 
     __repr__ = __str__
 
+    # -- names of the first release, until the next ------------------------------------------------------------
+
+    @property
+    def parts(self) -> tuple[FittedModel, ...]:
+        """``models``."""
+        return self.models
+
+    def part(self, stage: str, kind: Kind = "choice") -> FittedModel:
+        """``model_of``."""
+        return self.model_of(stage, kind)
+
     def _product(self, kind: str) -> Vector:
         product = np.ones(len(self.cohort))
-        for part in self.parts:
-            if part.fork.kind == kind:
-                product[part.fork.rows] *= part.happened
+        for model in self.models:
+            if model.risk_set.kind == kind:
+                product[model.risk_set.rows] *= model.happened
         return product
 
     def _outcome_weights(self) -> Vector:
         return (self.cohort.weights * self.weights)[~self.cohort.dropped_out]
 
 
-def _part_in_words(part: Part, cohort: Cohort) -> Iterator[str]:
-    fork, logistic = part.fork, part.logistic
-    counts = zip(fork.options, fork.counts(np.ones(len(cohort))).tolist(), strict=True)
-    yield f"{str(fork)[0].upper()}{str(fork)[1:]}: {', '.join(f'{count:,} {option}' for option, count in counts)}."
-    low, high = part.happened.min(), part.happened.max()
+def _model_in_words(model: FittedModel, cohort: Cohort) -> Iterator[str]:
+    risk_set, logistic = model.risk_set, model.logistic
+    counts = zip(risk_set.options, risk_set.counts(np.ones(len(cohort))).tolist(), strict=True)
+    happened = ", ".join(f"{count:,} {option}" for option, count in counts)
+    yield f"{str(risk_set)[0].upper()}{str(risk_set)[1:]}: {happened}."
+    low, high = model.happened.min(), model.happened.max()
     found = "Known probabilities" if logistic is None else "Fitted probabilities"
     yield f"  {found} of what happened: {low:.3g} to {high:.3g}."
     if logistic is None:
@@ -172,7 +196,7 @@ def _part_in_words(part: Part, cohort: Cohort) -> Iterator[str]:
     yield f"  Model: {' + '.join(logistic.names)}"
     if logistic.dropped:
         yield f"  Left out, determined by the others here: {', '.join(logistic.dropped)}"
-    if missing := unobserved_columns(cohort, fork):
+    if missing := unobserved_columns(cohort, risk_set):
         yield f"  Not observed for all of them, so not used: {', '.join(missing)}"
     if logistic.separating is not None:
         yield "  The terms separate what happened: probabilities of 0 and 1 were clipped."

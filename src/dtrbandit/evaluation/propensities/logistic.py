@@ -90,10 +90,11 @@ def independent(features: Matrix) -> list[int]:
 
 
 def separated(features: Matrix, happened: Numbers) -> bool:
-    """Say whether the likelihood has no maximum: some β never speaks against what happened, and once for it.
+    """Say whether the features separate the outcomes, so that the likelihood has no maximum.
 
-    Albert and Anderson (1984), complete or quasi-complete separation, as a linear program: of all β with
-    0 ≤ (β_happened − β_k)ᵀ x ≤ 1 for every row and other outcome k, the largest sum is 0 or at least 1.
+    This is the complete or quasi-complete separation of Albert and Anderson (1984), found by a linear program. Of all
+    β with 0 ≤ (β_happened − β_k)ᵀ x ≤ 1 for every row and every other outcome k, the largest sum of these products is
+    at least 1 with separation, and 0 without.
     """
     from scipy.optimize import linprog
 
@@ -126,10 +127,10 @@ def _separating(features: Matrix, names: Sequence[str], happened: Numbers) -> tu
 
 @dataclass(frozen=True, eq=False)
 class _Scaled:
-    """Features centred and divided for the iteration; neither alters the minimum.
+    """Features centred and scaled for Newton's iteration; neither alters the minimum.
 
-    Centring is made good by the intercept. A penalty holds in the features' own units, so with one they are divided
-    by a ``common`` number, which it can absorb.
+    The intercept makes up for centring. A penalty is one in the features' own units. With a penalty, all features are
+    therefore divided by one ``common`` number, and the penalty is adjusted to it.
     """
 
     features: Matrix

@@ -8,22 +8,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Formula, Vector, parse_formula
 from dtrbandit.design.parameters import real
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError, NotEstimable
-from dtrbandit.evaluation.cohort.cohort import Cohort, Mask
-from dtrbandit.evaluation.propensities.fitted import FittedPropensities, Part
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities
 from dtrbandit.evaluation.propensities.logistic import Logistic, fit_logistic
 from dtrbandit.evaluation.propensities.risk_sets import (
     ENTRY,
     OUTCOME,
     WITHOUT,
-    Fork,
+    RiskSet,
     feature_matrix,
-    forks,
     full_formula,
     known_columns,
+    risk_sets,
     unobserved_columns,
 )
 from dtrbandit.evaluation.weights import ExtremeWeights, largest_weight
@@ -39,22 +40,22 @@ class PropensityModel:
     """The probability of what happened to a unit, as a product over stages (paper, section 5.3).
 
     p = Π_m P(arm given at stage m | history, feasible arms) · P(staying until the next stage, or the outcome | history
-    so far), the last factor 1 − P(staying) for a drop-out. Where nobody was lost, as is usual of those who leave early,
-    staying is certain. Each factor is a logistic model, multinomial for more than two arms, with the cohort's case
-    weights. Where one arm is feasible its probability is 1; units with different sets of feasible arms have models of
-    their own.
+    so far). The last factor of a unit that dropped out is 1 − P(staying). Where nobody was lost, staying is certain;
+    that is usual among units that leave early. Each factor is a logistic model, multinomial for more than two arms,
+    with the cohort's case weights. Where one arm is feasible, its probability is 1. Units with different sets of
+    feasible arms have models of their own.
 
     Parameters
     ----------
     choice
-        By stage: a formula; or known probabilities: ``"uniform"`` over the feasible arms, ``{arm: probability}``
-        (shared out among the feasible ones), or one number, that of the arm given whichever it was. A stage not
-        named has an intercept, all columns known by then, the arms given before and their products with the columns
-        observed before them.
+        By stage: a formula, or known probabilities. These are ``"uniform"`` over the feasible arms; or
+        ``{arm: probability}``, divided by the sum over the feasible arms; or one number, the probability of the arm
+        given, whichever it was. The model of a stage that is not named has an intercept, all columns known by then,
+        the arms given before, and the products of each of these arms with the columns observed before it.
     staying
-        By stage that was to be reached, ``"outcome"`` after the last: a formula. Before a stage with ``enter_if``
-        also ``"entry to second"``, until it was known who enters, and ``"outcome without second"``, for those who
-        leave. Otherwise the same terms, of the columns that are observed for everybody at risk.
+        By the stage that was to be reached, ``"outcome"`` after the last: a formula. A stage with ``enter_if`` has two
+        more: ``"entry to second"``, until it was known who enters, and ``"outcome without second"``, for those who
+        leave. A model that is not named has the same terms as above, of columns observed for everybody at risk.
     penalty
         λ of the L2 penalty ½λ‖β‖² on coefficients in the columns' own units, the intercept free: scikit-learn's ``C``
         is 1/λ. 0 is maximum likelihood.
@@ -99,23 +100,23 @@ class PropensityModel:
         conditional = [stage.name for stage in cohort.design.stages if stage.enter_if is not None]
         leaving = [f"{until}{name}" for name in conditional for until in (ENTRY, WITHOUT)]
         _require_stages("staying", self.staying, [*stages, OUTCOME, *leaving])
-        fitted = FittedPropensities(self, cohort, tuple(self._part(cohort, fork) for fork in forks(cohort)))
+        fitted = FittedPropensities(self, cohort, tuple(self._fitted(cohort, each) for each in risk_sets(cohort)))
         _check_weights(fitted)
         return fitted
 
-    def _part(self, cohort: Cohort, fork: Fork) -> Part:
-        entry = (getattr(self, fork.kind) or {}).get(fork.stage)
-        if fork.kind == "choice" and not _is_formula(entry):
-            shares = _known(entry, fork, cohort.design.stages[fork.m].arms)
-            return Part(fork, np.tile(shares, (len(fork.rows), 1)), None)
-        formula = _default(cohort, fork) if entry is None else _formula(entry, cohort, fork)
-        _require_everything(fork, cohort.weights)
-        features, weights = feature_matrix(cohort, fork, formula), cohort.weights[fork.rows]
-        logistic = fit_logistic(features, formula.names, fork.happened, weights, penalty=self.penalty)
+    def _fitted(self, cohort: Cohort, risk_set: RiskSet) -> FittedModel:
+        entry = (getattr(self, risk_set.kind) or {}).get(risk_set.stage)
+        if risk_set.kind == "choice" and not _is_formula(entry):
+            shares = _known(entry, risk_set, cohort.design.stages[risk_set.m].arms)
+            return FittedModel(risk_set, np.tile(shares, (len(risk_set.rows), 1)), None)
+        formula = _default(cohort, risk_set) if entry is None else _formula(entry, cohort, risk_set)
+        _require_every_option(risk_set, cohort.weights)
+        features, weights = feature_matrix(cohort, risk_set, formula), cohort.weights[risk_set.rows]
+        logistic = fit_logistic(features, formula.names, risk_set.happened, weights, penalty=self.penalty)
         if self.clip is None or logistic.separating is None:
-            _require_maximum(logistic, fork, cohort.weights)
+            _require_maximum(logistic, risk_set, cohort.weights)
         bounds = (0.0, 1.0) if self.clip is None else self.clip
-        return Part(fork, np.clip(logistic.probabilities, *bounds), logistic)
+        return FittedModel(risk_set, np.clip(logistic.probabilities, *bounds), logistic)
 
 
 def _bounds(clip: object) -> tuple[float, float]:
@@ -138,78 +139,81 @@ def _is_formula(entry: object) -> bool:
     return entry is None or (isinstance(entry, str) and entry != UNIFORM)
 
 
-def _known(entry: object, fork: Fork, arms: tuple[str, ...]) -> Vector:
-    """Return known probabilities of the fork's options."""
+def _known(entry: object, risk_set: RiskSet, arms: tuple[str, ...]) -> Vector:
+    """Return known probabilities of what could happen."""
     if isinstance(entry, str):
-        return np.full(len(fork.options), 1 / len(fork.options))
+        return np.full(len(risk_set.options), 1 / len(risk_set.options))
     if isinstance(entry, Mapping) and set(entry) == set(arms):
         shares = np.array([as_float(entry[arm]) for arm in arms])
         if (shares > 0).all() and abs(shares.sum() - 1) < 1e-9:
-            own = shares[[arms.index(option) for option in fork.options]]
+            own = shares[[arms.index(option) for option in risk_set.options]]
             return np.asarray(own / own.sum())
     if 0 < as_float(entry) <= 1:
-        return np.full(len(fork.options), as_float(entry))
+        return np.full(len(risk_set.options), as_float(entry))
     raise DesignError(
-        f"{fork}: needed is a formula, 'uniform', the probability of the arm given, or probabilities above 0 of all "
-        f"of {list(arms)} that sum to 1; found {shown(entry)}"
+        f"{risk_set}: needed is a formula, 'uniform', the probability of the arm given, or probabilities above 0 of "
+        f"all of {list(arms)} that sum to 1; found {shown(entry)}"
     )
 
 
-def _default(cohort: Cohort, fork: Fork) -> Formula:
-    missing = unobserved_columns(cohort, fork)
-    if fork.kind == "choice" and missing:  # a drop-out cannot know the columns of a stage never reached, others must
-        _reject_unobserved(cohort, fork, *next(iter(missing.items())))
-    return full_formula(cohort, fork)
+def _default(cohort: Cohort, risk_set: RiskSet) -> Formula:
+    missing = unobserved_columns(cohort, risk_set)
+    if risk_set.kind == "choice" and missing:  # only a drop-out may lack columns, those of a stage never reached
+        _reject_unobserved(cohort, risk_set, *next(iter(missing.items())))
+    return full_formula(cohort, risk_set)
 
 
-def _formula(text: str, cohort: Cohort, fork: Fork) -> Formula:
-    earlier = {stage.name: stage.arms for stage in cohort.design.stages[: fork.m]}
-    formula = parse_formula(text, earlier=earlier, where=str(fork))
-    known, missing = known_columns(cohort, fork), unobserved_columns(cohort, fork)
+def _formula(text: str, cohort: Cohort, risk_set: RiskSet) -> Formula:
+    earlier = {stage.name: stage.arms for stage in cohort.design.stages[: risk_set.m]}
+    formula = parse_formula(text, earlier=earlier, where=str(risk_set))
+    known, missing = known_columns(cohort, risk_set), unobserved_columns(cohort, risk_set)
     for column in formula.columns:
         if column not in known:
             allowed = ", ".join(map(repr, known)) or "none"
-            raise DesignError(f"{fork}: unknown column {column!r}; known by then are {allowed}")
+            raise DesignError(f"{risk_set}: unknown column {column!r}; known by then are {allowed}")
         if column in missing:
-            _reject_unobserved(cohort, fork, column, missing[column])
+            _reject_unobserved(cohort, risk_set, column, missing[column])
     return formula
 
 
-def _reject_unobserved(cohort: Cohort, fork: Fork, column: str, who: Mask) -> None:
-    unit = cohort.units[fork.rows[np.argmax(who)]]
+def _reject_unobserved(cohort: Cohort, risk_set: RiskSet, column: str, who: Mask) -> None:
+    unit = cohort.units[risk_set.rows[np.argmax(who)]]
     raise DesignError(
-        f"{fork}: column {column!r} is not observed for {who.sum()} of {len(who)} units, unit {unit!r} among them; "
-        f"leave it out with {fork.kind}={{{fork.stage!r}: a formula}}"
+        f"{risk_set}: column {column!r} is not observed for {who.sum()} of {len(who)} units, unit {unit!r} among them; "
+        f"leave it out with {risk_set.kind}={{{risk_set.stage!r}: a formula}}"
     )
 
 
-def _require_everything(fork: Fork, weights: Vector) -> None:
-    """Refuse an option that nobody took: its probability would be 0."""
-    counts = fork.counts(weights)
-    for option, count in zip(fork.options, counts.tolist(), strict=True):
+def _require_every_option(risk_set: RiskSet, weights: Vector) -> None:
+    """Refuse an option that happened to nobody: its probability would be 0."""
+    counts = risk_set.counts(weights)
+    for option, count in zip(risk_set.options, counts.tolist(), strict=True):
         if count:
             continue
-        if fork.kind == "staying":
-            raise NotEstimable(f"{fork}: all {counts.sum()} units at risk dropped out; nobody is left to learn from")
+        if risk_set.kind == "staying":
+            raise NotEstimable(
+                f"{risk_set}: all {counts.sum()} units at risk dropped out; nobody is left to learn from"
+            )
         raise NotEstimable(
-            f"{fork}: none of {counts.sum()} units received {option!r}; take it out of the design's plans, or give "
-            f"known probabilities, choice={{{fork.stage!r}: 'uniform'}}"
+            f"{risk_set}: none of {counts.sum()} units received {option!r}; take it out of the design's plans, or give "
+            f"known probabilities, choice={{{risk_set.stage!r}: 'uniform'}}"
         )
 
 
-def _require_maximum(logistic: Logistic, fork: Fork, weights: Vector) -> None:
+def _require_maximum(logistic: Logistic, risk_set: RiskSet, weights: Vector) -> None:
     """Refuse a model whose likelihood has no maximum."""
     if logistic.separating is None and logistic.converged:
         return
-    counts = zip(fork.options, fork.counts(weights).tolist(), strict=True)
+    counts = zip(risk_set.options, risk_set.counts(weights).tolist(), strict=True)
+    happened = ", ".join(f"{count} {option}" for option, count in counts)
     found = "the iteration did not converge"
     if logistic.separating is not None:
         who = " and ".join(map(repr, logistic.separating)) or f"the terms {' + '.join(logistic.names)} together"
         verb = "separates" if len(logistic.separating) == 1 else "separate"
         found = f"{who} {verb} what happened, so that some fitted probabilities are 0 and 1"
     raise NotEstimable(
-        f"{fork} ({', '.join(f'{count} {option}' for option, count in counts)}): {found}; use penalty=1.0, a formula "
-        f"with fewer terms, {fork.kind}={{{fork.stage!r}: ...}}, or clip=(0.01, 0.99)"
+        f"{risk_set} ({happened}): {found}; use penalty=1.0, a formula "
+        f"with fewer terms, {risk_set.kind}={{{risk_set.stage!r}: ...}}, or clip=(0.01, 0.99)"
     )
 
 

@@ -15,25 +15,24 @@ from dtrbandit.plots import PALETTE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dtrbandit.evaluation.propensities.fitted import Part
+    from dtrbandit.evaluation.propensities.fitted import FittedModel
 
 
-def plot_overlap(part: Part, weights: Vector, ax: Axes | None = None, *, option: str | None = None) -> Axes:
-    """Draw the law of the probability of ``option``, by default the last, for each way that units went.
+def plot_overlap(model: FittedModel, weights: Vector, ax: Axes | None = None, *, option: str | None = None) -> Axes:
+    """Draw the distribution of the fitted probability of ``option``, by default the last, by what happened.
 
-    Where one of the curves is alone, nobody who went another way tells what would have happened. ``weights`` are
-    those of the part's units.
+    Where only one curve is above zero, there is nobody to compare with. ``weights`` are those of the units at risk.
     """
-    fork = part.fork
-    if option not in (None, *fork.options):
-        raise DesignError(f"{fork}: there is no option {shown(option)} to draw")
-    number = len(fork.options) - 1 if option is None else fork.options.index(option)
-    ax = panel(ax, f"probability of {fork.options[number]}: {fork}", "share of units")
-    for k, name in enumerate(fork.options):
-        own = fork.happened == k
+    risk_set = model.risk_set
+    if option not in (None, *risk_set.options):
+        raise DesignError(f"{risk_set}: there is no option {shown(option)} to draw")
+    number = len(risk_set.options) - 1 if option is None else risk_set.options.index(option)
+    ax = panel(ax, f"probability of {risk_set.options[number]}: {risk_set}", "share of units")
+    for k, name in enumerate(risk_set.options):
+        own = risk_set.happened == k
         if not own.any():
             continue
-        counts, edges = np.histogram(part.probabilities[own, number], BINS, (0.0, 1.0), weights=weights[own])
+        counts, edges = np.histogram(model.probabilities[own, number], BINS, (0.0, 1.0), weights=weights[own])
         colour = PALETTE[k % len(PALETTE)]
         ax.stairs(counts / counts.sum(), edges, color=colour, linewidth=2, label=f"{name} ({own.sum():,})")
         ax.stairs(counts / counts.sum(), edges, color=colour, alpha=0.15, fill=True)

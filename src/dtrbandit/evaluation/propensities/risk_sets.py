@@ -1,4 +1,4 @@
-"""Forks: where units could go different ways, by the choice of an arm or by dropping out, and what they did."""
+"""Risk sets: the units that could be given one of several arms, or could drop out, and what happened to each."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Column, Formula, Indicator, Matrix, Term, Vector
-from dtrbandit.evaluation.cohort.cohort import Cohort, Mask
+from dtrbandit.evaluation.cohort.cohort import Cohort
 
 OUTCOME = "outcome"  # where a unit stays to after the last stage
 ENTRY = "entry to "  # and a stage: until it was known whether enter_if lets a unit in
@@ -19,20 +20,22 @@ DROPPED, STAYED = "dropped out", "stayed"
 
 
 @dataclass(frozen=True, eq=False)
-class Fork:
-    """A choice among the arms feasible at stage ``m``, or whether a unit stayed until stage ``m``.
+class RiskSet:
+    """The units that had the same choice of arms at stage ``m``, or that could drop out before it.
 
     Attributes
     ----------
+    kind
+        ``"choice"`` of an arm, or ``"staying"`` in the trial.
     stage
-        The stage's name, ``"outcome"`` where m = M; before a stage with a condition also ``"entry to second"``, until
-        it was known who enters, and ``"outcome without second"``, for those who do not.
+        The stage's name; ``"outcome"`` where m = M. A stage with ``enter_if`` has two more risk sets of staying:
+        ``"entry to second"``, until it was known who enters; and ``"outcome without second"``, for those who do not.
     options
         What could happen.
     rows
-        The units it concerns, by their place in the cohort, (r,).
+        The units, by their row in the cohort, (r,).
     happened
-        Which of the options did, (r,).
+        Which of the options happened to each, (r,).
     """
 
     kind: Literal["choice", "staying"]
@@ -50,15 +53,15 @@ class Fork:
         return "staying until the outcome" if self.stage == OUTCOME else f"staying until stage {self.stage!r}"
 
     def counts(self, weights: Vector) -> NDArray[np.int64]:
-        """Return how many units of positive weight went each way."""
+        """Return to how many units of positive weight each option happened."""
         return np.bincount(self.happened[weights[self.rows] > 0], minlength=len(self.options))
 
 
-def forks(cohort: Cohort) -> Iterator[Fork]:
-    """Yield the forks in order of time.
+def risk_sets(cohort: Cohort) -> Iterator[RiskSet]:
+    """Yield the risk sets in order of time.
 
-    A stage has one choice for each set of arms that was feasible for somebody, and none where one arm was. Where
-    nobody dropped out, staying was certain.
+    A stage has one for each set of two or more arms that was feasible for somebody. Where nobody dropped out, staying
+    was certain and there is none.
     """
     for m in range(len(cohort.design.stages)):
         yield from _staying(cohort, m)
@@ -66,48 +69,48 @@ def forks(cohort: Cohort) -> Iterator[Fork]:
     yield from _staying(cohort, len(cohort.design.stages))
 
 
-def known_columns(cohort: Cohort, fork: Fork) -> dict[str, Vector]:
-    """Return the columns of the stages up to the fork's, for its units, (r,) each."""
-    contexts = cohort.contexts[: fork.m + 1]
-    return {name: values[fork.rows] for context in contexts for name, values in context.items()}
+def known_columns(cohort: Cohort, risk_set: RiskSet) -> dict[str, Vector]:
+    """Return the columns of the stages up to that of the risk set, for its units, (r,) each."""
+    contexts = cohort.contexts[: risk_set.m + 1]
+    return {name: values[risk_set.rows] for context in contexts for name, values in context.items()}
 
 
-def unobserved_columns(cohort: Cohort, fork: Fork) -> dict[str, Mask]:
-    """Return the columns that somebody at the fork has not, and who, (r,) each."""
-    missing = {name: ~np.isfinite(values) for name, values in known_columns(cohort, fork).items()}
+def unobserved_columns(cohort: Cohort, risk_set: RiskSet) -> dict[str, Mask]:
+    """Return the columns that are missing for somebody in the risk set, and for whom, (r,) each."""
+    missing = {name: ~np.isfinite(values) for name, values in known_columns(cohort, risk_set).items()}
     return {name: who for name, who in missing.items() if who.any()}
 
 
-def feature_matrix(cohort: Cohort, fork: Fork, formula: Formula) -> Matrix:
-    """Return the features of the fork's units, (r, d)."""
-    stages = cohort.design.stages[: fork.m]
-    arms = {stage.name: cohort.arms[fork.rows, k].astype(np.int64) for k, stage in enumerate(stages)}
-    return formula.matrix(known_columns(cohort, fork), arms, len(fork.rows))
+def feature_matrix(cohort: Cohort, risk_set: RiskSet, formula: Formula) -> Matrix:
+    """Return the features of the units at risk, (r, d)."""
+    stages = cohort.design.stages[: risk_set.m]
+    arms = {stage.name: cohort.arms[risk_set.rows, k].astype(np.int64) for k, stage in enumerate(stages)}
+    return formula.matrix(known_columns(cohort, risk_set), arms, len(risk_set.rows))
 
 
-def main_effects(cohort: Cohort, fork: Fork) -> list[Term]:
-    """Return the columns observed for everybody at the fork, then the arms given before it as indicators."""
-    columns = set(known_columns(cohort, fork)) - set(unobserved_columns(cohort, fork))
-    names = [name for own in cohort.design.columns[: fork.m + 1] for name in own if name in columns]
-    return [(Column(name),) for name in names] + [(arm,) for arms in _earlier(cohort, fork) for arm in arms]
+def main_effects(cohort: Cohort, risk_set: RiskSet) -> list[Term]:
+    """Return the columns observed for everybody at risk, then the arms given before as indicators."""
+    columns = set(known_columns(cohort, risk_set)) - set(unobserved_columns(cohort, risk_set))
+    names = [name for own in cohort.design.columns[: risk_set.m + 1] for name in own if name in columns]
+    return [(Column(name),) for name in names] + [(arm,) for arms in _earlier(cohort, risk_set) for arm in arms]
 
 
-def full_formula(cohort: Cohort, fork: Fork) -> Formula:
+def full_formula(cohort: Cohort, risk_set: RiskSet) -> Formula:
     """Return intercept, main effects, and the products of each earlier arm with the columns observed before it."""
-    main, products, before = main_effects(cohort, fork), [], set()
-    for own, arms in zip(cohort.design.columns, _earlier(cohort, fork), strict=False):
+    main, products, before = main_effects(cohort, risk_set), [], set()
+    for own, arms in zip(cohort.design.columns, _earlier(cohort, risk_set), strict=False):
         before |= {Column(name) for name in own}
         products += [(*column, arm) for arm in arms for column in main if column[0] in before]
     return Formula(((), *main, *products))
 
 
-def _earlier(cohort: Cohort, fork: Fork) -> list[list[Indicator]]:
-    """Return for each stage before the fork the indicators of its arms but the first."""
-    stages = cohort.design.stages[: fork.m]
+def _earlier(cohort: Cohort, risk_set: RiskSet) -> list[list[Indicator]]:
+    """Return for each stage before that of the risk set the indicators of its arms but the first."""
+    stages = cohort.design.stages[: risk_set.m]
     return [[Indicator(stage.name, a, arm) for a, arm in enumerate(stage.arms)][1:] for stage in stages]
 
 
-def _staying(cohort: Cohort, m: int) -> Iterator[Fork]:
+def _staying(cohort: Cohort, m: int) -> Iterator[RiskSet]:
     """Yield who stayed until it was known whether they enter stage ``m``; then until their arm, or their outcome."""
     stages, told = cohort.design.stages, ~cohort.dropped_out
     arrived: Mask = np.all(cohort.arms[:, :m] >= 0, axis=1)
@@ -120,18 +123,18 @@ def _staying(cohort: Cohort, m: int) -> Iterator[Fork]:
     yield from _losses(m, name, arrived & admitted & (given | ~told), given)
 
 
-def _losses(m: int, until: str, at_risk: Mask, stayed: Mask) -> Iterator[Fork]:
-    """Yield a fork where some of those at risk did not stay."""
+def _losses(m: int, until: str, at_risk: Mask, stayed: Mask) -> Iterator[RiskSet]:
+    """Yield a risk set where some of those at risk did not stay."""
     if (at_risk & ~stayed).any():
         rows = np.flatnonzero(at_risk)
-        yield Fork("staying", m, until, (DROPPED, STAYED), rows, stayed[rows].astype(np.int64))
+        yield RiskSet("staying", m, until, (DROPPED, STAYED), rows, stayed[rows].astype(np.int64))
 
 
-def _choices(cohort: Cohort, m: int) -> Iterator[Fork]:
+def _choices(cohort: Cohort, m: int) -> Iterator[RiskSet]:
     stage, given = cohort.design.stages[m], cohort.arms[:, m] >= 0
     sets = np.unique(cohort.feasible[m][given], axis=0)[::-1]  # those with the first arms first
     for feasible in sets[sets.sum(axis=1) > 1]:
         arms = np.flatnonzero(feasible)
         rows = np.flatnonzero(given & (cohort.feasible[m] == feasible).all(axis=1))
         happened = np.searchsorted(arms, cohort.arms[rows, m])
-        yield Fork("choice", m, stage.name, tuple(stage.arms[a] for a in arms), rows, happened)
+        yield RiskSet("choice", m, stage.name, tuple(stage.arms[a] for a in arms), rows, happened)

@@ -53,8 +53,8 @@ class QLearning:
     coefficients_
         The estimates as matrices, (K_m, d_m) for each stage.
     value_
-        The mean over all units of the largest Q at the first stage, weighted: the estimated value of the regime. The
-        same units chose the regime and value it, so that it flatters.
+        The estimated value of the regime: the weighted mean over all units of the largest Q at the first stage. It is
+        too high on average, because the same units chose the regime and value it.
 
     Examples
     --------

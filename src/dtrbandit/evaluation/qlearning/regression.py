@@ -22,7 +22,7 @@ import numpy as np
 
 from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Matrix, Vector
-from dtrbandit.estimators.estimates import rank_of
+from dtrbandit.rank import scaled_rows
 
 LEVERAGE_ONE = 1.0 - 1e-8
 
@@ -63,11 +63,7 @@ def regress(rows: Matrix, targets: Vector, weights: Vector) -> Regression:
     (array([3.]), array([1.87082869]))
     """
     root = np.sqrt(weights / weights.mean())  # a common factor changes nothing
-    weighted = rows * root[:, None]
-    rank, determined = rank_of(weighted)
-    scale = np.sqrt(np.einsum("ij,ij->j", weighted, weighted))
-    scale[scale == 0] = 1.0
-    left, singular, right = np.linalg.svd(weighted / scale, full_matrices=len(rows) < rows.shape[1])
+    scale, left, singular, right, rank = fit = scaled_rows(rows * root[:, None])
     left = left[:, :rank]
     solve = (right[:rank].T / singular[:rank]) @ left.T / scale[:, None]  # (d, n): from targets to coefficients
     shortest = solve @ (targets * root)
@@ -79,7 +75,7 @@ def regress(rows: Matrix, targets: Vector, weights: Vector) -> Regression:
     std_errors = np.full(len(shortest), np.nan)
     if rank == len(shortest) and not alone.any():
         std_errors = np.sqrt(((solve * (residuals * root / (1.0 - leverage))) ** 2).sum(axis=1))
-    return Regression(shortest, std_errors, rank, determined, alone, _r_squared(targets, residuals, weights))
+    return Regression(shortest, std_errors, rank, fit.determined, alone, _r_squared(targets, residuals, weights))
 
 
 def _r_squared(targets: Vector, residuals: Vector, weights: Vector) -> float:

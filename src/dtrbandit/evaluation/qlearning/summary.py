@@ -100,5 +100,5 @@ def _cells(estimate: float, error: float) -> tuple[str, ...]:
     z = estimate / error
     low, high = estimate - REACH * error, estimate + REACH * error
     chance = erfc(abs(z) / sqrt(2.0))
-    shown = f"{chance:.3f}" if chance >= 0.001 else "<0.001"
-    return in_words(estimate), in_words(error), f"{z:.2f}", shown, f"{in_words(low)} to {in_words(high)}"
+    p_value = f"{chance:.3f}" if chance >= 0.001 else "<0.001"
+    return in_words(estimate), in_words(error), f"{z:.2f}", p_value, f"{in_words(low)} to {in_words(high)}"

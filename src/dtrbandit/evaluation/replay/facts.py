@@ -1,4 +1,4 @@
-"""A cohort's units told as if they came now: the facts and histories that a policy would have seen."""
+"""The facts and histories that a policy would have seen, had the units of a cohort come to it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values
 
 
-class Retold:
-    """Facts of finished units, each in a round ``t`` of its own choosing; ``arms[row]`` are those it was given."""
+class CohortFacts:
+    """The facts of a cohort's units, each in the round ``t`` that the caller names; ``arms[row]`` are its arms."""
 
     def __init__(self, cohort: Cohort) -> None:
         self.design, self.dropped_out = cohort.design, cohort.dropped_out
         self.arms = [tuple(arm for arm in arms if arm >= 0) for arms in cohort.arms.tolist()]
         self._contexts, self._features, self._outcome = cohort.contexts, cohort.features, cohort.outcome
 
-    def arrival(self, row: int, t: int, m: int) -> tuple[History, Enrolled | Responded]:
-        """Return the fact that a unit arrived at stage ``m``, where it may leave, and its history then."""
+    def arrived(self, row: int, t: int, m: int) -> tuple[History, Enrolled | Responded]:
+        """Return a unit's history when it came to stage ``m``, which it enters or leaves at, and the fact of it."""
         enters, unit = m < len(self.arms[row]), f"u{t}"
         context = self._context(row, m)
         whole = len(context) == len(self.design.columns[m])
@@ -31,10 +31,10 @@ class Retold:
         return self._history(row, t, m + 1, m + 1, entered=False)
 
     def end(self, row: int, t: int) -> tuple[History, Completed]:
-        """Return the fact that a unit's outcome came, and its history then."""
+        """Return a unit's history with its outcome, and the fact of it."""
         outcome = float(self._outcome[row])
         m = len(self.arms[row])
-        last = self.arrival(row, t, m)[0] if m < len(self.design.stages) else self.given(row, t, m - 1)
+        last = self.arrived(row, t, m)[0] if m < len(self.design.stages) else self.given(row, t, m - 1)
         return last._replace(outcome=outcome), Completed(f"u{t}", outcome)
 
     def _history(self, row: int, t: int, m: int, seen: int, *, entered: bool) -> History:

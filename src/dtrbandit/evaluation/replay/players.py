@@ -1,4 +1,4 @@
-"""A policy at play in a replay: asked for rows, and told those it agrees with.
+"""A policy in a replay: it is asked about rows, and learns from those that it agrees with.
 
 Asking changes nothing. In one round the same row gets the same answer however often it is drawn: the uniform number
 of a decision belongs to the round and the stage, not to the draw. That is exactly unbiased. Given its uniform
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dtrbandit.deciding import checked
 from dtrbandit.design.spec import Design
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.facts import Retold
+from dtrbandit.evaluation.replay.facts import CohortFacts
 from dtrbandit.evaluation.replay.kernel import ask_all, play_rows
 from dtrbandit.evaluation.replay.sampling import Rows
 from dtrbandit.kernels.stream import ROUNDS, uniform, uniforms
@@ -32,7 +32,7 @@ from dtrbandit.record.histories import History
 Told = tuple[History, Fact]
 
 
-class Units(NamedTuple):
+class CohortArrays(NamedTuple):
     """Finished units as arrays, (n, M, D), (n, M) and (n,): see ``kernel.py``."""
 
     features: NDArray[np.float64]
@@ -53,39 +53,41 @@ class Player(Protocol):
         """Return which units the policy would give their arms in the next round, (n,)."""
 
 
-def units_of(cohort: Cohort) -> Units:
+def arrays_of(cohort: Cohort) -> CohortArrays:
     """Return a cohort as arrays."""
     design = cohort.design
     features = np.full((len(cohort), len(design.stages), max(design.dimensions)), np.nan)
     for m, matrix in enumerate(cohort.features):
         features[:, m, : matrix.shape[1]] = matrix
     arms = np.ascontiguousarray(cohort.arms, dtype=np.int8)
-    return Units(features, arms, np.ascontiguousarray(cohort.outcome, dtype=np.float64))
+    return CohortArrays(features, arms, np.ascontiguousarray(cohort.outcome, dtype=np.float64))
 
 
-def material_of(policy: Policy[Any], cohort: Cohort) -> Units | Retold:
-    """Return what a policy's player needs: arrays for a built-in one, facts for one of the caller's own."""
+def material_of(policy: Policy[Any], cohort: Cohort) -> CohortArrays | CohortFacts:
+    """Return a cohort as a policy's player needs it: arrays for a built-in one, facts for one of the caller's own."""
     if is_compiled(policy) and looks_only_back(policy, len(cohort.design.stages)):
-        return units_of(cohort)
-    return Retold(cohort)
+        return arrays_of(cohort)
+    return CohortFacts(cohort)
 
 
-def player_of(policy: Policy[Any], material: Units | Retold, design: Design, *, horizon: int, seed: int) -> Player:
-    """Return a policy ready to play, compiled or through Python, as its material says."""
-    if isinstance(material, Units):
+def player_of(
+    policy: Policy[Any], material: CohortArrays | CohortFacts, design: Design, *, horizon: int, seed: int
+) -> Player:
+    """Return a policy ready to play: by kernels from arrays, or through Python from facts."""
+    if isinstance(material, CohortArrays):
         assert isinstance(policy, CompiledPolicy)
         return CompiledPlayer(policy, design, material, horizon=horizon, seed=seed)
     return PythonPlayer(policy, material, horizon=horizon, seed=seed)
 
 
 class CompiledPlayer:
-    """A built-in policy."""
+    """A built-in policy, played by kernels."""
 
-    def __init__(self, policy: CompiledPolicy, design: Design, units: Units, *, horizon: int, seed: int) -> None:
+    def __init__(self, policy: CompiledPolicy, design: Design, units: CohortArrays, *, horizon: int, seed: int) -> None:
         self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
         self.state = start(policy, design)
         self.state.reserve(horizon + 1)
-        self._units = Units._make(array if array.flags.writeable else np.array(array) for array in units)
+        self._units = CohortArrays._make(array if array.flags.writeable else np.array(array) for array in units)
         blocks = range(horizon // ROUNDS + 1)
         self._drawn = np.concatenate([uniforms(seed, block, len(design.stages)) for block in blocks])
 
@@ -103,9 +105,9 @@ class CompiledPlayer:
 
 
 class PythonPlayer:
-    """Any policy, one fact at a time; what a later decision needs to know is learnt by a copy of its state."""
+    """Any policy, one fact at a time; a copy of its state learns what a later decision needs to know."""
 
-    def __init__(self, policy: Policy[Any], units: Retold, *, horizon: int, seed: int) -> None:
+    def __init__(self, policy: Policy[Any], units: CohortFacts, *, horizon: int, seed: int) -> None:
         self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
         self.state = policy.init(units.design)
         self._policy, self._design, self._seed, self._units = policy, units.design, seed, units
@@ -136,13 +138,13 @@ class PythonPlayer:
         for m, arm in enumerate(self._units.arms[row]):
             if untold:
                 state = self._learn(self._copied(state) if m == 1 else state, untold)
-            history, arrived = self._units.arrival(row, t, m)
+            history, arrived = self._units.arrived(row, t, m)
             decision = self._decide(state, history, uniform(self._seed, t, m, len(self._design.stages)))
             if decision.arm != self._design.stages[m].arms[arm]:
                 return None
             assigned = Assigned(decision)
             untold = [(history, arrived), (self._units.given(row, t, m), assigned)]
-        left = [self._units.arrival(row, t, m + 1)] if m + 1 < len(self._design.stages) else []
+        left = [self._units.arrived(row, t, m + 1)] if m + 1 < len(self._design.stages) else []
         return state, [*untold, *left, self._units.end(row, t)]
 
     def _copied(self, state: Any) -> Any:

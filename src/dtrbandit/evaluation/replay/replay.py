@@ -16,11 +16,11 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.facts import Retold
+from dtrbandit.evaluation.replay.facts import CohortFacts
 from dtrbandit.evaluation.replay.kernel import ask_all, play_rows
-from dtrbandit.evaluation.replay.players import Player, Units, material_of, player_of
+from dtrbandit.evaluation.replay.players import CohortArrays, Player, material_of, player_of
 from dtrbandit.evaluation.replay.result import Replay
-from dtrbandit.evaluation.replay.sampling import Weighting, drawn_rows, shuffled_rows, weigh
+from dtrbandit.evaluation.replay.sampling import SamplingWeights, drawn_rows, sampling_weights, shuffled_rows
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels import supply
 from dtrbandit.parallel import check_jobs, map_unordered, workers
@@ -40,13 +40,13 @@ class SmallCohort(UserWarning):
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
+class Inputs:
     """What all paths of a replay share."""
 
     policy: Policy[Any]
     design: Design
-    material: Units | Retold
-    weighting: Weighting
+    material: CohortArrays | CohortFacts
+    weighting: SamplingWeights
     horizon: int
     seed: int
     once: bool  # each row at most once
@@ -80,7 +80,7 @@ def replay(  # noqa: PLR0913  # each by its name
 
     Rows are drawn by weight from all units. A row is accepted if at every stage that the unit entered the policy
     would give the arm it had; then the policy learns from it, and the next round begins. Any other row leaves no
-    trace. What comes out depends on the seed and the path's number alone, and all policies are offered the same rows.
+    trace. A path depends on the seed and its own number alone, and all policies are offered the same rows.
 
     Parameters
     ----------
@@ -112,33 +112,33 @@ def replay(  # noqa: PLR0913  # each by its name
     >>> found.value > 0.7, round(found.acceptance_rate, 1)
     (True, 0.5)
     """
-    setup = _prepare(policy, cohort, weights, horizon=horizon, seed=seed, once=not replace)
+    inputs = _prepare(policy, cohort, weights, horizon=horizon, seed=seed, once=not replace)
     wanted = whole(paths, "paths", low=1)
     check_jobs(n_jobs)
-    rows, draws = _room(wanted, setup.horizon)
-    _rehearse(setup)
+    rows, draws = _room(wanted, inputs.horizon)
+    _rehearse(inputs)
     share = OFFERS * wanted / workers(n_jobs)
     compiled = compile_for(
-        "the replay", [setup.policy], setup.design, units=setup.horizon, times=share, entries=KERNELS
+        "the replay", [inputs.policy], inputs.design, units=inputs.horizon, times=share, entries=KERNELS
     )
     results = map_unordered(
-        partial(_played, setup, compiled), range(wanted), n_jobs=n_jobs, progress="paths" if progress else None
+        partial(_played, inputs, compiled), range(wanted), n_jobs=n_jobs, progress="paths" if progress else None
     )
     for path in results:
         rows[path.number], draws[path.number] = path.rows, path.draws
     if replace:
-        _warn_if_small(setup)
-    return _result(setup, cohort, rows, draws)
+        _warn_if_small(inputs)
+    return _result(inputs, cohort, rows, draws)
 
 
-def _prepare(policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int, once: bool) -> Setup:
+def _prepare(policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int, once: bool) -> Inputs:
     """Check what is asked for, and return it."""
     if not isinstance(cohort, Cohort):
         raise DesignError(f"replay needs a Cohort, such as Cohort.from_frame gives, found {shown(cohort)}")
     if not is_policy(policy):
         raise DesignError(f"replay needs a policy such as Greedy(), found {shown(policy)}")
     rounds, key = whole(horizon, "horizon", low=1), whole(seed, "seed", low=0)
-    weighting = weigh(cohort, weights)
+    weighting = sampling_weights(cohort, weights)
     _require_whole(cohort)
     ready = knowing_rounds(policy, cohort.design, rounds)
     _require_plans(ready, cohort, weighting)
@@ -147,55 +147,55 @@ def _prepare(policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int,
             f"{rounds} rounds cannot come from {weighting.usable.sum()} usable units that are met once each; "
             "take a shorter horizon, or let them be met again (replace=True, or no --once)"
         )
-    return Setup(ready, cohort.design, material_of(ready, cohort), weighting, rounds, key, once)
+    return Inputs(ready, cohort.design, material_of(ready, cohort), weighting, rounds, key, once)
 
 
-def play_path(setup: Setup, number: int) -> Path:
+def play_path(inputs: Inputs, number: int) -> Path:
     """Offer a policy rows until the horizon is reached."""
-    seed = int(setup.stream(number, POLICY).generate_state(1, np.uint64)[0])
-    player = player_of(setup.policy, setup.material, setup.design, horizon=setup.horizon, seed=seed)
-    rng = np.random.default_rng(setup.stream(number, ROWS))
-    offers = (shuffled_rows if setup.once else drawn_rows)(setup.weighting, rng)
-    return Path(number, player.accepted, _offer(player, offers, setup))
+    seed = int(inputs.stream(number, POLICY).generate_state(1, np.uint64)[0])
+    player = player_of(inputs.policy, inputs.material, inputs.design, horizon=inputs.horizon, seed=seed)
+    rng = np.random.default_rng(inputs.stream(number, ROWS))
+    offers = (shuffled_rows if inputs.once else drawn_rows)(inputs.weighting, rng)
+    return Path(number, player.accepted, _offer(player, offers, inputs))
 
 
-def _offer(player: Player, offers: Iterable[NDArray[np.int64]], setup: Setup) -> int:
+def _offer(player: Player, offers: Iterable[NDArray[np.int64]], inputs: Inputs) -> int:
     """Offer rows until the horizon is reached, and return how many it took."""
     draws = waited = 0
     for order in offers:
         before = player.rounds
         draws += player.offer(order)
-        if player.rounds == setup.horizon:
+        if player.rounds == inputs.horizon:
             return draws
         waited = waited + len(order) if player.rounds == before else 0
-        if not setup.once and waited >= len(setup.weighting.weights) > waited - len(order):
-            _require_agreement(player, setup)  # once a round: until it is over, answers stay the same
-    raise DesignError(_ran_out(player.rounds, draws, setup))
+        if not inputs.once and waited >= len(inputs.weighting.weights) > waited - len(order):
+            _require_agreement(player, inputs)  # once a round: until it is over, answers stay the same
+    raise DesignError(_ran_out(player.rounds, draws, inputs))
 
 
-def _ran_out(rounds: int, draws: int, setup: Setup) -> str:
-    n, thinned = len(setup.weighting.weights), ""
+def _ran_out(rounds: int, draws: int, inputs: Inputs) -> str:
+    n, thinned = len(inputs.weighting.weights), ""
     if draws < n:  # by their weights: see shuffled_rows
         thinned = (
             f" (a unit is offered in proportion to its weight, and the heaviest has "
-            f"{100 * setup.weighting.largest_weight:.2g} %: more even weights, by clip= or penalty=, offer more)"
+            f"{100 * inputs.weighting.largest_weight:.2g} %: more even weights, by clip= or penalty=, offer more)"
         )
     return (
-        f"rows ran out after {rounds} of {setup.horizon} rounds: {draws} of {n} units were offered once each{thinned}"
-        f", and {setup.policy!r} agreed with no more; take a horizon well below {rounds}, since paths differ, or "
+        f"rows ran out after {rounds} of {inputs.horizon} rounds: {draws} of {n} units were offered once each{thinned}"
+        f", and {inputs.policy!r} agreed with no more; take a horizon well below {rounds}, since paths differ, or "
         "let units be met again (replace=True, or no --once)"
     )
 
 
-def _rehearse(setup: Setup) -> None:
-    """Play one round: finds what is wrong before work begins."""
-    play_path(replace(setup, horizon=1), 0)
+def _rehearse(inputs: Inputs) -> None:
+    """Play one round, so that errors come before the work begins."""
+    play_path(replace(inputs, horizon=1), 0)
 
 
-def _played(setup: Setup, compiled: bool, number: int) -> Path:
+def _played(inputs: Inputs, compiled: bool, number: int) -> Path:
     if compiled:
         supply.ensure(KERNELS)
-    return play_path(setup, number)
+    return play_path(inputs, number)
 
 
 def _room(paths: int, horizon: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -207,10 +207,10 @@ def _room(paths: int, horizon: int) -> tuple[NDArray[np.int32], NDArray[np.int64
         ) from error
 
 
-def _result(setup: Setup, cohort: Cohort, rows: NDArray[np.int32], draws: NDArray[np.int64]) -> Replay:
-    weighting = setup.weighting
+def _result(inputs: Inputs, cohort: Cohort, rows: NDArray[np.int32], draws: NDArray[np.int64]) -> Replay:
+    weighting = inputs.weighting
     return Replay(
-        policy=repr(setup.policy),
+        policy=repr(inputs.policy),
         units=len(cohort),
         usable=int(weighting.usable.sum()),
         rows=rows,
@@ -224,11 +224,11 @@ def _result(setup: Setup, cohort: Cohort, rows: NDArray[np.int32], draws: NDArra
     )
 
 
-def _warn_if_small(setup: Setup) -> None:
-    size = setup.weighting.effective_sample_size
-    if setup.horizon > size:
+def _warn_if_small(inputs: Inputs) -> None:
+    size = inputs.weighting.effective_sample_size
+    if inputs.horizon > size:
         warnings.warn(
-            f"the horizon, {setup.horizon:,}, exceeds the effective sample size of the cohort, {size:,.0f}: the same "
+            f"the horizon, {inputs.horizon:,}, exceeds the effective sample size of the cohort, {size:,.0f}: the same "
             "units come again and again, a policy can learn them by heart, and its value is too high (docs/replay.md); "
             "a fixed regime is not affected",
             SmallCohort,
@@ -260,7 +260,7 @@ def _require_whole(cohort: Cohort) -> None:
         )
 
 
-def _require_plans(policy: Policy[Any], cohort: Cohort, weighting: Weighting) -> None:
+def _require_plans(policy: Policy[Any], cohort: Cohort, weighting: SamplingWeights) -> None:
     """Refuse a policy that tries plans which no unit completed: a round that forces one cannot be played."""
     if not isinstance(policy, DTRBandit | EpsilonGreedy | Greedy):
         return
@@ -273,16 +273,16 @@ def _require_plans(policy: Policy[Any], cohort: Cohort, weighting: Weighting) ->
             )
 
 
-def _require_agreement(player: Player, setup: Setup) -> None:
+def _require_agreement(player: Player, inputs: Inputs) -> None:
     """Refuse to wait for a row that will not come: in one round, a row gets the same answer every time."""
-    weights = setup.weighting.weights
-    agreeing = player.agreeing() & setup.weighting.usable
+    weights = inputs.weighting.weights
+    agreeing = player.agreeing() & inputs.weighting.usable
     share = float(weights[agreeing].sum() / weights.sum())
     if share < LEAST_SHARE:
         found = f"{agreeing.sum()} with {share:.1g} of the weight" if agreeing.any() else "none"
-        lost = 100 * float(weights[~setup.weighting.usable].sum() / weights.sum())
+        lost = 100 * float(weights[~inputs.weighting.usable].sum() / weights.sum())
         raise DesignError(
-            f"in round {player.rounds + 1} {setup.policy!r} would give {found} of the {setup.weighting.usable.sum()} "
+            f"in round {player.rounds + 1} {inputs.policy!r} would give {found} of the {inputs.weighting.usable.sum()} "
             "usable units the arms they had, so the round cannot be played: the cohort has too few units that were "
             "treated as the policy says; take a larger cohort, or leave plans that were rarely given out of the design "
             f"(drop-outs, which are drawn too, carry {lost:.3g} % of the weight)"

@@ -21,7 +21,7 @@ DRAWS = 4096  # made at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Weighting:
+class SamplingWeights:
     """The weights by which rows are drawn, (n,), and where they come from."""
 
     weights: Vector
@@ -46,7 +46,7 @@ class Weighting:
         return relative
 
 
-def weigh(cohort: Cohort, weights: Any) -> Weighting:
+def sampling_weights(cohort: Cohort, weights: Any) -> SamplingWeights:
     """Return the weights to draw by: those given, or 1/p where the cohort has propensities, times its case weights."""
     expected = None
     if weights is not None:
@@ -62,7 +62,7 @@ def weigh(cohort: Cohort, weights: Any) -> Weighting:
     usable = ~cohort.dropped_out & (own > 0)
     if not usable.any():
         raise DesignError("every unit of this cohort has dropped out or has weight 0: there is nothing to replay")
-    return Weighting(own, words, usable, expected)
+    return SamplingWeights(own, words, usable, expected)
 
 
 def _even(cohort: Cohort) -> str:
@@ -88,7 +88,7 @@ def _checked(weights: Any, n: int, what: str) -> Vector:
     return numbers
 
 
-def drawn_rows(weighting: Weighting, rng: np.random.Generator) -> Iterator[Rows]:
+def drawn_rows(weighting: SamplingWeights, rng: np.random.Generator) -> Iterator[Rows]:
     """Give rows drawn by their weights with replacement, from all units, without end; many at a time.
 
     They depend on nothing but the generator, so that all policies are offered the same rows in the same order.
@@ -99,7 +99,7 @@ def drawn_rows(weighting: Weighting, rng: np.random.Generator) -> Iterator[Rows]
         yield np.searchsorted(below, rng.random(DRAWS), side="right")
 
 
-def shuffled_rows(weighting: Weighting, rng: np.random.Generator) -> Iterator[Rows]:
+def shuffled_rows(weighting: SamplingWeights, rng: np.random.Generator) -> Iterator[Rows]:
     """Give each row at most once, in random order: the paper's first procedure, where all weights are equal.
 
     Otherwise a row is kept with a probability proportional to its weight: what is kept is a sample of the weighted

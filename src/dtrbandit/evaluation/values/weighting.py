@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Vector
 from dtrbandit.errors import DesignError, NotEstimable
-from dtrbandit.evaluation.cohort.cohort import Cohort, Mask
+from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.histories import History

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,127 +13,13 @@ import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 from dtrbandit.errors import NotEstimable, ObservationError, ProtocolError
 from dtrbandit.evaluation import Cohort, QLearning
-from dtrbandit.evaluation.qlearning.regression import regress
 from dtrbandit.record.events import Assigned
 from evaluation import cohorts
-
-ONE_STAGE = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
-MEANS = dtr.Design(
-    [dtr.Stage("first", ("a", "b"), "1"), dtr.Stage("second", ("a", "b"), "1", enter_if="r > 0")],
-    plans=[("a", "a"), ("a", "b"), ("b", "b")],
-)
-
-
-def read(frame: Mapping[str, Sequence[object]], design: dtr.Design, unit: str | None = None) -> Cohort:
-    arms = [f"A{m + 1}" for m in range(len(design.stages))]
-    return Cohort.from_frame(pd.DataFrame(frame), design, arms=arms, outcome="Y", unit=unit)
+from evaluation.tiny_trials import MEANS, ONE_STAGE, read
 
 
 def estimates(fit: QLearning) -> dict[tuple[str, str, str], float]:
     return {(row.stage, row.arm, row.term): row.estimate for row in fit.coef_.itertuples()}
-
-
-def hc3_by_loops(rows: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return HC3 standard errors, with explicit inverse and sums."""
-    d = rows.shape[1]
-    gram, moment = np.zeros((d, d)), np.zeros(d)
-    for x, y, w in zip(rows, targets, weights, strict=True):
-        gram += w * np.outer(x, x)
-        moment += w * y * x
-    inverse = np.linalg.inv(gram)
-    beta, meat = inverse @ moment, np.zeros((d, d))
-    for x, y, w in zip(rows, targets, weights, strict=True):
-        leverage = w * float(x @ inverse @ x)
-        meat += (w * float(y - x @ beta) / (1 - leverage)) ** 2 * np.outer(x, x)
-    return np.asarray(np.sqrt(np.diag(inverse @ meat @ inverse)))
-
-
-# -- the regression ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_standard_errors_are_hc3_by_the_plain_formula(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows, weights = rng.normal(size=(30, 4)) * [1.0, 100.0, 0.01, 3.0], rng.uniform(0.2, 5.0, size=30)
-    targets = rows[:, 0] + rng.normal(size=30) * np.abs(rows[:, 3])
-
-    found = regress(rows, targets, weights)
-
-    root = np.sqrt(weights)
-    plain = np.linalg.lstsq(rows * root[:, None], targets * root, rcond=None)[0]
-    assert found.coefficients == pytest.approx(plain, rel=1e-9)
-    assert found.std_errors == pytest.approx(hc3_by_loops(rows, targets, weights), rel=1e-9)
-
-
-def test_the_standard_error_of_a_weighted_mean_is_what_the_hand_finds() -> None:
-    y, w = np.array([1.0, 4.0, 7.0, 2.0]), np.array([1.0, 2.0, 1.0, 4.0])
-
-    found = regress(np.ones((4, 1)), y, w)
-
-    # mean 24/8 = 3, residuals −2, 1, 4, −1, leverages 1/8, 1/4, 1/8, 1/2
-    scores = [1 * 2 / (7 / 8), 2 * 1 / (3 / 4), 1 * 4 / (7 / 8), 4 * 1 / (1 / 2)]
-    assert found.coefficients == pytest.approx([3.0])
-    assert found.std_errors == pytest.approx([np.sqrt(sum(score**2 for score in scores)) / 8])
-    assert found.r_squared == pytest.approx(0.0, abs=1e-12)
-
-
-def test_an_unweighted_mean_has_the_standard_error_root_of_squares_over_n_less_one() -> None:
-    y = np.array([3.0, 5.0, 4.0, 9.0, -1.0])
-
-    found = regress(np.ones((5, 1)), y, np.ones(5))
-
-    assert found.std_errors == pytest.approx([np.sqrt(((y - 4.0) ** 2).sum()) / 4])
-
-
-def test_a_weight_of_two_estimates_what_the_row_twice_does() -> None:
-    rng = np.random.default_rng(1)
-    rows, targets, weights = rng.normal(size=(20, 3)), rng.normal(size=20), rng.integers(1, 4, size=20)
-
-    weighted = regress(rows, targets, weights.astype(float))
-
-    repeated = np.repeat(np.arange(20), weights)
-    again = regress(rows[repeated], targets[repeated], np.ones(len(repeated)))
-    assert weighted.coefficients == pytest.approx(again.coefficients, rel=1e-10)
-    assert weighted.r_squared == pytest.approx(again.r_squared, rel=1e-10)
-    assert weighted.std_errors != pytest.approx(again.std_errors, rel=0.01)  # one unit that stands for two is not two
-
-
-def test_a_common_factor_of_the_weights_changes_nothing() -> None:
-    rng = np.random.default_rng(2)
-    rows, targets, weights = rng.normal(size=(20, 3)), rng.normal(size=20), rng.uniform(1, 2, size=20)
-
-    found, scaled = (regress(rows, targets, factor * weights) for factor in (1.0, 1e-9))
-
-    assert scaled.coefficients == pytest.approx(found.coefficients, rel=1e-10)
-    assert scaled.std_errors == pytest.approx(found.std_errors, rel=1e-10)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        np.array([[1.0, 2.0, 3.0], [1.0, 4.0, -1.0]]),  # fewer rows than columns
-        np.array([[1.0, 2.0, 4.0], [1.0, 3.0, 6.0], [1.0, 5.0, 10.0], [1.0, 0.0, 0.0]]),  # a column twice another
-        np.array([[1.0, 2e6, 0.0], [1.0, 5e6, 0.0], [1.0, -1e6, 0.0], [1.0, 1.0, 0.0]]),  # a column of zeros
-    ],
-)
-def test_of_several_solutions_the_shortest_is_taken_without_standard_errors(rows: np.ndarray) -> None:
-    targets, weights = np.arange(1.0, len(rows) + 1), np.arange(1.0, len(rows) + 1)
-
-    found = regress(rows, targets, weights)
-
-    root = np.sqrt(weights)
-    assert found.coefficients == pytest.approx(np.linalg.pinv(rows * root[:, None]) @ (targets * root), rel=1e-8)
-    assert found.rank == 2
-    assert np.isnan(found.std_errors).all()
-
-
-def test_a_row_that_determines_a_coefficient_alone_leaves_no_standard_errors() -> None:
-    rows = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
-
-    found = regress(rows, np.array([1.0, 2.0, 4.0, 9.0]), np.ones(4))
-
-    assert found.alone.tolist() == [False, False, False, True]
-    assert np.isnan(found.std_errors).all()
 
 
 # -- backward induction --------------------------------------------------------------------------------------
@@ -329,51 +215,6 @@ def test_the_regime_of_a_fit_can_be_logged_and_resumed() -> None:
     session = cohorts.session_of(cohort, policy)
 
     assert dtr.Session.resume(session.log).policy == policy
-
-
-def test_the_summary_has_a_table_for_each_arm_and_says_what_to_keep_in_mind() -> None:
-    cohort = cohorts.ctn0030()
-    fit = QLearning(cohort.design).fit(cohort)
-
-    printed = str(fit.summary())
-
-    rows = fit.coef_[(fit.coef_["stage"] == "second") & (fit.coef_["term"] == "sev1")]
-    for row in rows.itertuples():
-        assert f"{row.estimate:.4f}" in printed
-        assert (
-            f"{row.estimate - 1.959964 * row.std_error:.4f} to {row.estimate + 1.959964 * row.std_error:.4f}" in printed
-        )
-    assert "Stage second, plus: 180 units, R² 0." in printed
-    assert "take the later fit as known" in printed
-    assert "Note" not in printed
-
-
-def test_the_summary_of_one_stage_has_no_caveat_of_later_ones() -> None:
-    fit = QLearning(ONE_STAGE).fit(
-        read({"x": [0, 1, 2, 0, 1, 2], "A1": list("aaabbb"), "Y": [1.0, 3, 4, 1, 3, 2]}, ONE_STAGE)
-    )
-
-    assert "HC3" in str(fit.summary())
-    assert "Before the last stage" not in str(fit.summary())
-
-
-def test_notes_say_what_the_units_do_not_tell() -> None:
-    frame: dict[str, Sequence[object]] = {
-        "x": [2.0, 2.0, 2.0, 0.0, 0.0, 1.0],
-        "A1": list("aaabbb"),
-        "Y": [1.0, 3.0, 4.0, 1.0, 3.0, 2.0],
-        "id": ["u1", "u2", "u3", "u4", "u5", "u6"],
-    }
-
-    fit = QLearning(ONE_STAGE).fit(read(frame, ONE_STAGE, unit="id"))
-
-    assert len(fit.notes_) == 2
-    assert "a at stage only: 3 units do not determine the intercept, x;" in fit.notes_[0]
-    assert "at least 1 more" in fit.notes_[0]
-    assert "b at stage only: no standard errors" in fit.notes_[1]
-    assert "leverage 1: u6)" in fit.notes_[1]
-    assert all(note in " ".join(str(fit.summary()).split()) for note in fit.notes_)
-    assert fit.coef_["std_error"].isna().all()
 
 
 # -- what cannot be estimated --------------------------------------------------------------------------------

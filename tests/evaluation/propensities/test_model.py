@@ -1,43 +1,26 @@
-"""Propensities: closed forms, the paper's three parts by hand, a confounded trial, real data, and bad input."""
+"""Propensities: closed forms, the paper's three factors by hand, a confounded trial, real data, and bad input."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 
 import dtrbandit as dtr
 import open_data
+from dtrbandit.design.condition import Mask
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation import Cohort, ExtremeWeights, logging_value
-from dtrbandit.evaluation.cohort.cohort import Mask
 from dtrbandit.evaluation.propensities.model import PropensityModel
 from evaluation.plain_logistic import Array, fitted
-from evaluation.simulated_cohorts import cohort_of, confounded_smart, fewer_and_fewer_arms, stard_like
-
-mpl.use("Agg")
+from evaluation.simulated_cohorts import cohort_of, confounded_smart, fewer_and_fewer_arms
 
 PAPER_STAYING = "qids_start1*C(first) + qids_slope1*C(first) + preference1*C(first) + qids_slope2"
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    import matplotlib.pyplot as plt
-
-    yield
-    plt.close("all")
-
-
-@pytest.fixture(scope="module")
-def stard() -> Cohort:
-    return stard_like(1260, seed=0)
 
 
 def one_stage(x: Array, arms: Array, *, labels: tuple[str, ...] = ("a", "b"), weights: Array | None = None) -> Cohort:
@@ -45,7 +28,7 @@ def one_stage(x: Array, arms: Array, *, labels: tuple[str, ...] = ("a", "b"), we
     return cohort_of(design, [{"x": x}], arms.astype(np.int64)[:, None], np.zeros(len(x)), weights)
 
 
-# -- what is estimated -------------------------------------------------------------------------------------------
+# -- what is estimated ---------------------------------------------------------------------------------------
 
 
 def test_a_saturated_model_gives_the_shares_of_each_cell() -> None:
@@ -86,7 +69,7 @@ def by_hand(cohort: Cohort) -> tuple[Array, Array, Array]:
     return p1, p0, p2
 
 
-def test_the_product_of_three_parts_is_that_of_section_5_3(stard: Cohort) -> None:
+def test_the_product_of_three_factors_is_that_of_section_5_3(stard: Cohort) -> None:
     fit = PropensityModel(staying={"second": PAPER_STAYING}).fit(stard)
 
     p1, p0, p2 = by_hand(stard)
@@ -94,15 +77,7 @@ def test_the_product_of_three_parts_is_that_of_section_5_3(stard: Cohort) -> Non
     assert fit.staying == pytest.approx(p0, abs=1e-8)
     assert fit.probability == pytest.approx(p1 * p0 * p2, abs=1e-8)
     left = stard.left_early
-    assert np.array_equal(fit.probability[left], fit.part("first").happened[left])
-
-
-def test_the_columns_of_an_arm_that_all_who_could_choose_had_are_left_out_and_named(stard: Cohort) -> None:
-    text = PropensityModel().fit(stard).summary()
-
-    assert "Left out, determined by the others here: C(first)[other], qids_start1:C(first)[other]" in text
-    assert "Not observed for all of them, so not used: qids_start2, preference2" in text
-    assert f"of whom {stard.dropped_out.sum()} dropped out" in text
+    assert np.array_equal(fit.probability[left], fit.model_of("first").happened[left])
 
 
 def test_by_default_staying_depends_on_every_column_that_drop_outs_have_too(stard: Cohort) -> None:
@@ -113,49 +88,18 @@ def test_by_default_staying_depends_on_every_column_that_drop_outs_have_too(star
     )
 
 
-def test_drop_outs_count_neither_in_the_effective_sample_size_nor_in_the_largest_weight(stard: Cohort) -> None:
-    fit = PropensityModel().fit(stard)
-
-    weights = fit.weights[~stard.dropped_out]
-    assert fit.effective_sample_size == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-    assert fit.largest_weight == pytest.approx(weights.max() / weights.sum())
-
-
-def test_where_nobody_dropped_out_staying_is_certain(stard: Cohort) -> None:
-    kept = replace(stard, outcome=np.nan_to_num(stard.outcome))  # those who left: early, with an outcome
-
-    fit = PropensityModel().fit(kept)
-
-    assert np.array_equal(fit.staying, np.ones(len(kept)))
-    assert "dropped out" not in fit.summary().splitlines()[2]
-
-
 def test_units_with_different_feasible_arms_have_models_of_their_own() -> None:
     cohort = fewer_and_fewer_arms()
     (first, second), x = cohort.arms.T, cohort.contexts[1]["x"]
 
     fit = PropensityModel(choice={"one": "uniform"}).fit(cohort)
 
-    options = [part.fork.options for part in fit.parts]
+    options = [model.risk_set.options for model in fit.models]
     assert options == [("a", "b", "c"), ("a", "b", "c"), ("b", "c")]
     middle, ones = first == 1, np.ones(200)
     p = fitted(np.column_stack([ones, x[middle]]), (second[middle] == 2).astype(np.float64))
     assert fit.choice[middle] == pytest.approx(np.where(second[middle] == 2, p, 1 - p) / 3, abs=1e-9)
     assert fit.choice[first == 2] == pytest.approx(1 / 3)
-
-
-def test_each_of_several_choices_at_a_stage_has_its_picture_and_its_balance() -> None:
-    fit = PropensityModel(choice={"one": "uniform"}).fit(fewer_and_fewer_arms())
-
-    pictures = [fit.plot(part).get_xlabel().replace("\n", " ") for part in fit.parts]
-
-    assert pictures[1:] == [
-        "probability of c: choice of a or b or c at stage 'two'",
-        "probability of c: choice of b or c at stage 'two'",
-    ]
-    constant = fit.balance().query("stage == 'two' and column != 'x'")  # all had the same arm before
-    assert len(constant) == (3 + 1) * 2
-    assert (constant[["before", "after"]] == 0).all(axis=None)
 
 
 def test_a_drop_out_after_the_last_arm_is_a_factor_too() -> None:
@@ -170,7 +114,7 @@ def test_a_drop_out_after_the_last_arm_is_a_factor_too() -> None:
     products = [x * (first == 1), *(c * (second == k) for k in (1, 2) for c in (x, z))]
     stayed = ~cohort.dropped_out[reached]
     p = fitted(np.column_stack([np.ones(len(x)), *main, *products]).astype(np.float64), stayed.astype(np.float64))
-    assert fit.part("outcome", "staying").happened == pytest.approx(np.where(stayed, p, 1 - p), abs=1e-9)
+    assert fit.model_of("outcome", "staying").happened == pytest.approx(np.where(stayed, p, 1 - p), abs=1e-9)
 
 
 def share_by(cells: Array, happened: Mask, among: Mask) -> Array:
@@ -197,7 +141,7 @@ def test_who_is_lost_before_it_is_known_whether_to_enter_or_after_leaving_is_a_f
     terms = dict.fromkeys(("entry to two", "outcome without two", "two"), "1 + x")
     fit = PropensityModel(choice={"one": "uniform", "two": "uniform"}, staying=terms).fit(cohort)
 
-    assert [part.fork.stage for part in fit.parts if part.fork.kind == "staying"] == list(terms)
+    assert [model.risk_set.stage for model in fit.models if model.risk_set.kind == "staying"] == list(terms)
     until_known = share_by(x, seen, np.ones(n, dtype=bool))
     after_leaving = share_by(x, followed, seen & responds)
     until_treated = share_by(x, treated, seen & ~responds)
@@ -235,8 +179,8 @@ def test_a_penalty_draws_probabilities_together_and_clipping_bounds_them(stard: 
     plain, penalised = (PropensityModel(penalty=penalty).fit(stard) for penalty in (0.0, 20.0))
     clipped = PropensityModel(clip=(0.2, 0.8)).fit(stard)
 
-    assert penalised.part("first").probabilities.std() < plain.part("first").probabilities.std()
-    assert clipped.part("first").happened == pytest.approx(plain.part("first").happened.clip(0.2, 0.8))
+    assert penalised.model_of("first").probabilities.std() < plain.model_of("first").probabilities.std()
+    assert clipped.model_of("first").happened == pytest.approx(plain.model_of("first").happened.clip(0.2, 0.8))
     assert "clipped to 0.2 – 0.8" in clipped.summary()
     assert "L2 penalty 20" in penalised.summary()
 
@@ -272,85 +216,15 @@ def test_in_a_real_randomised_trial_columns_do_not_tell_the_arm() -> None:
     # is χ² with 4 degrees of freedom, above 18.5 once in a thousand trials
     fit = PropensityModel().fit(ctn0030())
 
-    first = fit.part("first")
+    first = fit.model_of("first")
     share = first.probabilities.mean(axis=0)
-    gain = 2 * (np.log(first.happened) - np.log(share[first.fork.happened])).sum()
+    gain = 2 * (np.log(first.happened) - np.log(share[first.risk_set.happened])).sum()
     assert (fit.cohort.dropped_out.sum(), fit.cohort.left_early.sum()) == (252, 41)
     assert share[1] == pytest.approx(0.5, abs=0.06)
     assert 0 < gain < 18.5
 
 
-# -- what one looks at ---------------------------------------------------------------------------------------------
-
-
-def test_the_balance_table_has_the_standardised_differences_before_and_after() -> None:
-    cohort, _ = confounded_smart(4000, seed=3)
-    fit = PropensityModel().fit(cohort)
-    table = fit.balance()
-
-    x, b, p = cohort.contexts[0]["x"], cohort.arms[:, 0] == 1, fit.part("first").happened
-    spread = np.sqrt((x[b].var() + x[~b].var()) / 2)
-    after = np.average(x[b], weights=1 / p[b]) - np.average(x[~b], weights=1 / p[~b])
-    row = table.iloc[0]
-    assert tuple(row[["part", "stage", "option", "others", "column"]]) == ("choice", "first", "b", "a", "x")
-    assert (row["before"], row["after"]) == pytest.approx(((x[b].mean() - x[~b].mean()) / spread, after / spread))
-    assert len(table[(table["part"] == "choice") & (table["stage"] == "second")]) == 3 * 3  # arms, and x, z, C(first)
-    assert table["before"].abs().max() > 0.5
-    assert table["after"].abs().max() < 0.15
-
-
-def test_the_balance_table_knows_case_weights() -> None:
-    cohort, _ = confounded_smart(400, seed=3)
-    times = 1 + np.arange(400) % 3
-    repeated = np.repeat(np.arange(400), times)
-    contexts = [{name: values[repeated] for name, values in context.items()} for context in cohort.contexts]
-    copies = cohort_of(cohort.design, contexts, cohort.arms[repeated].astype(np.int64), cohort.outcome[repeated])
-    model = PropensityModel(penalty=1.0)
-
-    weighted = model.fit(replace(cohort, weights=times.astype(np.float64))).balance()
-
-    pd.testing.assert_frame_equal(weighted, model.fit(copies).balance(), atol=1e-6)
-
-
-def test_the_overlap_picture_shows_the_fitted_probabilities_by_what_happened(stard: Cohort) -> None:
-    fit = PropensityModel().fit(stard)
-
-    ax = fit.plot("first")
-
-    for number, line in enumerate(ax.patches[::2]):
-        own = stard.arms[:, 0] == number
-        counts = np.histogram(fit.part("first").probabilities[own, 1], 20, (0, 1))[0]
-        assert line.get_data().values == pytest.approx(counts / own.sum())  # type: ignore[attr-defined]  # of stairs, not of any patch
-    legend = ax.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == [
-        f"{arm} ({(stard.arms[:, 0] == k).sum()})" for k, arm in enumerate(("ssri", "other"))
-    ]
-    assert fit.plot("second", ax, kind="staying", option="dropped out") is ax
-
-
-def test_the_coefficients_give_the_log_odds_of_each_option_against_the_first(stard: Cohort) -> None:
-    fit = PropensityModel().fit(stard)
-
-    table = fit.coefficients()
-
-    own = table[(table["part"] == "choice") & (table["stage"] == "first")].set_index("term")["estimate"]
-    x1 = np.column_stack([np.ones(len(stard)), *stard.contexts[0].values()])
-    p = fit.part("first").probabilities
-    assert x1 @ own.to_numpy() == pytest.approx(np.log(p[:, 1] / p[:, 0]))
-
-
-def test_a_cohort_carries_its_propensities(stard: Cohort) -> None:
-    model = PropensityModel(penalty=1.0)
-
-    carrying = stard.with_propensities(model)
-
-    assert carrying.propensities is not None
-    assert stard.propensities is None
-    assert np.array_equal(carrying.propensities.weights, model.fit(stard).weights)
-
-
-# -- bad input -----------------------------------------------------------------------------------------------------
+# -- bad input -----------------------------------------------------------------------------------------------
 
 
 def test_a_column_that_separates_is_named_with_the_counts_and_the_remedies() -> None:
@@ -417,16 +291,6 @@ def test_what_is_no_cohort_is_refused() -> None:
         PropensityModel().fit([1])  # type: ignore[arg-type]  # wrong on purpose
 
 
-def test_propensities_of_other_units_are_refused(stard: Cohort) -> None:
-    weighted = stard.with_propensities(PropensityModel(penalty=1.0))
-
-    for other in ({"arms": stard.arms[::-1]}, {"outcome": stard.outcome[1:]}):
-        with pytest.raises(DesignError, match=r"estimated from units with other arms or outcomes .* propensities=None"):
-            replace(weighted, **other)
-    assert replace(weighted, arms=stard.arms.copy()).propensities is weighted.propensities
-    assert replace(weighted, outcome=stard.outcome[1:], propensities=None).propensities is None
-
-
 def test_a_drop_out_with_most_of_the_weight_is_warned_of() -> None:
     x = np.concatenate([np.repeat([-1.0, 0.0], 100), [6.0]])  # half of the first are lost, few of the next, one far off
     lost = np.concatenate([np.arange(200) < 50, [True]]) | (np.arange(201) >= 195)
@@ -458,11 +322,11 @@ def test_a_weight_beyond_the_floats_is_refused() -> None:
 def test_a_column_without_variation_is_left_out() -> None:
     fit = PropensityModel().fit(one_stage(np.full(8, 3.0), np.tile([0, 1, 1, 1], 2)))
 
-    assert fit.part("only").probabilities == pytest.approx(np.tile([0.25, 0.75], (8, 1)))
+    assert fit.model_of("only").probabilities == pytest.approx(np.tile([0.25, 0.75], (8, 1)))
     assert "determined by the others here: x" in fit.summary()
 
 
-def test_a_column_that_some_at_the_fork_have_not_is_refused_with_a_unit(stard: Cohort) -> None:
+def test_a_column_that_some_at_risk_have_not_is_refused_with_a_unit(stard: Cohort) -> None:
     unseen = stard.units[int(np.argmax(stard.dropped_out))]
 
     with pytest.raises(dtr.DesignError, match=rf"'preference2' is not observed for \d+ of \d+ units, unit '{unseen}'"):
@@ -493,20 +357,11 @@ def test_a_model_that_does_not_fit_is_refused(stard: Cohort, arguments: dict[str
         PropensityModel(**arguments).fit(stard)
 
 
-def test_a_part_that_is_not_there_is_refused(stard: Cohort) -> None:
-    fit = PropensityModel().fit(stard)
-
-    with pytest.raises(dtr.DesignError, match="there is no choice 'third' to speak of; found are choice 'first'"):
-        fit.part("third")
-    with pytest.raises(dtr.DesignError, match="there is no option 'no' to draw"):
-        fit.plot("first", option="no")
-
-
-# -- the page ------------------------------------------------------------------------------------------------------
+# -- the page ------------------------------------------------------------------------------------------------
 
 
 def test_the_pages_lines_run_and_its_model_is_the_papers(stard: Cohort, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs/propensities.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/propensities.md").read_text()
     names: dict[str, Any] = {"cohort": stard}
 
     exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)), "page", "exec"), names)

@@ -1,4 +1,4 @@
-"""Weights and weighted means, against sums by hand."""
+"""Values of regimes as weighted means, against sums by hand."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import dtrbandit as dtr
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.propensities.model import PropensityModel
 from dtrbandit.evaluation.values.weighting import agrees, logging_value, regime_value, weighted_mean
-from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 from dtrbandit.policies.fixed_regime import Rule
 from evaluation.simulated_cohorts import stard_like
 
@@ -27,17 +24,6 @@ RULE: Rule = {
 @pytest.fixture(scope="module")
 def cohort() -> Cohort:
     return stard_like(1260, seed=4).with_propensities(PropensityModel())
-
-
-@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30))
-def test_the_effective_sample_size_lies_between_one_and_the_number_of_units(weights: list[float]) -> None:
-    w = np.array(weights)
-
-    size = effective_sample_size(w)
-
-    assert 1 - 1e-9 <= size <= len(w) * (1 + 1e-9)
-    assert 1 / len(w) - 1e-12 <= largest_weight(w) <= 1
-    assert effective_sample_size(7 * w) == pytest.approx(size)
 
 
 def test_logging_is_the_mean_of_outcomes_divided_by_the_probability_of_staying(cohort: Cohort) -> None:

@@ -1,10 +1,10 @@
-"""Replay: what it estimates, what it refuses, and what one asks of the result."""
+"""Replay: what it estimates, what it depends on, and what it refuses."""
 
 from __future__ import annotations
 
 from dataclasses import replace as with_other
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -13,33 +13,16 @@ import pytest
 
 import dtrbandit as dtr
 import open_data
-from dtrbandit.datasets import OFFLINE, stard_cohort_table
-from dtrbandit.environments import STARD, Linear, Synthetic
+from dtrbandit.environments import Linear, Synthetic
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.replay.players import player_of
-from dtrbandit.evaluation.replay.replay import _offer, _prepare, replay
-from dtrbandit.evaluation.replay.result import Replay
-from dtrbandit.evaluation.replay.sampling import DRAWS, drawn_rows, shuffled_rows, weigh
+from dtrbandit.evaluation.replay.replay import SmallCohort, _offer, _prepare, replay
+from dtrbandit.evaluation.replay.sampling import DRAWS, drawn_rows, sampling_weights
 from dtrbandit.policies.policy import Choice
-from evaluation.replay_worlds import logged
+from evaluation.replay_worlds import TWO, logged, streams, two_stage_cohort, world
+from evaluation.replay_worlds import policies as built_in
 
 small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")
-TWO = dtr.Design(
-    [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z", enter_if="z > -1")],
-    plans=[("a", "a"), ("a", "b"), ("b", "b")],
-)
-
-
-def two_stage_cohort(n: int = 60, seed: int = 0) -> Cohort:
-    """Draw units of TWO: a third leave, a few drop out."""
-    rng = np.random.default_rng(seed)
-    x, z = rng.normal(size=n), rng.normal(size=n)
-    arms = np.array(TWO.arm_plans, dtype=np.int8)[rng.integers(3, size=n)]
-    arms[z <= -1, 1] = -1
-    outcome = rng.normal(size=n) + arms[:, 0]
-    dropped = (rng.random(n) < 0.1) & (z > -1)
-    outcome[dropped], arms[dropped, 1] = np.nan, -1
-    return Cohort(TWO, tuple(map(str, range(n))), ({"x": x}, {"z": z}), arms, outcome, np.ones(n))
 
 
 def ctn0030() -> Cohort:
@@ -134,9 +117,9 @@ LEARNERS = {"DTRB": dtr.DTRBandit(q=2, delta=1.0), "0.1-Greedy": dtr.EpsilonGree
 
 @cache
 def true_values(environment: Any, horizon: int) -> dict[str, tuple[float, float]]:
-    """Return each learner's average reward and its standard error, by simulation."""
+    """Return each learner's average outcome and its standard error, by simulation."""
     study = dtr.simulate(environment, LEARNERS, horizon=horizon, paths=400, seed=77)
-    averages = {name: rewards.mean(axis=1) for name, rewards in study.rewards.items()}
+    averages = {name: outcomes.mean(axis=1) for name, outcomes in study.rewards.items()}
     return {name: (own.mean(), own.std() / np.sqrt(len(own))) for name, own in averages.items()}
 
 
@@ -190,72 +173,6 @@ def test_a_small_cohort_flatters_a_learner_but_not_a_fixed_rule() -> None:
     assert abs(np.mean(gains["uniform"])) < 4 * errors["uniform"]
 
 
-# -- draws and weights ---------------------------------------------------------------------------------------
-
-
-def test_rows_are_drawn_in_proportion_to_their_weights() -> None:
-    """100,000 draws: each row's share within 5 standard deviations; weight 0 never comes."""
-    cohort = two_stage_cohort(20)
-    weights = np.arange(20.0) * (np.arange(20) != 7)
-    weighting = weigh(cohort, weights)
-    blocks = drawn_rows(weighting, np.random.default_rng(0))
-
-    rows = np.concatenate([next(blocks) for _ in range(25)])
-
-    share = weights / weights.sum()
-    counts = np.bincount(rows, minlength=20)
-    assert (np.abs(counts - len(rows) * share) <= 5 * np.sqrt(len(rows) * share)).all()
-    assert counts[0] == counts[7] == 0
-
-
-def test_a_pass_offers_each_row_once_and_keeps_it_in_proportion_to_its_weight() -> None:
-    """4,000 passes: each row's share of passes within 5 standard deviations of its weight over the largest."""
-    cohort = two_stage_cohort(20)
-    weights = 1.0 + np.arange(20.0)
-    weighting, rng = weigh(cohort, weights), np.random.default_rng(1)
-    passes = [next(shuffled_rows(weighting, rng)) for _ in range(4_000)]
-
-    assert all(len(set(rows)) == len(rows) for rows in passes)
-    share = np.minimum(weights / weights[weighting.usable].max(), 1.0)
-    counts = np.bincount(np.concatenate(passes), minlength=20)
-    assert (np.abs(counts - 4_000 * share) <= 5 * np.sqrt(4_000 * share * (1 - share)) + 1e-9).all()
-
-
-def test_a_pass_with_equal_weights_offers_every_row() -> None:
-    cohort = two_stage_cohort(20)
-
-    (rows,) = shuffled_rows(weigh(cohort, None), np.random.default_rng(0))
-
-    assert sorted(rows) == list(range(20))
-
-
-def test_without_weights_those_of_the_propensities_are_used_times_case_weights() -> None:
-    cohort = two_stage_cohort(30)
-    case = np.where(np.arange(30) < 10, 2.0, 1.0)
-
-    assert (weigh(cohort, None).weights == 1).all()
-    heavier = with_other(cohort, weights=case)
-    assert (weigh(heavier, None).weights == case).all()
-    assert "case weights" in weigh(heavier, None).words
-    weighted = heavier.with_propensities(dtr.PropensityModel(penalty=1.0))
-    assert weighted.propensities is not None
-    assert (weigh(weighted, None).weights == case / weighted.propensities.probability).all()
-    assert "1/p" in weigh(weighted, None).words
-    assert (weigh(weighted, np.full(30, 3.0)).weights == 3).all()
-
-
-def test_effective_sample_size_and_largest_weight_leave_out_drop_outs() -> None:
-    cohort = two_stage_cohort(60)
-    assert cohort.dropped_out.any()
-    weights = np.where(cohort.dropped_out, 1e6, 1.0)
-
-    weighting = weigh(cohort, weights)
-
-    usable = (~cohort.dropped_out).sum()
-    assert weighting.effective_sample_size == pytest.approx(usable)
-    assert weighting.largest_weight == pytest.approx(1 / usable)
-
-
 # -- what it depends on --------------------------------------------------------------------------------------
 
 
@@ -285,6 +202,41 @@ def test_lsvi_ucb_without_beta_takes_the_theorys_for_the_horizon() -> None:
 
     assert (unset.rows == stated.rows).all()
     assert f"beta={beta}" in unset.policy
+
+
+@small
+def test_early_leavers_match_on_the_stages_they_entered_and_drop_outs_never() -> None:
+    cohort, policy, _ = world(12, "DTRB", n=80)
+    assert cohort.left_early.sum() > 5
+    assert cohort.dropped_out.sum() > 5
+
+    found = replay(policy, cohort, horizon=300, paths=2)
+
+    assert not cohort.dropped_out[found.rows].any()
+    assert cohort.left_early[found.rows].mean() > 0.05
+    assert (found.arms == cohort.arms[found.rows]).all()
+    assert (found.outcomes == cohort.outcome[found.rows]).all()
+
+
+@small
+def test_all_policies_are_offered_the_same_rows_in_the_same_order() -> None:
+    cohort, _, _ = world(3, "DTRB")
+    for name in ("DTRB", "uniform", "rule"):
+        found = replay(built_in(cohort.design)[name], cohort, horizon=50, paths=2, seed=9)
+        for path in range(2):
+            offered = chain.from_iterable(drawn_rows(sampling_weights(cohort, None), streams(9, path)[0]))
+            among = list(islice(offered, int(found.draws[path])))
+            left = iter(among)
+
+            assert all(row in left for row in found.rows[path])  # in order: the iterator goes on where it was
+            assert among[-1] == found.rows[path, -1]
+
+
+def test_a_warning_says_that_a_cohort_is_small() -> None:
+    cohort, policy, _ = world(5, "Greedy")
+
+    with pytest.warns(SmallCohort, match="exceeds the effective sample size"):
+        replay(policy, cohort, horizon=60, paths=1)
 
 
 # -- what it refuses -----------------------------------------------------------------------------------------
@@ -363,12 +315,12 @@ def test_a_round_without_agreement_is_found_out_however_many_went_well_before() 
     n, many = 50, DRAWS + 10  # rounds: all of the first draws are accepted
     design = dtr.Design([dtr.Stage("only", ("a", "b"), "1")])
     cohort = Cohort(design, tuple(map(str, range(n))), ({},), np.zeros((n, 1), np.int8), np.ones(n), np.ones(n))
-    setup = _prepare(Turning(many), cohort, None, horizon=2 * many, seed=0, once=False)
-    player = player_of(setup.policy, setup.material, design, horizon=2 * many, seed=0)
+    inputs = _prepare(Turning(many), cohort, None, horizon=2 * many, seed=0, once=False)
+    player = player_of(inputs.policy, inputs.material, design, horizon=2 * many, seed=0)
 
-    offers = islice(drawn_rows(setup.weighting, np.random.default_rng(0)), 6)
+    offers = islice(drawn_rows(inputs.weighting, np.random.default_rng(0)), 6)
     with pytest.raises(dtr.DesignError, match=rf"in round {many + 1} .* would give none of the 50 usable units"):
-        _offer(player, offers, setup)
+        _offer(player, offers, inputs)
 
 
 def test_a_rule_followed_by_next_to_no_weight_is_refused() -> None:
@@ -405,95 +357,3 @@ def test_a_unit_that_entered_a_stage_without_its_context_is_refused() -> None:
 
     with pytest.raises(dtr.DesignError, match="incomplete context"):
         replay(dtr.UniformRandom(), cohort, horizon=10, paths=1)
-
-
-# -- what one asks of the result -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def found() -> Replay:
-    return replay(dtr.Greedy(), two_stage_cohort(400), horizon=300, paths=5)
-
-
-def test_value_and_standard_error_are_those_of_the_paths_averages(found: Replay) -> None:
-    averages = found.outcomes.mean(axis=1)
-
-    assert found.averages.tolist() == averages.tolist()
-    assert found.value == pytest.approx(averages.mean())
-    assert found.std_error == pytest.approx(averages.std(ddof=1) / np.sqrt(5))
-    assert found.acceptance_rate == pytest.approx(1_500 / found.draws.sum())
-    assert 0.1 < found.acceptance_rate < 0.9
-
-
-def test_the_curve_averages_outcomes_up_to_each_round(found: Replay) -> None:
-    curve = found.curve(at=[1, 100, 300])
-
-    assert list(curve.columns) == ["t", "mean", "std_error", "low", "high"]
-    assert curve["mean"].tolist() == pytest.approx([found.outcomes[:, :t].mean() for t in (1, 100, 300)])
-    assert curve["std_error"].iloc[-1] == pytest.approx(found.std_error)
-    assert found.curve()["t"].iloc[-1] == 300
-    assert len(found.curve()) > 100
-
-
-def test_the_summary_is_one_row_and_the_print_says_how_far_to_trust_it(found: Replay) -> None:
-    summary, text = found.summary(), str(found)
-
-    assert summary.shape[0] == 1
-    assert summary["value"].iloc[0] == found.value
-    for words in ("Greedy()", "400 units", "5 paths of 300 rounds", "were accepted", "Effective sample size", "95 %"):
-        assert words in text
-    assert found.different_units == np.mean([len(set(path)) for path in found.rows.tolist()])
-    assert repr(found).startswith("<Replay of Greedy(): 5 paths of 300 rounds")
-
-
-def stard(rows: pd.DataFrame) -> Cohort:
-    cohort = Cohort.from_frame(rows, STARD().design, arms=["A1", "A2"], outcome="Y")
-    return cohort.with_propensities(dtr.PropensityModel())
-
-
-@pytest.mark.parametrize("policy", [dtr.UniformRandom(), dtr.Greedy(), OFFLINE], ids=["random", "Greedy", "Offline"])
-def test_with_many_units_every_policy_is_accepted_as_often_as_expected(policy: Any) -> None:
-    cohort = stard(pd.DataFrame(STARD().logged(20_000, np.random.default_rng(0))))
-
-    found = replay(policy, cohort, horizon=1_000, paths=4)
-
-    assert cohort.propensities is not None
-    assert found.expected_acceptance == pytest.approx(20_000 / cohort.propensities.weights.sum())
-    # the cohort's Σ 1/p over those who agree has a standard error of 3 %, 4,000 accepted rounds one of 1.4 %
-    assert found.acceptance_rate == pytest.approx(found.expected_acceptance, rel=0.1)
-    assert "% are to be expected." in str(found)
-
-
-@small
-def test_a_policy_that_wants_arms_which_hardly_anybody_had_is_told_by_its_acceptance() -> None:
-    rare = dtr.LSVIUCB(beta=3.0, bound=((2, 52, 20, 2), (2, 52, 20, 2)))
-
-    found = replay(rare, stard(stard_cohort_table(seed=0)), horizon=1_000, paths=2)
-
-    left = (found.arms[:, :, 1] < 0).mean()
-    assert left > 0.55  # where 41 % do in truth: one agreement is enough for those
-    assert "too few units had the arms of this policy" in str(found)
-    assert "1,000 rounds" in str(found)
-
-
-def test_one_path_has_a_value_without_an_interval() -> None:
-    single = replay(dtr.UniformRandom(), two_stage_cohort(100), horizon=50, paths=1)
-
-    assert np.isnan(single.std_error)
-    assert "95 %" not in str(single)
-    assert "1 path of 50 rounds" in str(single)
-    assert single.expected_acceptance is None
-
-
-def test_the_plot_has_a_band_around_the_mean(found: Replay) -> None:
-    ax = found.plot(paths=True)
-
-    line = ax.get_lines()[-1]
-    assert np.asarray(line.get_ydata())[-1] == pytest.approx(found.value)
-    assert len(ax.get_lines()) == 6
-    assert len(ax.collections) == 1
-
-
-def test_results_cannot_be_changed(found: Replay) -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        found.rows[0, 0] = 1

@@ -1,0 +1,142 @@
+"""Cohorts: contexts, arms and outcomes, who entered, who left, who dropped out, and how they print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.errors import DesignError, ObservationError
+from dtrbandit.evaluation import Cohort, PropensityModel
+from evaluation import cohorts
+from evaluation.simulated_cohorts import stard_like
+from evaluation.small_frame import FRAME, changed, read
+
+
+def test_a_frame_becomes_contexts_arms_and_outcomes() -> None:
+    cohort = read(FRAME, weights="w")
+
+    assert cohort.units == ("u1", "u2", "u3", "u4", "u5")
+    assert cohort.contexts[0]["start1"].tolist() == [12, 13, 14, 15, 16]
+    assert cohort.arms.tolist() == [[0, 1], [0, -1], [1, 1], [0, -1], [1, -1]]
+    np.testing.assert_array_equal(cohort.outcome, [-9.0, -3.0, -10.0, np.nan, np.nan])
+    assert cohort.left_early.tolist() == [False, True, False, False, False]
+    assert cohort.dropped_out.tolist() == [False, False, False, True, True]
+    assert cohort.weights.tolist() == [1.0, 2.0, 1.0, 1.0, 0.5]
+
+
+def test_what_is_known_of_a_stage_that_was_not_reached_is_kept() -> None:
+    cohort = read(FRAME)
+
+    assert cohort.contexts[1]["start2"][1] == 3.5  # of a unit that left early
+    assert cohort.contexts[1]["end1"][3] == 7.0  # of a drop-out
+    assert cohort.features[1][1].tolist() == [1.0, 3.5]
+    assert np.isnan(cohort.features[1][3]).all()
+
+
+def test_units_enter_by_condition_with_a_whole_context_only() -> None:
+    cohort = read(changed(5, end1=9, start2=9))  # dropped out, with all that the second stage needs
+
+    assert cohort.entered[:, 0].all()
+    assert cohort.entered[:, 1].tolist() == [True, False, True, False, True]
+    assert cohort.feasible[1].tolist() == [[True, True], [True, True], [False, True], [True, True], [False, True]]
+
+
+def test_features_after_an_arm_that_was_not_given_are_not_known() -> None:
+    stages = [
+        dtr.Stage("one", ("a", "b"), "1 + x"),
+        dtr.Stage("two", ("a", "b"), "1", enter_if="x > 0"),
+        dtr.Stage("three", ("a", "b"), "1 + z + C(two)"),
+    ]
+    frame = pd.DataFrame(
+        {"x": [1, -1], "z": [5, 6], "A1": ["a", "a"], "A2": ["b", None], "A3": ["a", None], "Y": [1, 2]}
+    )
+
+    cohort = Cohort.from_frame(frame, dtr.Design(stages), arms=["A1", "A2", "A3"], outcome="Y")
+
+    np.testing.assert_array_equal(cohort.features[2], [[1, 5, 1], [np.nan] * 3])
+
+
+def test_after_a_stage_without_an_arm_nothing_is_feasible() -> None:
+    cohort = cohorts.branching(100, seed=1)
+
+    none = cohort.arms[:, 1] < 0
+    assert none.any()
+    assert not cohort.feasible[2][none].any()
+
+
+def test_a_design_is_needed() -> None:
+    with pytest.raises(DesignError, match=r"a cohort needs a Design, found .design\.toml."):
+        Cohort.from_frame(FRAME, "design.toml", arms=["A1"], outcome="Y")  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_features_that_overflow_are_refused() -> None:
+    design = dtr.Design([dtr.Stage("only", ("a",), "1 + x:y")])
+    frame = pd.DataFrame({"x": [1.0, 1e60], "y": [1.0, 1e60], "A": ["a", "a"], "Y": [1.0, 2.0]})
+
+    with pytest.raises(ObservationError, match=r"stage .only.: features must be finite .*: row 2 "):
+        Cohort.from_frame(frame, design, arms=["A"], outcome="Y")
+
+
+def test_a_trial_in_the_shape_of_stard_has_the_counts_of_its_note() -> None:
+    cohort = cohorts.ctn0030()
+
+    assert len(cohort) == 653
+    assert cohort.left_early.sum() == 41
+    assert cohort.dropped_out.sum() == 252
+    assert (cohort.arms[:, 1] >= 0).sum() == 360
+
+
+@pytest.mark.parametrize("load", cohorts.OPEN)
+def test_every_open_trial_is_read_whole(load: Callable[[], Cohort]) -> None:
+    cohort = load()
+
+    rows = {cohorts.ctn0030: 653, cohorts.adhd: 150, cohorts.autism: 200, cohorts.bmi: 210}
+    assert len(cohort) == rows.get(load, len(cohort))
+    assert np.isfinite(cohort.features[0]).all()
+    assert np.isfinite(cohort.features[1][cohort.arms[:, 1] >= 0]).all()
+
+
+def test_a_cohort_prints_its_counts() -> None:
+    printed = str(read(FRAME, weights="w"))
+
+    assert printed.splitlines() == [
+        "A cohort of 5 units:",
+        "       2  completed all stages",
+        "       1  left early, with their outcome",
+        "       2  dropped out",
+        "         2  of them before an arm at stage second",
+        "They stand for 5.5 units.",
+        "Plans of those with an outcome:",
+        "       0  ssri, then ssri",
+        "       1  ssri, then other",
+        "       1  other, then other",
+        "       1  ssri, then left early",
+    ]
+    assert repr(read(FRAME)) == "<Cohort of 5 units>"
+
+
+def test_a_cohort_carries_its_propensities() -> None:
+    stard = stard_like(1260, seed=0)
+    model = PropensityModel(penalty=1.0)
+
+    carrying = stard.with_propensities(model)
+
+    assert carrying.propensities is not None
+    assert stard.propensities is None
+    assert np.array_equal(carrying.propensities.weights, model.fit(stard).weights)
+
+
+def test_propensities_of_other_units_are_refused() -> None:
+    stard = stard_like(1260, seed=0)
+    weighted = stard.with_propensities(PropensityModel(penalty=1.0))
+
+    for other in ({"arms": stard.arms[::-1]}, {"outcome": stard.outcome[1:]}):
+        with pytest.raises(DesignError, match=r"estimated from units with other arms or outcomes .* propensities=None"):
+            replace(weighted, **other)
+    assert replace(weighted, arms=stard.arms.copy()).propensities is weighted.propensities
+    assert replace(weighted, outcome=stard.outcome[1:], propensities=None).propensities is None

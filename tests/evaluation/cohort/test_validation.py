@@ -1,0 +1,224 @@
+"""Frames against the design: what is filled in, and what is refused, with its rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dtrbandit as dtr
+from dtrbandit.errors import DesignError, ObservationError
+from dtrbandit.evaluation import Cohort
+from evaluation import cohorts
+from evaluation.small_frame import FRAME, changed, read
+
+
+def test_a_blank_arm_is_the_only_feasible_one_but_not_for_a_drop_out() -> None:
+    cohort = read(FRAME)
+
+    assert FRAME["A2"].isna().tolist() == [False, True, True, True, True]
+    assert cohort.arms[2].tolist() == [1, 1]  # other, then nothing but other
+    assert cohort.arms[4].tolist() == [1, -1]  # whether this unit came to the second stage is not known
+
+
+def test_a_blank_before_a_later_arm_is_filled_in_for_a_drop_out_too() -> None:
+    stages = [dtr.Stage(name, ("a", "b"), "1") for name in ("first", "second", "third")]
+    design = dtr.Design(stages, plans=[("a", "b", "a"), ("a", "b", "b"), ("b", "a", "a"), ("b", "b", "a")])
+    frame = pd.DataFrame({"A1": ["a", "a"], "A2": [None, None], "A3": ["b", None], "Y": [None, None]})
+
+    cohort = Cohort.from_frame(frame, design, arms=["A1", "A2", "A3"], outcome="Y")
+
+    assert cohort.arms.tolist() == [[0, 1, 1], [0, -1, -1]]
+
+
+def test_units_are_called_by_their_rows_unless_they_have_ids() -> None:
+    assert read(FRAME, unit=None).units == ("1", "2", "3", "4", "5")
+    assert read(FRAME.assign(id=[7.0, 8.0, 9.0, 10.0, 11.0])).units == ("7", "8", "9", "10", "11")
+
+
+# -- what is refused -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (changed(4, start1=None), "column 'start1' is blank, and stage 'first' needs it .*: row 4$"),
+        (changed(1, start2=math.nan), "column 'start2' is blank, and stage 'second' needs it .*: row 1$"),
+        (changed(2, end1=None), "column 'end1' is blank, and stage 'second' needs it .*: row 2$"),
+        (changed(4, A2=1), "column 'start2' is blank, and stage 'second' needs it .*: row 4$"),
+        (changed(4, A2=1, end1=None), "column 'end1' is blank, and stage 'second' needs it .*: row 4$"),
+        (changed(2, start1="high"), "column 'start1' must hold finite numbers .*found 'high': row 2$"),
+        (changed(2, start1=True), "column 'start1' must hold finite numbers .*found True: row 2$"),
+        (changed(2, start2="1_000"), "column 'start2' must hold finite numbers .*found '1_000': row 2$"),
+        (changed(2, start1=math.inf), "column 'start1' must hold finite numbers .*found inf: row 2$"),
+        (changed(2, start1=1e101), r"column 'start1' must hold finite numbers .*found 1e\+101: row 2$"),
+        (changed(1, Y="good"), "column 'Y' must hold finite numbers .*found 'good': row 1$"),
+        (changed(1, Y=-math.inf), "column 'Y' must hold finite numbers .*found -inf: row 1$"),
+        (changed(3, A2=1), r"stage 'second' has \['ssri'\] after \['other'\], .*feasible: \['other'\]\).*: row 3$"),
+        (changed(2, A2=1), "units without 'end1 > 5' leave before stage 'second', and must have no arm .*: row 2$"),
+        (changed(1, A2=None), "column 'A2' is blank, and several arms are feasible .*'second' .*: row 1$"),
+        (changed(1, A1=None), "column 'A1' is blank, and several arms are feasible .*'first' .*: row 1$"),
+        (changed(5, A1=None), "'first' .every unit.; fill it in, or leave out who was never given one: row 5$"),
+        (changed(4, Y=-8.0), "column 'start2' is blank, .*: row 4\n  column 'A2' is blank, .*: row 4$"),
+        (changed(4, Y="lost"), "found 'lost': row 4\n  column 'start2' is blank, .*: row 4\n  column 'A2' .*: row 4$"),
+        (
+            changed(1, A1=3),
+            r"column 'A1' must hold arms of stage 'first', \['ssri', 'other'\], or blanks, found 3; "
+            r"say which arm each means, recode=\{'A1': \{3: \.\.\.\}\} or --recode 'A1: 3=\.\.\.': row 1$",
+        ),
+        (changed(4, id="u1"), "column 'id' must name each unit once, found 'u1' again; .*: rows 1, 4$"),
+        (changed(4, id=None), "column 'id' must name each unit in 1 to 200 printable characters: row 4$"),
+        (changed(4, w=0), "column 'w' must hold weights above 0; .*: row 4$"),
+        (changed(4, w=-1.5), "column 'w' must hold weights above 0; .*: row 4$"),
+        (changed(4, w=None), "column 'w' must hold weights above 0; .*: row 4$"),
+        (changed(4, w=math.inf), "column 'w' must hold finite numbers .*: row 4$"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_named_with_what_is_wrong(frame: pd.DataFrame, message: str) -> None:
+    with pytest.raises(ObservationError, match=message) as refusal:
+        read(frame, weights="w")
+
+    assert str(refusal.value).startswith(
+        "the frame does not fit the design (rows are counted from 1, without the header)"
+    )
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    frame = changed(1, A1="x", start1="y")
+    frame.loc[1, ["A2", "Y"]] = [1, "bad"]
+    frame.loc[2, "A2"] = 1
+    frame.loc[3, "id"] = "u1"
+
+    with pytest.raises(ObservationError) as refusal:
+        read(frame)
+
+    wrong = str(refusal.value).splitlines()[1:]
+    assert [line.rsplit(": ", 1)[1] for line in wrong] == ["rows 1, 4", "row 2", "row 1", "row 1", "row 2", "row 3"]
+
+
+def test_of_many_rows_the_first_are_named_and_the_others_counted() -> None:
+    frame = pd.concat([FRAME.iloc[:1]] * 1200, ignore_index=True).assign(start1=None)
+
+    with pytest.raises(ObservationError, match=r"rows 1, 2, 3, 4, 5 and 1,195 more$"):
+        read(frame, unit=None)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"arms": ["A1"]}, r"arms must list one column for each of the stages \['first', 'second'\], found \['A1'\]"),
+        ({"arms": "A1"}, "arms must list one column .*found 'A1'"),
+        ({"arms": ["A1", "A1"], "recode": None}, r"arms must name a column for each stage, found \['A1', 'A1'\]"),
+        ({"outcome": "y"}, r"the frame lacks \['y'\]; it has \['id', 'start1', .*'w'\]"),
+        ({"outcome": "start2"}, "outcome='start2' is also a column of the design, of arms or of weights"),
+        ({"outcome": "A2"}, "outcome='A2' is also a column of the design, of arms or of weights"),
+        ({"outcome": "w", "weights": "w"}, "outcome='w' is also a column of the design, of arms or of weights"),
+        ({"outcome": ["Y"]}, r"columns are called by a text, found \[\['Y'\]\]"),
+        ({"arms": ["A1", 2], "unit": 0}, r"columns are called by a text, found \[2, 0\]"),
+        ({"unit": "unit", "weights": "weight"}, r"the frame lacks \['unit', 'weight'\]"),
+        ({"recode": {"A3": {1: "ssri"}}}, r"recode is for the columns of arms, \['A1', 'A2'\], found 'A3'"),
+        ({"recode": {"A1": {1: "SSRI"}}}, r"recode\['A1'\] must lead to \['ssri', 'other'\].*found \['SSRI'\]"),
+        ({"recode": {"A1": ["ssri"]}}, r"recode\['A1'\] must map cells to arms, found \['ssri'\]"),
+        ({"recode": "A1"}, "recode must map columns of arms"),
+    ],
+)
+def test_roles_that_do_not_fit_are_refused(other: dict[str, Any], message: str) -> None:
+    with pytest.raises(DesignError, match=message):
+        read(FRAME, **other)
+
+
+def test_all_roles_that_do_not_fit_are_told_at_once() -> None:
+    with pytest.raises(DesignError, match=r"recode is for .*; the frame lacks \['start1', 'y', 'unit'\]; it has"):
+        read(FRAME.drop(columns="start1"), outcome="y", unit="unit", recode={"x": {}})
+
+
+def test_a_column_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(DesignError, match=r"more than one column \['Y'\]"):
+        read(pd.concat([FRAME, FRAME[["Y", "w"]]], axis=1))
+
+
+def test_an_empty_frame_is_refused() -> None:
+    with pytest.raises(DesignError, match="the frame has no rows"):
+        read(FRAME.iloc[:0])
+
+
+# -- against a plain reading, row by row ---------------------------------------------------------------------
+
+
+BRANCHING = cohorts.branching(1, seed=0).design
+CELLS: dict[str, st.SearchStrategy[object]] = {
+    **dict.fromkeys("xyrzs", st.sampled_from([None, -2.0, 0.0, 0.5, 2.0])),
+    **dict.fromkeys(("A1", "A2", "A3"), st.sampled_from([None, "a", "b", "c"])),
+    "Y": st.sampled_from([None, 1.0]),
+}
+
+
+def plainly(row: dict[str, Any]) -> tuple[int, ...]:
+    """Return the arms of a row, or raise ValueError: one unit, one stage after the other."""
+    arms: list[int] = []
+    given = [row["A1"], row["A2"], row["A3"]]
+    for m, stage in enumerate(BRANCHING.stages):
+        known_there = m == 0 or row["Y"] is not None or any(arm is not None for arm in given[m:])
+        if not known_there:
+            break
+        decisive = {1: ("r",), 2: ("s",)}.get(m, ())
+        if any(row[name] is None for name in decisive):
+            raise ValueError
+        if (m == 1 and not row["r"] > -1) or (m == 2 and not row["s"] < 1):
+            if any(arm is not None for arm in given[m:]):
+                raise ValueError
+            break
+        if any(row[name] is None for name in BRANCHING.columns[m]):
+            raise ValueError
+        labels = [plan[m] for plan in BRANCHING.plans or () if plan[:m] == _labels(arms)]
+        arm = given[m] if given[m] is not None else labels[0] if len(set(labels)) == 1 else None
+        if arm not in labels:
+            raise ValueError
+        arms.append(stage.arms.index(arm))
+    return (*arms, *(-1,) * (3 - len(arms)))
+
+
+def _labels(arms: Sequence[int]) -> tuple[str, ...]:
+    return tuple(stage.arms[arm] for stage, arm in zip(BRANCHING.stages, arms, strict=False))
+
+
+@given(st.lists(st.fixed_dictionaries(CELLS), min_size=1, max_size=8))
+def test_every_row_is_read_as_one_would_read_it_alone(rows: list[dict[str, object]]) -> None:
+    expected, wrong = [], []
+    for number, row in enumerate(rows, 1):
+        try:
+            expected.append(plainly(row))
+        except ValueError:
+            wrong.append(number)
+    good = [row for number, row in enumerate(rows, 1) if number not in wrong]
+
+    if wrong:
+        with pytest.raises(ObservationError) as refusal:
+            _read_rows(rows)
+        named = {int(n) for line in str(refusal.value).splitlines()[1:] for n in _named(line)}
+        assert named <= set(wrong)
+        assert named == set(wrong) or " more" in str(refusal.value)
+    if good:
+        assert _read_rows(good).arms.tolist() == [list(arms) for arms in expected]
+
+
+def _named(line: str) -> list[str]:
+    return line.rsplit(": ", 1)[1].removeprefix("rows ").removeprefix("row ").split(" and ")[0].split(", ")
+
+
+def _read_rows(rows: list[dict[str, object]]) -> Cohort:
+    return Cohort.from_frame(pd.DataFrame(rows), BRANCHING, arms=["A1", "A2", "A3"], outcome="Y")
+
+
+def test_the_arm_that_is_left_is_filled_in_where_the_file_is_blank() -> None:
+    cohort = cohorts.autism()
+
+    with_device = cohort.arms[:, 0] == 0
+    assert set(cohort.arms[with_device & ~cohort.left_early, 1]) == {1}
+    assert set(cohort.arms[cohort.left_early, 1]) == {-1}
+    assert cohort.entered[:, 1].sum() == (cohort.contexts[1]["R"] == 0).sum()

@@ -1,0 +1,75 @@
+"""Which rows a replay offers: draws by weight, passes without repetition, and where weights come from."""
+
+from __future__ import annotations
+
+from dataclasses import replace as with_other
+
+import numpy as np
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.evaluation.replay.sampling import drawn_rows, sampling_weights, shuffled_rows
+from evaluation.replay_worlds import two_stage_cohort
+
+
+def test_rows_are_drawn_in_proportion_to_their_weights() -> None:
+    """100,000 draws: each row's share within 5 standard deviations; weight 0 never comes."""
+    cohort = two_stage_cohort(20)
+    weights = np.arange(20.0) * (np.arange(20) != 7)
+    weighting = sampling_weights(cohort, weights)
+    blocks = drawn_rows(weighting, np.random.default_rng(0))
+
+    rows = np.concatenate([next(blocks) for _ in range(25)])
+
+    share = weights / weights.sum()
+    counts = np.bincount(rows, minlength=20)
+    assert (np.abs(counts - len(rows) * share) <= 5 * np.sqrt(len(rows) * share)).all()
+    assert counts[0] == counts[7] == 0
+
+
+def test_a_pass_offers_each_row_once_and_keeps_it_in_proportion_to_its_weight() -> None:
+    """4,000 passes: each row's share of passes within 5 standard deviations of its weight over the largest."""
+    cohort = two_stage_cohort(20)
+    weights = 1.0 + np.arange(20.0)
+    weighting, rng = sampling_weights(cohort, weights), np.random.default_rng(1)
+    passes = [next(shuffled_rows(weighting, rng)) for _ in range(4_000)]
+
+    assert all(len(set(rows)) == len(rows) for rows in passes)
+    share = np.minimum(weights / weights[weighting.usable].max(), 1.0)
+    counts = np.bincount(np.concatenate(passes), minlength=20)
+    assert (np.abs(counts - 4_000 * share) <= 5 * np.sqrt(4_000 * share * (1 - share)) + 1e-9).all()
+
+
+def test_a_pass_with_equal_weights_offers_every_row() -> None:
+    cohort = two_stage_cohort(20)
+
+    (rows,) = shuffled_rows(sampling_weights(cohort, None), np.random.default_rng(0))
+
+    assert sorted(rows) == list(range(20))
+
+
+def test_without_weights_those_of_the_propensities_are_used_times_case_weights() -> None:
+    cohort = two_stage_cohort(30)
+    case = np.where(np.arange(30) < 10, 2.0, 1.0)
+
+    assert (sampling_weights(cohort, None).weights == 1).all()
+    heavier = with_other(cohort, weights=case)
+    assert (sampling_weights(heavier, None).weights == case).all()
+    assert "case weights" in sampling_weights(heavier, None).words
+    weighted = heavier.with_propensities(dtr.PropensityModel(penalty=1.0))
+    assert weighted.propensities is not None
+    assert (sampling_weights(weighted, None).weights == case / weighted.propensities.probability).all()
+    assert "1/p" in sampling_weights(weighted, None).words
+    assert (sampling_weights(weighted, np.full(30, 3.0)).weights == 3).all()
+
+
+def test_effective_sample_size_and_largest_weight_leave_out_drop_outs() -> None:
+    cohort = two_stage_cohort(60)
+    assert cohort.dropped_out.any()
+    weights = np.where(cohort.dropped_out, 1e6, 1.0)
+
+    weighting = sampling_weights(cohort, weights)
+
+    usable = (~cohort.dropped_out).sum()
+    assert weighting.effective_sample_size == pytest.approx(usable)
+    assert weighting.largest_weight == pytest.approx(1 / usable)
