@@ -70,11 +70,6 @@ class Design:
         """Each stage with its features, its condition and the columns of its context."""
         return parse_stages(self.stages)
 
-    @property
-    def arrivals(self) -> tuple[ParsedStage, ...]:
-        """The former name of ``parsed``."""
-        return self.parsed
-
     @cached_property
     def columns(self) -> tuple[tuple[str, ...], ...]:
         """The columns of each stage's context."""

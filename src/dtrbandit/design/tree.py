@@ -43,11 +43,6 @@ class Tree:
                     arms_to[following] = (*arms_to[node], arm)
         return tuple(arms_to)
 
-    @property
-    def paths(self) -> tuple[Plan, ...]:
-        """The former name of ``arms_to``."""
-        return self.arms_to
-
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """The node before each node, −1 for the root."""

@@ -22,7 +22,7 @@ from dtrbandit.environments.by_node import by_node, reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.record.events import Opened
-from dtrbandit.record.histories import Histories, Unit, advance
+from dtrbandit.record.histories import Histories, UnitRecord, advance
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -145,7 +145,7 @@ def _require_hat(session: Session) -> None:
         raise ProtocolError(f"from_session: Q̂ is not determined yet by {session!r}; missing: {'; '.join(missing)}")
 
 
-def _records(session: Session) -> list[Unit]:
+def _records(session: Session) -> list[UnitRecord]:
     log = session.log
     opened = log[0]
     assert isinstance(opened, Opened)  # as every log begins
@@ -157,7 +157,7 @@ def _records(session: Session) -> list[Unit]:
     return list(histories)
 
 
-def _visit(design: Design, records: Iterable[Unit], arms: Plan, hat: Array) -> Visit:
+def _visit(design: Design, records: Iterable[UnitRecord], arms: Plan, hat: Array) -> Visit:
     """Return the units that were given these arms and then entered the next stage."""
     m, records = len(arms), list(records)
     reached = np.array([unit.history.arms[:m] == arms and len(unit.history.arms) > m for unit in records], dtype=bool)
