@@ -11,7 +11,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Coefficients, Estimates
 from dtrbandit.rank import scaled_rows
 from dtrbandit.record.events import Overridden, in_words
-from dtrbandit.record.histories import Histories, Unit
+from dtrbandit.record.histories import Histories, UnitRecord
 
 
 class Coefficient(NamedTuple):
@@ -135,7 +135,7 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
     )
 
 
-def _state(design: Design, unit: Unit) -> str:
+def _state(design: Design, unit: UnitRecord) -> str:
     """Return where a unit stands."""
     if unit.outcome is not None:
         return "left early, completed" if unit.left else "completed"
@@ -152,7 +152,7 @@ def coefficient_table(design: Design, estimates: Estimates) -> tuple[Coefficient
         Coefficient(stage.name, arm, term, _entry(estimates.hat, m, a, j), _entry(estimates.tilde, m, a, j))
         for m, stage in enumerate(design.stages)
         for a, arm in enumerate(stage.arms)
-        for j, term in enumerate(design.arrivals[m].features.names)
+        for j, term in enumerate(design.parsed[m].features.names)
     )
 
 
@@ -165,7 +165,7 @@ def _gaps(design: Design, estimates: Estimates) -> tuple[Gap, ...]:
     gaps = []
     for estimate, rows in (("hat", estimates.hat_rows), ("tilde", estimates.tilde_rows)):
         for m, arms in enumerate(rows):
-            names = design.arrivals[m].features.names
+            names = design.parsed[m].features.names
             for arm, own in zip(design.stages[m].arms, arms, strict=True):
                 fit = scaled_rows(own)
                 if fit.rank < len(names):

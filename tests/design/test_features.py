@@ -24,7 +24,7 @@ def squares(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
 def test_features_may_be_a_function_of_columns_and_earlier_arms() -> None:
     stages = [dtr.Stage("first", ("a", "b"), "1"), dtr.Stage("second", ("a", "b"), squares, columns=("x",))]
     design = dtr.Design(stages)
-    features = design.arrivals[1].features
+    features = design.parsed[1].features
 
     assert design.columns == ((), ("x",))
     assert features.row({"x": 3.0}, {"first": 1}) == (1.0, 9.0, 1.0)

@@ -45,9 +45,9 @@ PLANS = ((0, 0, 1), (0, 2, 0), (0, 2, 1), (1, 0, 0))
 def test_nodes_are_numbered_stage_by_stage_in_lexicographic_order() -> None:
     tree = grow_tree(PLANS, (2, 3, 2))
 
-    assert tree.paths == ((), (0,), (1,), (0, 0), (0, 2), (1, 0), *PLANS)
+    assert tree.arms_to == ((), (0,), (1,), (0, 0), (0, 2), (1, 0), *PLANS)
     assert tree.parents == (-1, 0, 0, 1, 1, 2, 3, 4, 4, 5)
-    assert [tree.after(arms) for arms in tree.paths] == list(range(10))
+    assert [tree.after(arms) for arms in tree.arms_to] == list(range(10))
     assert tree.feasible[1] == (True, False, True)
     assert tree.feasible[6:] == ((), (), (), ())
 

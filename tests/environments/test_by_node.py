@@ -54,7 +54,7 @@ def test_a_unit_that_ends_at_a_node_has_the_outcome_of_a_plan_through_it() -> No
     leaf = by_node(units).leaf
 
     for node, p in enumerate(leaf.tolist()):
-        arms = DESIGN.tree.paths[node]
+        arms = DESIGN.tree.arms_to[node]
         assert DESIGN.arm_plans[p][: len(arms)] == arms
 
 
@@ -66,7 +66,7 @@ def test_who_has_left_comes_to_no_later_node() -> None:
     through = reached(enters, tree)
 
     assert through[2].all()
-    for node, arms in enumerate(tree.paths[: len(tree.child)]):
+    for node, arms in enumerate(tree.arms_to[: len(tree.child)]):
         assert through[0, node] == (arms[:1] != (0,))
         assert through[1, node] == (arms != (1, 2))
     assert enters.sum() == enters.size - 2  # what was given stays

@@ -45,7 +45,7 @@ def random_cohort(design: dtr.Design, n: int, rng: np.random.Generator, *, dropp
     seen, whole = {}, len(plans)  # the first rows complete every plan
     for m in range(stages):
         seen.update(columns[m])
-        condition = design.arrivals[m].condition
+        condition = design.parsed[m].condition
         if condition is not None:
             columns[m]["x0" if m == 0 else f"x{m}"][:whole] = 1.5
             left = ~condition.mask(seen) & (arms[:, m] >= 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 import dtrbandit as dtr
@@ -40,3 +42,36 @@ def test_a_log_is_a_snapshot_that_is_read_as_a_sequence() -> None:
         log[11]
     with pytest.raises(TypeError, match="unhashable"):
         hash(log)
+
+
+def test_a_slice_is_a_log_and_a_slice_with_steps_a_list() -> None:
+    log = session_of(2).log
+
+    assert repr(log[3:4]) == "<Log of 1 event>"
+    assert type(log[3:9][1:]) is type(log)
+    assert log[3:9][1:] == log[4:9]
+    assert log[1:9:2] == [log[place] for place in range(1, 9, 2)]
+    assert type(log[1:9:2]) is list
+    assert log[20:] == log[5:2] == log[-1:3] == []
+
+
+def test_logs_of_other_sessions_are_equal_where_their_events_are() -> None:
+    one, other = session_of(2), session_of(2)
+
+    assert one.log == other.log
+    other.withdraw(other.enroll("more", {"x": 0.0}).unit, reason="lost")
+    assert one.log != other.log
+    assert one.log == other.log[:11]
+    assert one.log != list(other.log[1:])
+
+
+def test_a_log_that_is_being_read_is_not_disturbed_by_what_follows() -> None:
+    session = session_of(1)
+    log = session.log
+    events = iter(log)
+    first = next(events)
+
+    session.enroll("later", {"x": 1.0})
+
+    assert [first, *events] == list(log) == list(session.log[:6])
+    assert pickle.loads(pickle.dumps(log)) == log

@@ -119,24 +119,24 @@ def histories(session: dtr.Session) -> Histories:
 
 def test_rules_return_the_fact_to_record_and_change_nothing() -> None:
     session = some_session()
-    version = session.version
+    known, version = histories(session), session.version
+    waiting = known.in_flight["in flight"]
 
-    fact = enrolled(histories(session), "next", None, {"start1": 1})
-
-    assert fact == Enrolled("next", 11, {"start1": 1.0})
-    assert enrolled(histories(session), "in flight", None, {"start1": 0}) is None
-    assert responded(histories(session), "in flight", None, {"end1": 3}) == Responded(
-        "in flight", "second", {"end1": 3.0}
+    assert enrolled(known, ("next", None, {"start1": 1})) == (Enrolled("next", 11, {"start1": 1.0}), None)
+    assert enrolled(known, ("in flight", None, {"start1": 0})) == (None, waiting)
+    assert responded(known, ("in flight", None, {"end1": 3})) == (
+        Responded("in flight", "second", {"end1": 3.0}),
+        waiting,
     )
-    assert completed(histories(session), "u0", 2) == Completed("u0", 2.0)
-    assert withdrawn(histories(session), "u0", "lost") == Withdrawn("u0", "lost")
-    assert withdrawn(histories(session), "u8", "moved away") is None
-    assert session.version == version == len(histories(session).log)
+    assert completed(known, ("u0", 2)) == (Completed("u0", 2.0), known.in_flight["u0"])
+    assert withdrawn(known, ("u0", "lost")) == (Withdrawn("u0", "lost"), known.in_flight["u0"])
+    assert withdrawn(known, ("u8", "moved away"))[0] is None
+    assert session.version == version == len(known.log)
 
 
 def test_a_log_must_number_rounds_without_gaps() -> None:
     with pytest.raises(dtr.ProtocolError, match="the next round is 11, found 12"):
-        enrolled(histories(some_session()), "next", 12, {"start1": 1.0})
+        enrolled(histories(some_session()), ("next", 12, {"start1": 1.0}))
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def history_features(design: Design, m: int, history: Mapping[str, float | str],
             raise ObservationError(f"{where}: unknown column {name!r}; known at this stage are {known}")
         columns[name] = accept_number(value, f"{where}, column {name!r}")
     try:
-        return np.array(design.arrivals[m].features.row(columns, arms))
+        return np.array(design.parsed[m].features.row(columns, arms))
     except KeyError as error:
         raise ObservationError(f"{where}: {error} is missing; found {', '.join(map(repr, history))}") from error
 

@@ -12,16 +12,18 @@ from dtrbandit.design.formula import Formula, parse_formula
 from dtrbandit.design.stages import Stage
 
 
-class Arrival(NamedTuple):
-    """What is needed when a unit arrives at a stage.
+class ParsedStage(NamedTuple):
+    """A stage whose formula and condition have been read.
 
     Attributes
     ----------
+    condition
+        The condition of ``enter_if``; None if every unit enters.
     columns
-        Those of the stage's context.
+        The columns of the stage's context.
     pieces
-        Where the features are found, if all are 1 or columns: pieces of the bytes of a 1 and of all columns up to this
-        stage, packed as doubles in order. Else None.
+        Where the features are found in the packed columns, if each feature is 1 or a column; else None. The packed
+        columns are a 1 and then all columns up to this stage, in order, as doubles.
     """
 
     features: FeatureMap
@@ -30,9 +32,9 @@ class Arrival(NamedTuple):
     pieces: tuple[slice, ...] | None
 
 
-def parse_stages(stages: Sequence[Stage]) -> tuple[Arrival, ...]:
-    """Return what each stage needs when a unit arrives; a column belongs to the first stage that names it."""
-    arrivals: list[Arrival] = []
+def parse_stages(stages: Sequence[Stage]) -> tuple[ParsedStage, ...]:
+    """Return each stage as parsed. A column belongs to the first stage that names it."""
+    parsed: list[ParsedStage] = []
     known: dict[str, int] = {}  # the columns so far, numbered from 1
     for m, stage in enumerate(stages):
         condition = _condition(stage, [each.name for each in stages])
@@ -41,8 +43,8 @@ def parse_stages(stages: Sequence[Stage]) -> tuple[Arrival, ...]:
         named = {**dict.fromkeys(features.columns), **named}
         own = tuple(column for column in named if column not in known)
         known.update(zip(own, count(len(known) + 1)))
-        arrivals.append(Arrival(features, condition, own, _pieces(features, known)))
-    return tuple(arrivals)
+        parsed.append(ParsedStage(features, condition, own, _pieces(features, known)))
+    return tuple(parsed)
 
 
 def _features(stage: Stage, before: Sequence[Stage], *, known: tuple[str, ...]) -> FeatureMap:

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import prod
 from pathlib import Path
 
-from dtrbandit.design.parsed import Arrival, parse_stages
+from dtrbandit.design.parsed import ParsedStage, parse_stages
 from dtrbandit.design.plans import arm_labels, arm_numbers, checked_plans
 from dtrbandit.design.stages import Stage, require_keys
 from dtrbandit.design.toml_text import TomlText
@@ -66,19 +66,19 @@ class Design:
         return grow_tree(self.arm_plans, self.arm_counts)
 
     @cached_property
-    def arrivals(self) -> tuple[Arrival, ...]:
-        """What each stage needs when a unit arrives; a column belongs to the first stage that names it."""
+    def parsed(self) -> tuple[ParsedStage, ...]:
+        """Each stage with its features, its condition and the columns of its context."""
         return parse_stages(self.stages)
 
     @cached_property
     def columns(self) -> tuple[tuple[str, ...], ...]:
         """The columns of each stage's context."""
-        return tuple(arrival.columns for arrival in self.arrivals)
+        return tuple(stage.columns for stage in self.parsed)
 
     @cached_property
     def dimensions(self) -> tuple[int, ...]:
         """The number of features d_m of each stage."""
-        return tuple(len(arrival.features.names) for arrival in self.arrivals)
+        return tuple(len(stage.features.names) for stage in self.parsed)
 
     @cached_property
     def arm_counts(self) -> tuple[int, ...]:
@@ -155,7 +155,7 @@ class Design:
 
     def _stage_in_words(self, m: int) -> list[str]:
         stage = self.stages[m]
-        condition, model = self.arrivals[m].condition, " + ".join(self.arrivals[m].features.names)
+        condition, model = self.parsed[m].condition, " + ".join(self.parsed[m].features.names)
         lines = [f"Stage {m + 1}, {stage.name}: give {_either(stage.arms)}."]
         if condition:
             needed = ", ".join(column for column in condition.columns if column in self.columns[m]) or "nothing more"

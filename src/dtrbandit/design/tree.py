@@ -34,19 +34,19 @@ class Tree:
         return tuple(tuple(row) for row in self.child.tolist())
 
     @cached_property
-    def paths(self) -> tuple[Plan, ...]:
+    def arms_to(self) -> tuple[Plan, ...]:
         """The arms that lead to each node."""
-        paths: list[Plan] = [()] * len(self.feasible)
+        arms_to: list[Plan] = [()] * len(self.feasible)
         for node, row in enumerate(self.following):
             for arm, following in enumerate(row):
                 if following >= 0:
-                    paths[following] = (*paths[node], arm)
-        return tuple(paths)
+                    arms_to[following] = (*arms_to[node], arm)
+        return tuple(arms_to)
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """The node before each node, −1 for the root."""
-        return tuple(self.after(path[:-1]) if path else -1 for path in self.paths)
+        return tuple(self.after(arms[:-1]) if arms else -1 for arms in self.arms_to)
 
     def after(self, arms: Plan) -> int:
         """Return the node that ``arms`` lead to from the root, −1 if they are infeasible."""

@@ -46,10 +46,10 @@ def by_node(units: PotentialOutcomes, design: Design | None = None) -> ByNode:
     n, inner, plans = len(units.outcome), len(design.tree.child), design.arm_plans
     features = np.full((n, inner, max(design.dimensions)), np.nan)
     enters, leaf = np.ones((n, inner), dtype=np.bool_), np.zeros(inner + len(plans), dtype=np.int64)
-    for node, arms in enumerate(design.tree.paths[:inner]):
+    for node, arms in enumerate(design.tree.arms_to[:inner]):
         m, columns = len(arms), observed(units, arms)
         given = {design.stages[k].name: np.full(n, arm) for k, arm in enumerate(arms)}
-        arrival = design.arrivals[m]
+        arrival = design.parsed[m]
         features[:, node, : design.dimensions[m]] = arrival.features.matrix(columns, given, n)
         if arrival.condition is not None:
             enters[:, node] = arrival.condition.mask(columns)

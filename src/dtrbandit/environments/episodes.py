@@ -79,8 +79,8 @@ class Episodes:
             stage, allowed = self._stage[node[first]], np.flatnonzero(self._feasible[node[first]])
             raise ProtocolError(
                 f"the unit at place {going[first]} cannot be given arm {arm[first]} at stage "
-                f"{self._design.stages[stage].name!r} after arms {self._design.tree.paths[node[first]]}: feasible are "
-                f"{allowed.tolist()}, see the action mask"
+                f"{self._design.stages[stage].name!r} after arms {self._design.tree.arms_to[node[first]]}: feasible "
+                f"are {allowed.tolist()}, see the action mask"
             )
 
 
@@ -97,7 +97,7 @@ class _Table(NamedTuple):
 
 
 def _blank(design: Design, n: int) -> _Table:
-    nodes = len(design.tree.paths)
+    nodes = len(design.tree.arms_to)
     features = np.zeros((n, nodes, max(design.dimensions)))
     return _Table(features, np.ones((n, nodes), dtype=np.bool_), np.zeros((n, nodes)))
 
@@ -108,7 +108,7 @@ def _table(units: PotentialOutcomes) -> _Table:
     table, through = _blank(design, len(units.outcome)), reached(brought.enters, design.tree)
     table.outcome[:] = brought.outcome[:, brought.leaf]
     for node, stays in enumerate(through.T):
-        d = design.dimensions[len(design.tree.paths[node])]
+        d = design.dimensions[len(design.tree.arms_to[node])]
         table.features[stays, node, :d] = brought.features[stays, node, :d]
         table.ends[:, node] = ~stays
     if not (np.isfinite(table.features).all() and np.isfinite(table.outcome).all()):
@@ -121,6 +121,6 @@ def _table(units: PotentialOutcomes) -> _Table:
 
 def _stages_and_feasible(design: Design) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Return the stage of each node, (nodes,), and its feasible arms, (nodes, K)."""
-    feasible = np.zeros((len(design.tree.paths), max(design.arm_counts)), dtype=np.int8)
+    feasible = np.zeros((len(design.tree.arms_to), max(design.arm_counts)), dtype=np.int8)
     feasible[: len(design.tree.child)] = design.tree.child >= 0
-    return np.array([len(path) for path in design.tree.paths]), feasible
+    return np.array([len(arms) for arms in design.tree.arms_to]), feasible

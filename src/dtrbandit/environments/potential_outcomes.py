@@ -102,7 +102,7 @@ def leavers(units: PotentialOutcomes) -> dict[Plan, Mask]:
     """Return, for the arms that lead to each feasible arrival, which units have left there or before, (n,)."""
     left: dict[Plan, Mask] = {(): np.zeros(len(units.outcome), dtype=np.bool_)}
     for arms in nodes(units.design):
-        condition = units.design.arrivals[len(arms)].condition
+        condition = units.design.parsed[len(arms)].condition
         if arms and units.design.tree.after(arms) >= 0:
             before = left[arms[:-1]]
             left[arms] = before if condition is None else before | ~condition.mask(observed(units, arms))
@@ -173,7 +173,7 @@ def _check_types(units: PotentialOutcomes) -> None:
 def _check_arrival(units: PotentialOutcomes, arms: Plan, left: Mapping[Plan, Mask]) -> None:
     """Check what is found on a feasible arrival, and the outcomes of those who leave there."""
     m, gone, design = len(arms), left[arms], units.design
-    condition = design.arrivals[m].condition
+    condition = design.parsed[m].condition
     for column, values in units.contexts[m].items():
         needed = condition is not None and column in condition.columns
         passed = left[arms[:-1]] if needed and arms else gone

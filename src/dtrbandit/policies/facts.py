@@ -102,7 +102,7 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     """Return a policy's decision for a unit that has arrived, in labels."""
     unit, t, node, features, given, _, _ = history
     m, design = len(given), state.design
-    if t < 1 or not 0 <= node < len(design.tree.child) or design.tree.paths[node] != given or len(features) <= m:
+    if t < 1 or not 0 <= node < len(design.tree.child) or design.tree.arms_to[node] != given or len(features) <= m:
         raise _misfit(state, history, "a decision")
     _lay_out(state, history, m, features[m])
     arm, reason = call_decide.call(state.kind, t - 1, m, node, u, state.rule.knows_units, state.table)

@@ -12,11 +12,11 @@ from dtrbandit.design.contexts import accept_number
 from dtrbandit.errors import ProtocolError
 from dtrbandit.record.events import Corrected, Overridden
 from dtrbandit.record.features import all_features, columns_of
-from dtrbandit.record.histories import Histories, Unit, merged
+from dtrbandit.record.histories import Histories, UnitRecord, merged
 from dtrbandit.record.rules import accept, accept_reason, expects, on_record, stage_number
 
 
-def overridden(histories: Histories, fields: tuple[str, str | None, str, str]) -> tuple[Overridden | None, Unit]:
+def overridden(histories: Histories, fields: tuple[str, str | None, str, str]) -> tuple[Overridden | None, UnitRecord]:
     """Return the override of the arm of a unit at a stage, by default the latest."""
     unit, stage, arm, reason = fields
     design, record = histories.design, on_record(histories, unit)
@@ -39,7 +39,7 @@ def overridden(histories: Histories, fields: tuple[str, str | None, str, str]) -
 
 def corrected(
     histories: Histories, fields: tuple[str, float | None, str | None, Mapping[str, float] | None, str]
-) -> tuple[Corrected | None, Unit]:
+) -> tuple[Corrected | None, UnitRecord]:
     """Return the correction of an outcome, or of columns of one stage's context."""
     unit, outcome, stage, context, reason = fields
     record = on_record(histories, unit)
@@ -57,13 +57,13 @@ def corrected(
     return fact, record
 
 
-def _latest_override(record: Unit, stage: str) -> Overridden | None:
+def _latest_override(record: UnitRecord, stage: str) -> Overridden | None:
     """Return the last override of a stage's arm."""
     of_stage = (each for each in reversed(record.amendments) if isinstance(each, Overridden) and each.stage == stage)
     return next(of_stage, None)
 
 
-def _latest_correction(record: Unit, fact: Corrected) -> Corrected | None:
+def _latest_correction(record: UnitRecord, fact: Corrected) -> Corrected | None:
     """Return the last correction of what ``fact`` corrects: the outcome, or any of the same columns."""
     columns = set(fact.context or ())
     of_field = (
@@ -75,7 +75,7 @@ def _latest_correction(record: Unit, fact: Corrected) -> Corrected | None:
     return next(of_field, None)
 
 
-def stage_of_override(histories: Histories, record: Unit, stage: str | None, arm: str, reason: str) -> int:
+def stage_of_override(histories: Histories, record: UnitRecord, stage: str | None, arm: str, reason: str) -> int:
     """Return the stage that an override speaks of: the one named, or the latest decided."""
     unit, stages = record.history.unit, histories.design.stages
     latest = len(record.decisions) - 1
@@ -99,7 +99,7 @@ def stage_of_override(histories: Histories, record: Unit, stage: str | None, arm
     )
 
 
-def _corrected_outcome(histories: Histories, record: Unit, outcome: float | None, reason: str) -> Corrected:
+def _corrected_outcome(histories: Histories, record: UnitRecord, outcome: float | None, reason: str) -> Corrected:
     unit = record.history.unit
     if record.outcome is None:
         raise ProtocolError(f"unit {unit!r} has no outcome to correct: {expects(histories, record)}")
@@ -107,7 +107,7 @@ def _corrected_outcome(histories: Histories, record: Unit, outcome: float | None
 
 
 def _corrected_context(
-    histories: Histories, record: Unit, stage: str, context: Mapping[str, float], reason: str
+    histories: Histories, record: UnitRecord, stage: str, context: Mapping[str, float], reason: str
 ) -> Corrected:
     design, unit = histories.design, record.history.unit
     m = stage_number(histories, unit, stage)
@@ -116,7 +116,7 @@ def _corrected_context(
     fact = Corrected(unit, None, stage, accept(histories, unit, m, context), reason)
     _, contexts = merged(design, record, fact)
     for k in range(1, len(contexts)):
-        condition = design.arrivals[k].condition
+        condition = design.parsed[k].condition
         entered = not (record.left and k == len(contexts) - 1)
         if condition is not None and condition.holds(columns_of(contexts[: k + 1])) != entered:
             raise ProtocolError(

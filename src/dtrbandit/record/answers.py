@@ -22,11 +22,13 @@ from dtrbandit.record.events import (
     Responded,
     Withdrawn,
 )
-from dtrbandit.record.histories import Histories, Unit
+from dtrbandit.record.histories import Histories, UnitRecord
 from dtrbandit.record.rules import assigned, completed, enrolled, responded, stage_of_response, withdrawn
 
-Found = tuple[Fact | None, Unit | None]  # the fact to record, None if it is on record, and the unit's record so far
-Answer = tuple[Fact | None, Unit | None, Decision | None]  # and the decision on record
+Found = tuple[
+    Fact | None, UnitRecord | None
+]  # the fact to record, None if it is on record, and the unit's record so far
+Answer = tuple[Fact | None, UnitRecord | None, Decision | None]  # and the decision on record
 
 
 def answer_to(histories: Histories, command: Command) -> Answer:

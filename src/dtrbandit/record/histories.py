@@ -65,7 +65,7 @@ new_history = partial(tuple.__new__, History)  # from a tuple, in half the time
 
 
 @dataclass(slots=True)
-class Unit:
+class UnitRecord:
     """What is on record for one unit: what was reported, what holds now, and what was decided."""
 
     history: History
@@ -91,7 +91,7 @@ class Unit:
 class Alike(NamedTuple):
     """Units on record that differ in their numbers alone."""
 
-    first: Unit
+    first: UnitRecord
     rounds: list[int]
     outcomes: list[float]  # one for each of them, or none
 
@@ -106,12 +106,12 @@ class Histories:
     def __init__(self, design: Design, opened: Opened) -> None:
         self.design = design
         self.log = PackedLog(opened)
-        self.in_flight: dict[str, Unit] = {}
+        self.in_flight: dict[str, UnitRecord] = {}
 
     def __len__(self) -> int:
         return len(self.log.rounds)
 
-    def __iter__(self) -> Iterator[Unit]:
+    def __iter__(self) -> Iterator[UnitRecord]:
         """Give all units in the order of their rounds, one at a time."""
         for t, unit in enumerate(self.log.names, 1):
             yield self.in_flight.get(unit) or self._retold(t)
@@ -128,7 +128,7 @@ class Histories:
                 outcomes += map(self.log.last_outcome, others)
             yield Alike(record, [first, *others], outcomes)
 
-    def get(self, unit: str) -> Unit | None:
+    def get(self, unit: str) -> UnitRecord | None:
         """Return what is on record for a unit, None if it is not enrolled."""
         record = self.in_flight.get(unit)
         if record is None:
@@ -136,7 +136,7 @@ class Histories:
             record = None if t is None else self._retold(t)
         return record
 
-    def record(self, fact: Fact, known: Unit | None, history: History) -> None:
+    def record(self, fact: Fact, known: UnitRecord | None, history: History) -> None:
         """Believe a fact of a ``known`` unit, None if it enrols, and the history that the fact leads to."""
         self.log.append(fact, history.round)
         kind = type(fact)
@@ -147,7 +147,7 @@ class Histories:
         else:
             _believe(self.design, known, fact, history)
 
-    def _retold(self, t: int) -> Unit:
+    def _retold(self, t: int) -> UnitRecord:
         """Return the unit of a round from its events."""
         first, *others = self.log.story(t)
         record = _newcomer(first, _enrolled(self.design, None, first))
@@ -159,7 +159,7 @@ class Histories:
 # -- the history that a fact leads to --------------------------------------------------------------------------
 
 
-def advance(design: Design, known: Unit | None, fact: Fact) -> History:
+def advance(design: Design, known: UnitRecord | None, fact: Fact) -> History:
     """Return the history of a ``known`` unit, None if it enrols, as a fact makes it."""
     return ADVANCES[type(fact)](design, known, fact)
 
@@ -170,49 +170,49 @@ def _enrolled(design: Design, record: None, fact: Any) -> History:  # noqa: ARG0
     return new_history((unit, t, 0, (first,), (), design.tree.feasible[0], None))
 
 
-def _assigned(design: Design, record: Unit, fact: Assigned) -> History:
+def _assigned(design: Design, record: UnitRecord, fact: Assigned) -> History:
     unit, t, node, features, arms, _, outcome = record.history
     tree = design.tree
     node = tree.following[node][design.stages[len(arms)].arms.index(fact.decision.arm)]
-    return new_history((unit, t, node, features, tree.paths[node], (), outcome))
+    return new_history((unit, t, node, features, tree.arms_to[node], (), outcome))
 
 
-def _responded(design: Design, record: Unit, fact: Any) -> History:
+def _responded(design: Design, record: UnitRecord, fact: Any) -> History:
     unit, _, context = fact
     _, t, node, features, arms, _, _ = record.history
     m, contexts = len(record.reported), (*record.contexts, context)
-    _, condition, columns, _ = design.arrivals[m]
+    _, condition, columns, _ = design.parsed[m]
     if context.labels == columns:
         features = (*features, features_at(design, unit, m, contexts, arms))
     enters = condition is None or condition.holds(columns_of(contexts))
     return new_history((unit, t, node, features, arms, design.tree.feasible[node] if enters else (), None))
 
 
-def _completed(design: Design, record: Unit, fact: Completed) -> History:  # noqa: ARG001  # one signature
+def _completed(design: Design, record: UnitRecord, fact: Completed) -> History:  # noqa: ARG001  # one signature
     unit, t, node, features, arms, feasible, _ = record.history
     return new_history((unit, t, node, features, arms, feasible, fact.outcome))
 
 
-def _withdrawn(design: Design, record: Unit, fact: Withdrawn) -> History:  # noqa: ARG001  # one signature
+def _withdrawn(design: Design, record: UnitRecord, fact: Withdrawn) -> History:  # noqa: ARG001  # one signature
     return record.history._replace(feasible=())
 
 
-def _overridden(design: Design, record: Unit, fact: Overridden) -> History:
+def _overridden(design: Design, record: UnitRecord, fact: Overridden) -> History:
     m, arms = design.stage_number(fact.stage), record.history.arms
     arm = design.stages[m].arms.index(fact.arm)
     node = design.tree.after((*arms[:m], arm, *arms[m + 1 :]))
-    arms = design.tree.paths[node]
+    arms = design.tree.arms_to[node]
     features = all_features(design, fact.unit, record.contexts, arms)
     return record.history._replace(node=node, arms=arms, features=features, feasible=())
 
 
-def _corrected(design: Design, record: Unit, fact: Corrected) -> History:
+def _corrected(design: Design, record: UnitRecord, fact: Corrected) -> History:
     outcome, contexts = merged(design, record, fact)
     features = all_features(design, fact.unit, contexts, record.history.arms)
     return record.history._replace(outcome=outcome, features=features)
 
 
-def merged(design: Design, record: Unit, fact: Corrected) -> tuple[float | None, tuple[Context, ...]]:
+def merged(design: Design, record: UnitRecord, fact: Corrected) -> tuple[float | None, tuple[Context, ...]]:
     """Return the outcome and the contexts as a correction makes them."""
     if fact.stage is None or fact.context is None:
         return fact.outcome, record.contexts
@@ -242,12 +242,12 @@ ADVANCES: dict[type, Callable[[Design, Any, Any], History]] = {
 # -- what is on record after it -----------------------------------------------------------------------------------
 
 
-def _newcomer(fact: Any, history: History) -> Unit:
+def _newcomer(fact: Any, history: History) -> UnitRecord:
     contexts = (fact.context,)
-    return Unit(history, contexts, contexts)
+    return UnitRecord(history, contexts, contexts)
 
 
-def _believe(design: Design, record: Unit, fact: Any, history: History) -> None:
+def _believe(design: Design, record: UnitRecord, fact: Any, history: History) -> None:
     """Let a unit's record hold a fact and the history that it led to."""
     kind = type(fact)
     if kind is Assigned:

@@ -16,14 +16,14 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import ObservationError, ProtocolError
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Responded, Withdrawn
 from dtrbandit.record.features import Context, columns_of
-from dtrbandit.record.histories import Histories, Unit, in_order
+from dtrbandit.record.histories import Histories, UnitRecord, in_order
 from dtrbandit.record.packed import new_assigned, new_completed, new_enrolled, new_responded
 from dtrbandit.record.values import Values, unpacked
 
 
 def enrolled(
     histories: Histories, fields: tuple[str, int | None, Mapping[str, float]]
-) -> tuple[Enrolled | None, Unit | None]:
+) -> tuple[Enrolled | None, UnitRecord | None]:
     """Return the enrolment of a unit, which takes the next round; if a round is given, it must be this."""
     unit, t, context = fields
     if not isinstance(unit, str) or not 0 < len(unit) <= 200 or not unit.isprintable() or unit.strip() != unit:
@@ -51,7 +51,7 @@ def enrolled(
 
 def responded(
     histories: Histories, fields: tuple[str, str | None, Mapping[str, float]]
-) -> tuple[Responded | None, Unit]:
+) -> tuple[Responded | None, UnitRecord]:
     """Return the response of a unit on arrival at its next stage."""
     unit, stage, context = fields
     design, record = histories.design, on_record(histories, unit)
@@ -69,7 +69,7 @@ def responded(
     )
 
 
-def completed(histories: Histories, fields: tuple[str, float]) -> tuple[Completed | None, Unit]:
+def completed(histories: Histories, fields: tuple[str, float]) -> tuple[Completed | None, UnitRecord]:
     """Return the outcome of a unit."""
     unit, outcome = fields
     record = on_record(histories, unit)
@@ -87,7 +87,7 @@ def completed(histories: Histories, fields: tuple[str, float]) -> tuple[Complete
     return new_completed((record.history.unit, accepted)), record
 
 
-def withdrawn(histories: Histories, fields: tuple[str, str]) -> tuple[Withdrawn | None, Unit]:
+def withdrawn(histories: Histories, fields: tuple[str, str]) -> tuple[Withdrawn | None, UnitRecord]:
     """Return the withdrawal of a unit."""
     unit, reason = fields
     record = on_record(histories, unit)
@@ -99,7 +99,7 @@ def withdrawn(histories: Histories, fields: tuple[str, str]) -> tuple[Withdrawn 
     return fact, record
 
 
-def assigned(histories: Histories, fields: tuple[Decision]) -> tuple[Assigned, Unit]:
+def assigned(histories: Histories, fields: tuple[Decision]) -> tuple[Assigned, UnitRecord]:
     """Return the assignment of a decision that is due, as a log reports it."""
     (decision,) = fields
     if not isinstance(decision, Decision):
@@ -155,7 +155,7 @@ def what_is_wrong(decision: Decision, arms: tuple[str, ...]) -> str | None:
 # -- what the rules share ----------------------------------------------------------------------------------------
 
 
-def on_record(histories: Histories, unit: str) -> Unit:
+def on_record(histories: Histories, unit: str) -> UnitRecord:
     """Return what is on record for a unit, or say that it is unknown."""
     record = histories.in_flight.get(unit) or histories.get(unit) if isinstance(unit, str) else None
     if record is None:
@@ -192,7 +192,7 @@ def stage_number(histories: Histories, unit: str, stage: str) -> int:
     return names.index(stage)
 
 
-def expects(histories: Histories, record: Unit) -> str:
+def expects(histories: Histories, record: UnitRecord) -> str:
     """Say what a unit is waiting for."""
     stages = histories.design.stages
     if record.withdrawn is not None:
@@ -209,7 +209,7 @@ def expects(histories: Histories, record: Unit) -> str:
     return f"it awaits its response at stage {stages[record.awaited].name!r} ({columns})"
 
 
-def stage_of_response(histories: Histories, record: Unit, stage: str | None, context: Mapping[str, float]) -> int:
+def stage_of_response(histories: Histories, record: UnitRecord, stage: str | None, context: Mapping[str, float]) -> int:
     """Return the stage that a response speaks of: the one named, or the one its columns belong to."""
     unit, awaited = record.history.unit, len(record.reported)
     closed = record.left or awaited == len(histories.design.stages) or record.ended
@@ -230,7 +230,7 @@ def stage_of_response(histories: Histories, record: Unit, stage: str | None, con
     return same[-1] if same else awaited
 
 
-def _stages_with_columns(record: Unit, context: Mapping[str, float]) -> list[int]:
+def _stages_with_columns(record: UnitRecord, context: Mapping[str, float]) -> list[int]:
     """Return the stages at which the unit responded with just these columns, as reported or as they hold now."""
     if not isinstance(context, Mapping):
         return []
@@ -244,14 +244,14 @@ def _stages_with_columns(record: Unit, context: Mapping[str, float]) -> list[int
 
 def _needs_nothing(histories: Histories, m: int) -> bool:
     """Say whether a response at stage ``m`` may be empty, at least for a unit that leaves."""
-    condition, own = histories.design.arrivals[m].condition, histories.design.columns[m]
+    condition, own = histories.design.parsed[m].condition, histories.design.columns[m]
     return not own or (condition is not None and not any(column in own for column in condition.columns))
 
 
-def _require_enough(histories: Histories, record: Unit, m: int, context: Context) -> None:
+def _require_enough(histories: Histories, record: UnitRecord, m: int, context: Context) -> None:
     """Refuse a response without the columns of enter_if, or, if the unit enters, without all."""
     design, unit = histories.design, record.history.unit
-    condition = design.arrivals[m].condition
+    condition = design.parsed[m].condition
     if condition is not None:
         decisive = tuple(column for column in condition.columns if column in design.columns[m])
         require_columns(design, m, context, decisive, unit=unit)

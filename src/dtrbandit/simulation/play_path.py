@@ -120,7 +120,7 @@ def outcome_seen(events: NDArray[Any], n: int, stages: int) -> NDArray[np.bool_]
 def require_finite(arrivals: Arrivals, design: Design) -> None:
     """Refuse units whose features or outcomes are not numbers where a policy can come to see them."""
     for node, through in enumerate(reached(arrivals.enters, design.tree).T):
-        m = len(design.tree.paths[node])
+        m = len(design.tree.arms_to[node])
         whole = np.isfinite(arrivals.features[:, node, : design.dimensions[m]]).all(axis=1)
         if not (whole | ~through).all():
             raise ObservationError(

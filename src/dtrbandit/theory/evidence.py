@@ -22,7 +22,7 @@ from dtrbandit.environments.by_node import by_node, reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.record.events import Opened
-from dtrbandit.record.histories import Histories, Unit, advance
+from dtrbandit.record.histories import Histories, UnitRecord, advance
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -88,7 +88,7 @@ def from_units(units: PotentialOutcomes, source: str = "given units") -> Evidenc
         raise DesignError(f"{source} does not know its Q-functions; margin and diversity are about these")
     design, brought, visits = units.design, by_node(units), []
     for node, through in enumerate(reached(brought.enters, design.tree).T):
-        arms = design.tree.paths[node]
+        arms = design.tree.arms_to[node]
         psi = brought.features[:, node, : design.dimensions[len(arms)]]
         visits.append(Visit(arms, psi, along(units.q[len(arms)], arms), through))
     return Evidence(design, len(units.outcome), tuple(visits), source)
@@ -119,9 +119,9 @@ def from_session(session: Session) -> Evidence:
     hat = [np.full((k, d), np.nan) for k, d in zip(design.arm_counts, design.dimensions, strict=True)]
     for value in session.coefficients():
         m = design.stage_number(value.stage)
-        term = design.arrivals[m].features.names.index(value.term)
+        term = design.parsed[m].features.names.index(value.term)
         hat[m][design.stages[m].arms.index(value.arm), term] = value.hat
-    nodes = design.tree.paths[: len(design.tree.child)]
+    nodes = design.tree.arms_to[: len(design.tree.child)]
     visits = tuple(_visit(design, records, arms, hat[len(arms)]) for arms in nodes)
     return Evidence(design, len(records), visits, f"a session of {len(records):,} units", OWN_UNITS)
 
@@ -145,7 +145,7 @@ def _require_hat(session: Session) -> None:
         raise ProtocolError(f"from_session: Q̂ is not determined yet by {session!r}; missing: {'; '.join(missing)}")
 
 
-def _records(session: Session) -> list[Unit]:
+def _records(session: Session) -> list[UnitRecord]:
     log = session.log
     opened = log[0]
     assert isinstance(opened, Opened)  # as every log begins
@@ -157,7 +157,7 @@ def _records(session: Session) -> list[Unit]:
     return list(histories)
 
 
-def _visit(design: Design, records: Iterable[Unit], arms: Plan, hat: Array) -> Visit:
+def _visit(design: Design, records: Iterable[UnitRecord], arms: Plan, hat: Array) -> Visit:
     """Return the units that were given these arms and then entered the next stage."""
     m, records = len(arms), list(records)
     reached = np.array([unit.history.arms[:m] == arms and len(unit.history.arms) > m for unit in records], dtype=bool)
@@ -167,6 +167,6 @@ def _visit(design: Design, records: Iterable[Unit], arms: Plan, hat: Array) -> V
     columns = {name: np.array([row[name] for row in merged]) for name in known}
     given = {design.stages[k].name: np.full(len(came), arm) for k, arm in enumerate(arms)}
     psi = np.zeros((len(records), design.dimensions[m]))
-    psi[reached] = design.arrivals[m].features.matrix(columns, given, len(came))
+    psi[reached] = design.parsed[m].features.matrix(columns, given, len(came))
     feasible = np.array(design.tree.feasible[design.tree.after(arms)])
     return Visit(arms, psi, np.where(feasible, psi @ hat.T, np.nan), reached)

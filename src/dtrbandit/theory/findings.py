@@ -57,7 +57,7 @@ def _scope(instance: Instance) -> Finding:
 
 
 def _leavers(instance: Instance) -> Iterator[Finding]:
-    if any(arrival.condition is not None for arrival in instance.evidence.design.arrivals):
+    if any(stage.condition is not None for stage in instance.evidence.design.parsed):
         words = "units may leave early, of which no theorem speaks; the later stages are judged on those who enter"
         yield Finding("note", "leavers", "section: stard", words)
 

@@ -168,7 +168,7 @@ class Cohort:
 
     def admission(self, m: int) -> tuple[Mask, Mask]:
         """Return whose admission to stage ``m`` by ``enter_if`` is known, and who is admitted, (n,) each."""
-        condition, everybody = self.design.arrivals[m].condition, np.ones(len(self), dtype=np.bool_)
+        condition, everybody = self.design.parsed[m].condition, np.ones(len(self), dtype=np.bool_)
         if condition is None:
             return everybody, everybody
         columns = self._columns(m)
@@ -198,7 +198,7 @@ class Cohort:
         matrix = np.full((len(self), self.design.dimensions[m]), np.nan)
         chosen = {name: values[known] for name, values in columns.items()}
         before = {name: arms[known] for name, arms in given.items()}
-        matrix[known] = self.design.arrivals[m].features.matrix(chosen, before, int(known.sum()))
+        matrix[known] = self.design.parsed[m].features.matrix(chosen, before, int(known.sum()))
         return matrix
 
     def __repr__(self) -> str:

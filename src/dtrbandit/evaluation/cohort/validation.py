@@ -137,7 +137,7 @@ class FollowUp:
         reached = self.present & (self.ended | (self.given[:, m:] != NO_ARM).any(axis=1) | (m == 0))
         self.present = self._entered(m, reached)
         reached &= self.present
-        known = self.design.arrivals[m].condition
+        known = self.design.parsed[m].condition
         for column in self.design.columns[m]:
             if known is None or column not in known.columns:
                 self._require(m, column, reached)
@@ -145,7 +145,7 @@ class FollowUp:
 
     def _entered(self, m: int, reached: Mask) -> Mask:
         """Return who enters; those whom enter_if keeps out must have no arm from here on."""
-        condition = self.design.arrivals[m].condition
+        condition = self.design.parsed[m].condition
         if condition is None:
             return self.present
         for column in condition.columns:
@@ -200,7 +200,7 @@ class FollowUp:
         )
 
     def _refuse(self, m: int, rows: Mask, node: int) -> None:
-        path, stage = self.design.tree.paths[node], self.design.stages[m]
+        path, stage = self.design.tree.arms_to[node], self.design.stages[m]
         before = [each.arms[arm] for each, arm in zip(self.design.stages, path, strict=False)]
         allowed = [arm for arm, yes in zip(stage.arms, self.design.tree.feasible[node], strict=True) if yes]
         found = sorted({stage.arms[arm] for arm in self.given[rows, m]})

@@ -109,7 +109,7 @@ class QLearning:
         return self
 
     def _arm_fit(self, cohort: Cohort, m: int, arm: int, fitted: StageFit) -> ArmFit:
-        stage, terms = self.design.stages[m], self.design.arrivals[m].features.names
+        stage, terms = self.design.stages[m], self.design.parsed[m].features.names
         rows, regression = fitted.rows[arm], fitted.regressions[arm]
         alone = tuple(cohort.units[row] for row in rows[regression.alone])
         return ArmFit(stage.name, stage.arms[arm], terms, len(rows), regression, alone)
@@ -191,7 +191,7 @@ class QLearning:
         return pd.DataFrame({**names, **numbers}, index=range(len(combinations)))
 
     def _terms(self, m: int) -> list[str]:
-        return list(self.design.arrivals[m].features.names)
+        return list(self.design.parsed[m].features.names)
 
     def _reference(self, m: int, arm: str | None) -> int:
         stage = self.design.stages[m]
@@ -321,7 +321,7 @@ def _feasible(design: Design, m: int, history: Mapping[str, float | str]) -> lis
     earlier = [(k, given[stage.name]) for k, stage in enumerate(design.stages[:m]) if stage.name in given]
     nodes = [
         node
-        for node, path in enumerate(design.tree.paths)
+        for node, path in enumerate(design.tree.arms_to)
         if len(path) == m and all(path[k] == arm for k, arm in earlier)
     ]
     choices = {design.tree.feasible[node] for node in nodes}
