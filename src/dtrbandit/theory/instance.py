@@ -86,7 +86,7 @@ class Instance:
         )
 
     def with_widest(self) -> Instance:
-        """Return it with the Δ_m at which Δ_m·φ_m is largest, stage by stage."""
+        """Return the instance with the Δ_m at which Δ_m·φ_m is largest, stage by stage."""
         return replace(self, diversity=estimate_diversity(self.evidence))
 
     @property
