@@ -56,7 +56,7 @@ class Instance:
         delta: float | tuple[float, ...] | None = None,
         units: int = UNITS,
     ) -> Instance:
-        """Draw units and estimate; α_m = 1 is believed where it is within two standard errors.
+        """Draw units and estimate the constants; α_m = 1 is assumed where it is within two standard errors.
 
         Examples
         --------
