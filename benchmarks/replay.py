@@ -20,7 +20,7 @@ from table import Line, report, seconds
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.replay import ROWS, SmallCohort, replay
+from dtrbandit.evaluation.replay.algorithm_2 import ROWS, SmallCohort, replay
 from dtrbandit.evaluation.replay.sampling import drawn_rows, sampling_weights
 from dtrbandit.policies.policy import Policy
 

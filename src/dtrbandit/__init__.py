@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         ObservationError,
         ProtocolError,
     )
-    from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
+    from dtrbandit.evaluation import Bootstrap, Cohort, PropensityModel, QLearning, Replay
+    from dtrbandit.evaluation.replay.algorithm_2 import replay
     from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, FixedRegime, Greedy, UniformRandom, suggested_beta
     from dtrbandit.record import (
         Complete,
@@ -46,7 +47,7 @@ _HOMES = {
     "design": ("Design", "Stage"),
     "engine": ("Session", "verify"),
     "errors": ("Conflict", "DTRError", "DesignError", "LogError", "NotEstimable", "ObservationError", "ProtocolError"),
-    "evaluation": ("Cohort", "PropensityModel", "QLearning", "Replay", "replay"),
+    "evaluation": ("Bootstrap", "Cohort", "PropensityModel", "QLearning", "Replay", "replay"),
     "policies": (
         "LSVIUCB", "DTRBandit", "EpsilonGreedy", "FixedRegime", "Greedy", "UniformRandom", "suggested_beta",
     ),
@@ -60,6 +61,7 @@ _HOMES = {
 __all__ = [
     "LSVIUCB",
     "NUMERICS",
+    "Bootstrap",
     "Cohort",
     "Complete",
     "Conflict",

@@ -230,10 +230,8 @@ def test_ctrl_c_saves_finished_paths_and_a_later_command_goes_on(tmp_path: Path)
 
     kept = dtr.load_study(tmp_path / "results/long")
     assert (child.returncode, out) == (130, "")
-    assert err.splitlines()[-2:] == [
-        f"interrupted; {len(kept.paths):,} finished paths are saved; the same command goes on from what is saved:",
-        "  dtrbandit simulate long.toml --jobs 2",
-    ]
+    said = f"interrupted; {len(kept.paths):,} finished paths are saved; the same command goes on from what is saved:"
+    assert f"{said}\n  dtrbandit simulate long.toml --jobs 2\n" in err  # a worker may say something, too, as it dies
     assert 1 <= len(kept.paths) < 1_900
     wanted = max(kept.paths) + 3
     more = subprocess.run([*command, "--paths", str(wanted)], cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -11,22 +10,13 @@ from numpy.typing import NDArray
 
 from dtrbandit.compiled import potential_arrivals
 from dtrbandit.environments import Linear, PotentialOutcomes
-from dtrbandit.environments.linear_stage import LinearStage
 from dtrbandit.environments.potential_outcomes import along
 from dtrbandit.errors import DesignError
+from environments.linear_problems import every_problem
 
 Array = NDArray[np.float64]
-
-PROBLEMS = {
-    "2 stages, 2 arms": Linear(seed=3),
-    "2 stages, 4 arms": Linear(arms=4, dimension=3, seed=4),
-    "3 stages, 2 arms": Linear(stages=3, dimension=(3, 2, 4), margin=(2.0, 1.0, 0.5), seed=5),
-    "3 stages, 4 arms": Linear(stages=3, arms=(4, 2, 4), margin=0.5, suboptimal=(1, 0, 2), seed=6),
-}
 UNITS = 100_000
 BAND = 5.0
-
-every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS.keys())
 
 
 def true_q(units: PotentialOutcomes) -> tuple[Array, ...]:
@@ -73,40 +63,6 @@ def test_backward_induction_by_simulation_gives_the_coefficients(problem: Linear
             found, error = fit @ target, target - along(q[m], (*path, arm))
 
             assert (np.abs(found - expected) <= BAND * np.sqrt(fit**2 @ error**2)).all()
-
-
-def mean_of_best_by_quadrature(stage: LinearStage, side: int) -> float:
-    """Return E max_a Q under the upper (1) or lower (−1) law, over midpoints of 1,000 distances and 40 other values."""
-    distance = ((np.arange(1000) + 0.5) / 1000) ** (1 / stage.margin)
-    other = 2 * ((np.arange(40) + 0.5) / 40) ** 0.25 - 1
-    total = 0.0
-    for crossing, cell_side, share in zip(*stage.cells[:3], strict=True):
-        first = (crossing + cell_side * distance) / stage.cells.scale
-        grid = np.meshgrid(first, *[other] * (len(stage.reflection) - 1), indexing="ij")
-        x = np.tensordot(stage.reflection, side * np.array(grid), axes=1)
-        best = np.max([row[0] + np.tensordot(row[1:], x, axes=1) for row in stage.coefficients], axis=0)
-        total += share * best.mean()
-    return total
-
-
-@every_problem
-def test_backward_induction_by_quadrature_gives_the_values_of_both_laws(problem: Linear) -> None:
-    if max(problem.design.dimensions) > 3:
-        problem = dataclasses.replace(problem, dimension=3)
-    for stage in problem._stages:
-        size = np.abs(stage.coefficients).max()
-
-        for side in (-1, 1):  # the midpoint rule is off by less than 1/1,000 of the largest coefficient
-            assert mean_of_best_by_quadrature(stage, side) == pytest.approx(
-                stage.mean_best + side * stage.rise, abs=1e-3 * size
-            )
-
-
-@every_problem
-def test_every_value_of_a_stage_can_be_reached_by_the_next(problem: Linear) -> None:
-    for stage, later in zip(problem._stages, problem._stages[1:], strict=False):
-        assert stage.middle == pytest.approx(later.mean_best)
-        assert stage.width / 2 <= later.rise
 
 
 @every_problem

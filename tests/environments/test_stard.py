@@ -15,21 +15,11 @@ from dtrbandit.environments import STARD, Environment, PotentialOutcomes, checke
 from dtrbandit.errors import DesignError
 from dtrbandit.testing import EnvironmentContract
 from environments import stard_exact as exact
+from environments.stard_rules import Array, always, assert_mean, never, offline_first, offline_second
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Log = dict[str, NDArray[Any]]
 MANY = 1_000_000
-BAND = 5.0  # standard errors
-POPULATION = 20_000_000  # rows behind the values in this file that are rounded to three digits
-
-
-def always(start: Array, _slope: Array, _preference: Array) -> Array:
-    return np.ones_like(start)
-
-
-def never(start: Array, _slope: Array, _preference: Array) -> Array:
-    return np.zeros_like(start)
 
 
 class TestSTARD(EnvironmentContract):
@@ -62,48 +52,10 @@ def trial() -> exact.Shares:
     )
 
 
-def offline_first(start: Array, slope: Array, preference: Array) -> Array:
-    return np.where(-0.73 + 0.01 * start + 0.01 * slope - 0.67 * preference > 1e-12, 1.0, 0.0)
-
-
-def offline_second(start: Array, slope: Array, _preference: Array) -> Array:
-    return np.where(-0.18 - 0.01 * start - 0.25 * slope > 1e-12, 1.0, 0.0)
-
-
 def under(units: PotentialOutcomes, first: Mask, second: Mask) -> Array:
     """Return the outcomes, given who has an SSRI at stage 1, (n,), and after it at stage 2, (n,)."""
     after_ssri = np.where(second, units.outcome[:, 0, 0], units.outcome[:, 0, 1])
     return np.where(first, after_ssri, units.outcome[:, 1, 1])
-
-
-def assert_mean(values: Array, expected: float) -> None:
-    assert abs(values.mean() - expected) <= BAND * values.std() / np.sqrt(len(values))
-
-
-# -- the law, summed without error -------------------------------------------------------------------------------
-
-
-def test_of_1260_patients_as_many_as_published_are_in_remission_drop_out_and_enter_stage_2(trial: exact.Shares) -> None:
-    """The model's own counts, known from 2·10⁷ rows: three standard deviations of those are 0.4 of 1,260."""
-    counts = 1260 * np.array(trial[:4])
-
-    np.testing.assert_allclose(counts, [468.6, 463.8, 327.6, 188.6], atol=0.45)
-    np.testing.assert_allclose(counts, [468, 465, 327, 189], atol=1.5)  # the trial's
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "value"),
-    [(always, always, -8.550), (never, never, -7.655), (offline_first, offline_second, -7.672)],
-)
-def test_fixed_rules_have_the_known_values(first: exact.First, second: exact.Second, value: float) -> None:
-    """Known from 2·10⁷ rows: three standard errors of 6.5 / √(2·10⁷), and half a unit of the last digit."""
-    found = exact.follow(first, second).value
-
-    assert abs(found - value) <= 3 * 6.5 / np.sqrt(POPULATION) + 0.0005
-
-
-def test_the_trials_own_way_of_treating_has_the_known_value(trial: exact.Shares) -> None:
-    assert abs(trial.value - -8.443) <= 3 * 6.5 / np.sqrt(POPULATION) + 0.0005
 
 
 def test_the_numbers_on_the_page_are_the_models(trial: exact.Shares) -> None:
@@ -135,36 +87,6 @@ def test_the_best_regime_has_the_optimal_value(units: PotentialOutcomes) -> None
     assert_mean(first.max(axis=1), STARD().optimal_value)
     best = under(units, first[:, 0] >= first[:, 1], second[:, 0, 0] >= second[:, 0, 1])
     assert_mean(best, STARD().optimal_value)
-
-
-def test_first_q_functions_are_sums_over_every_course_that_follows() -> None:
-    few = STARD().draw(20, np.random.default_rng(3))
-    assert few.q is not None
-
-    for unit in range(20):
-        start, slope, preference = (float(few.contexts[0][name][unit]) for name in few.design.columns[0])
-        for arm, sign in enumerate((1.0, -1.0)):
-            ends = exact.score_law(np.asarray(stard_law.end_mean(start, slope, preference, sign)), 6.0)
-            expected = ends @ exact.after(start, preference, sign, best_second)[:, 4]
-            np.testing.assert_allclose(few.q[0][unit, arm], expected, rtol=1e-12)
-
-
-def best_second(_start: Array, slope: Array, preference: Array) -> Array:
-    """Return the better arm for each of the 27 scores of start₂, by the exact means of end₂."""
-    ssri, other = (exact.mean_end2(float(slope[0]), float(preference[0]), arm) for arm in (1.0, -1.0))
-    return np.where(ssri <= other, 1.0, 0.0)
-
-
-def test_second_q_functions_are_sums_over_scores() -> None:
-    few = STARD().draw(200, np.random.default_rng(4))
-    assert few.q is not None
-    second = {name: few.contexts[1][name][:, 0] for name in few.design.columns[1]}
-
-    for unit in np.flatnonzero(second["qids_end1"] > 5):
-        start, slope, preference, end = (float(values[unit]) for values in second.values())
-        for arm, sign in enumerate((1.0, -1.0)):
-            expected = -(end + exact.mean_end2(slope, preference, sign)[int(start)]) / 2
-            np.testing.assert_allclose(few.q[1][unit, 0, arm], expected, rtol=1e-12)
 
 
 def test_one_in_remission_leaves_with_minus_the_score_and_starts_stage_2_where_stage_1_ended() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dtrbandit.environments import Synthetic
-from dtrbandit.estimators.exact_layout import BLOCK, HELD, ILL, LABEL, LEVELS, LIMIT, MODE, ROWS, UNIT, Beliefs
+from dtrbandit.estimators.exact import q_hat
+from dtrbandit.estimators.exact_layout import HELD, LEVELS, LIMIT, ROWS
 from dtrbandit.kernels.triangular import BETA, FACTOR
-from estimators.oracle import Both, RandomTrial, bare_design
+from estimators.oracle import Both, RandomTrial, bare_design, refit
 from plain.least_squares import least_squares
 
 # With columns 1e4 apart the minimum-norm rule itself is good to about 1e-8, in the learner and in the plain refit
@@ -46,25 +46,6 @@ def test_coefficients_equal_a_plain_refit_after_every_event(design: tuple[list[i
         trial.step()
 
         assert trial.both.error() < TOLERANCE
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_an_ill_conditioned_arm_is_fitted_from_its_rows(seed: int) -> None:
-    """Columns at 3e4 ± 2 beside a constant: scaled condition 1e5, where normal equations would be good to 1e-6 at best.
-
-    Compared once all arms have full rank: before, the shortest solution itself is that sensitive to the last bit.
-    """
-    trial = RandomTrial([2, 2], [2, 3], seed, far=3e4, decades=1)
-    compared, ill = 0, 0
-    for _ in range(250):
-        trial.step()
-
-        error = trial.both.error_of_determined()
-        assert error is None or error < 1e-7
-        compared += error is not None
-        ill += bool((trial.both.beliefs.tallies[0, :, MODE] == ILL).any())
-
-    assert min(compared, ill) > 100
 
 
 @given(designs, seeds)
@@ -169,75 +150,6 @@ def test_a_corrected_outcome_and_a_late_override_count_after_a_rebuild() -> None
     assert all(np.abs(mine - old).max() > 1e-3 for mine, old in zip(both.coefficients(), before, strict=True))
 
 
-def labels(beliefs: Beliefs, m: int) -> dict[int, int]:
-    """Return the label of each unit that is in a level of link ``m``."""
-    found = {}
-    for level in range(LEVELS):
-        block, _, left = beliefs.chains[m, level, :3].tolist()
-        while left > 0:
-            for slot in range(block * BLOCK, block * BLOCK + min(left, BLOCK)):
-                found[int(beliefs.tags[m, slot, UNIT])] = int(beliefs.tags[m, slot, LABEL])
-            block, left = int(beliefs.follows[m, block]), left - BLOCK
-    return found
-
-
-def test_a_unit_is_placed_by_its_current_lead_not_by_the_lead_at_the_reference() -> None:
-    """The careless placement of EXACT_ONLINE_Q: coefficients go from +5 to -5, a unit enters, and they come back."""
-    both = Both(bare_design(all_plans(1, 2), [1, 2], [1, 1]))
-
-    def enrol(unit: int, arm: int | None = None, outcome: float = 0.0) -> None:
-        both.arrive(unit, 0, 0, [1.0])
-        both.arrive(unit, 1, both.give(unit, 0, 0), [1.0])
-        both.give(unit, 1, arm or 0)
-        if arm is not None:  # else its outcome never comes
-            both.complete(unit, 1, outcome)
-
-    enrol(0, 0, 5.0)
-    enrol(1, 1, 0.0)
-    for turn, mean in enumerate((5.0, -5.0, 5.0, -5.0, 5.0)):
-        rows = both.beliefs.tallies[1, 0, ROWS]
-        total = both.beliefs.pages[1, 0, BETA, 0] * rows
-        enrol(2 + 2 * turn, 0, mean * (rows + 1) - total)  # arm 0's coefficient is now ``mean``
-        enrol(3 + 2 * turn)
-
-        assert both.beliefs.pages[1, 0, BETA, 0] == pytest.approx(mean)
-        assert set(labels(both.beliefs, 0).values()) == {0 if mean > 0 else 1}
-        assert both.error() < 1e-10
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_labels_are_right_while_coefficients_wander_to_and_fro(seed: int) -> None:
-    """Units wait in all directions while arm 0's coefficients move about their start, as far as the levels are wide.
-
-    A unit that enters a level when the coefficients are far from its reference can flip before the level expires,
-    unless the level takes only units whose lead exceeds the radius by as much.
-    """
-    rng = np.random.default_rng(seed)
-    both, units = Both(bare_design(all_plans(1, 2), [1, 2], [1, 2])), iter(range(1000))
-    place = np.array([2.0, 0.0])
-
-    def enrol(psi: Any, arm: int | None = None, outcome: float = 0.0) -> None:
-        unit = next(units)
-        both.arrive(unit, 0, 0, [1.0])
-        both.arrive(unit, 1, both.give(unit, 0, 0), psi)
-        both.give(unit, 1, arm or 0)
-        if arm is not None:  # else its outcome never comes
-            both.complete(unit, 1, outcome)
-
-    for arm, j in product((0, 1), (0, 1)):
-        enrol(np.eye(2)[j], arm, place[j] if arm == 0 else 0.0)
-    for _ in range(120):
-        enrol(rng.normal(size=2))
-        j, moved = int(rng.integers(2)), rng.normal(scale=0.7)
-        rows = sum(fact.last == 1 and fact.arm[1] == 0 and fact.psi[1][j] == 1.0 for fact in both.facts.values())
-        goal = np.array([2.0, 0.0])[j] + moved
-        enrol(np.eye(2)[j], 0, goal * (rows + 1) - place[j] * rows)  # the coefficient is now ``goal``
-        place[j] = goal
-
-        assert both.coefficients()[1][0] == pytest.approx(place)
-        assert both.error() < 1e-9
-
-
 def test_rows_wait_for_the_first_q_hat_of_a_feasible_arm() -> None:
     both = Both(bare_design([(0, 0), (1, 1)], [2, 2], [1, 1]))
 
@@ -314,3 +226,33 @@ def test_the_same_events_give_the_same_bits_twice_and_whether_or_not_the_arrays_
     assert len(runs[0].counted) != len(runs[2].counted)
     for name in ("pages", "tallies", "whitener", "references", "gauges", "chains", "sizes"):
         assert len({getattr(run, name).tobytes() for run in runs}) == 1, name
+
+
+def test_what_is_believed_can_be_read_with_the_rows_behind_it() -> None:
+    trial = RandomTrial([2, 2], [2, 3], 4, decades=1)
+    for _ in range(60):
+        trial.step()
+    state = trial.both.state
+
+    told = state.estimates()
+
+    beta, counts, _, _ = refit(trial.both.design, trial.both.facts)
+    for m in range(2):
+        assert [len(rows) for rows in told.hat_rows[m]] == counts[m].tolist()
+        for arm in range(2):
+            own = told.hat[m][arm]
+            assert own == pytest.approx(beta[m][arm], abs=1e-7) if counts[m][arm] else np.isnan(own).all()
+    assert told.tilde is None
+
+
+def test_q_hat_is_written_for_the_arms_that_have_one() -> None:
+    both = Both(bare_design(all_plans(3), [3], [2]))
+    for unit, arm in enumerate((0, 2)):
+        both.arrive(unit, 0, 0, [1.0, 2.0])
+        both.give(unit, 0, arm)
+        both.complete(unit, 0, 10.0 * (arm + 1))
+    values = np.full(3, np.nan)
+
+    q_hat(both.state.observed, both.beliefs, 0, np.array([1.0, 2.0]), values)
+
+    assert values == pytest.approx([10.0, np.nan, 30.0], nan_ok=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.replay import POLICY, ROWS
+from dtrbandit.evaluation.replay.algorithm_2 import POLICY, ROWS
 from estimators.oracle import random_plans
 from plain.replay import Point
 

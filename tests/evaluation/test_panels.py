@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import matplotlib as mpl
-import pytest
-
 from dtrbandit.evaluation.panels import LABEL_WIDTH, names_as_they_are, panel
-
-mpl.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    import matplotlib.pyplot as plt
-
-    yield
-    plt.close("all")
 
 
 def test_a_long_label_is_broken_into_lines_that_fit() -> None:

@@ -37,6 +37,8 @@ Cache.store = _counted
 """
 START = "from dtrbandit.caller import caller\nfrom dtrbandit.kernels import supply, supplier\n"
 WAIT = "supply.require('a test', seconds=1e9)\n"
+JOIN = "supplier.SUPPLIER._thread.join()\n"
+NO_CHILD = "def refuse(*_, **__):\n    raise AssertionError('a child')\n\n\nsupplier.start_child = refuse\n"
 TELL = "print(caller.call(10), caller.compiled)\n"
 
 

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from numba import TypingError
 from numpy.typing import NDArray
 
 from dtrbandit.kernels import borrowed
 from dtrbandit.kernels.borrowed import Opener, lend
 from dtrbandit.kernels.compile import Entry, kernel
-from dtrbandit.kernels.machine import Workshop, compile_here
+from dtrbandit.kernels.machine import compile_here
 
 
 class Pair(NamedTuple):
@@ -54,13 +53,6 @@ def add_twice(table: NDArray[np.int64]) -> None:
     second.flags[second.flags.shape[0] - 1] = True
 
 
-@kernel(entry="table")
-def ask_for_another(table: NDArray[np.int64]) -> Any:
-    """Ask for an array that was not lent."""
-    first: Any = open_pairs(table).first
-    return first.other
-
-
 @pytest.fixture(params=["plain", "compiled"])
 def adding(request: pytest.FixtureRequest) -> Entry:
     entry = Entry(add_twice.plain, "table")
@@ -78,11 +70,6 @@ def test_kernels_read_and_write_the_arrays_themselves(adding: Entry) -> None:
     assert second.cube.sum() == 176.0
     assert second.flags.tolist() == [False] * 4 + [True]
     assert not first.flags.any()
-
-
-def test_an_array_that_was_not_lent_is_an_error_of_compilation() -> None:
-    with pytest.raises(TypingError, match="other"):
-        Workshop().compile(ask_for_another)
 
 
 def test_a_table_keeps_its_arrays_alive_and_no_longer() -> None:

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from dtrbandit.kernels import cache as caching
-from dtrbandit.kernels import child
 from dtrbandit.kernels.cache import Cache, NoCache, fingerprint, trusted
-from dtrbandit.kernels.lock import Lock
 
 NAME, OTHER = "module.entry-1", "module.other-1"
 
@@ -119,41 +117,3 @@ def test_other_settings_of_numba_have_another_folder(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
 
     assert fingerprint() != before
-
-
-def test_a_lock_has_one_holder(cache: Cache) -> None:
-    first, second = Lock(cache.lock), Lock(cache.lock)
-
-    assert first.take()
-    assert not second.take()
-    assert not second.is_free()
-    first.free()
-    assert second.take()
-
-
-class TestChild:
-    """How the process that compiles ends, told without starting one."""
-
-    @pytest.fixture(autouse=True)
-    def found(self, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(child, "find_cache", lambda: cache)
-        monkeypatch.setattr(child, "fill", lambda *_, **__: None)
-
-    def test_it_ends_at_once_while_another_compiles(self, cache: Cache) -> None:
-        other = Lock(cache.lock)
-        other.take()
-
-        assert child.main([str(cache.folder), "usual"]) == child.BUSY
-        other.free()
-        assert child.main([str(cache.folder), "usual"]) == child.FILLED
-
-    def test_it_ends_if_its_own_folder_is_another(self, cache: Cache) -> None:
-        assert child.main([f"{cache.folder}-of-before", "usual"]) == child.OTHER_MAKERS
-
-    def test_it_ends_on_a_full_disk(self, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-        def full(*_: object, **__: object) -> None:
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(child, "fill", full)
-
-        assert child.main([str(cache.folder), "usual"]) == child.NOT_WRITABLE

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
-import pytest
 
 from dtrbandit.kernels.compile import Entry, kernel, switch
 from dtrbandit.kernels.machine import compile_here
-from dtrbandit.kernels.sources import PACKAGE
 
 
 @kernel
@@ -53,17 +49,3 @@ def test_dividing_by_zero_is_as_silent_in_plain_python_as_in_machine_code() -> N
     compile_here([entry])
 
     assert entry.call(zero) == plain == np.inf
-
-
-def test_machine_code_refuses_arguments_of_other_types() -> None:
-    entry = Entry(divide.plain, "float64[::1]")
-    compile_here([entry])
-
-    with pytest.raises(TypeError, match="No matching definition"):
-        entry.call(np.zeros(2, dtype=np.int64))
-
-
-def test_the_only_place_that_says_njit_is_the_workshop() -> None:
-    said = [path.name for path in PACKAGE.rglob("*.py") if re.search(r"\bnjit\(", path.read_text())]
-
-    assert said == ["machine.py"]

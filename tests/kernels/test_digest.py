@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -11,8 +10,6 @@ import pytest
 
 from dtrbandit.kernels.compile import Entry
 from dtrbandit.kernels.digest import digest_of
-from dtrbandit.kernels.sources import kernel_modules
-from kernels.small_package import create
 
 
 class Pair(NamedTuple):
@@ -22,12 +19,14 @@ class Pair(NamedTuple):
     second: Any
 
 
-def digest(*, value: str = "2 * x", added: object = 1, comment: str = "", unused: int = 0, flat: bool = True) -> str:
+def digest(
+    *, value: str = "2 * x", added: object = 1, comment: str = "", unused: int = 0, flat: bool = True, taken: str = "x"
+) -> str:
     """Return the digest of an entry that calls a kernel of another module, and reads a constant and a table."""
     from dtrbandit.kernels.borrowed import Opener
 
     leaf, space = ModuleType("leaf"), {"ADDED": added, "UNUSED": unused, "__name__": "caller"}
-    exec(f"def leaf(x):\n    {comment}\n    return {value}\n", leaf.__dict__)
+    exec(f"def leaf({taken}):\n    {comment}\n    return {value}\n", leaf.__dict__)
     exec("def caller(x, table):\n    return leaf.leaf(x) + ADDED + open_pair(table).first.second[0]\n", space)
     array = np.zeros(1 if flat else (1, 1))
     space |= {"leaf": leaf, "open_pair": Opener(Pair(Pair(array, array), Pair(array, array)))}
@@ -39,7 +38,11 @@ def test_it_is_the_same_for_the_same() -> None:
     assert digest() == digest()
 
 
-@pytest.mark.parametrize("change", [{"comment": "# why"}, {"unused": 3}], ids=["a comment", "a constant not read"])
+@pytest.mark.parametrize(
+    "change",
+    [{"comment": "# why"}, {"unused": 3}, {"taken": "x: float"}],
+    ids=["a comment", "a constant not read", "an annotation"],
+)
 def test_what_machine_code_does_not_depend_on_does_not_count(change: Any) -> None:
     assert digest(**change) == digest()
 
@@ -51,11 +54,3 @@ def test_what_machine_code_does_not_depend_on_does_not_count(change: Any) -> Non
 )
 def test_whatever_an_entry_reaches_counts(change: Any) -> None:
     assert digest(**change) != digest()
-
-
-def test_modules_with_kernels_are_found_by_their_sources(tmp_path: Path) -> None:
-    create(tmp_path)
-
-    assert kernel_modules(tmp_path / "dtrbandit") == [
-        "dtrbandit.caller", "dtrbandit.kernels.triangular", "dtrbandit.leaf",
-    ]  # fmt: skip

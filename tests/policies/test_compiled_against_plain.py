@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -18,9 +15,7 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 import plain.dtr_bandit
 from dtrbandit.environments import Synthetic
-from dtrbandit.estimators.exact import hat_coefficients
 from dtrbandit.policies import Choice
-from dtrbandit.policies.compiled_policy import CompiledState
 from dtrbandit.record import Assigned, Completed, History, Responded
 from dtrbandit.record.events import Fact
 from estimators.oracle import random_plans
@@ -196,44 +191,3 @@ def test_a_long_run_decides_as_the_plain_refit_at_random_times() -> None:
     assert len(policy.checked) == 120
     assert min(policy.checked) > TIE
     assert sum(np.isfinite(policy.checked)) > 100
-
-
-@pytest.mark.parametrize(
-    "copied", [copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))], ids=["copy", "pickle"]
-)
-def test_a_copied_state_has_arrays_of_its_own(copied: Callable[[CompiledState], CompiledState]) -> None:
-    design = Synthetic().design
-    session = dtr.Session(design, dtr.DTRBandit(q=1, delta=0.5))
-    session.enroll("u1", {"x1": 0.5})
-    kept = copied(session._belief.state)
-
-    session.respond("u1", {"x2": 0.5})
-    session.complete("u1", 1.0)
-
-    assert kept.table.tolist() != session._belief.state.table.tolist()
-    assert np.isnan(hat_coefficients(design, kept.beliefs)[1]).all()
-    assert not np.isnan(hat_coefficients(design, session._belief.state.beliefs)[1][0]).all()
-
-
-def test_a_state_whose_arrays_come_back_read_only_copies_them() -> None:
-    """As joblib gives large arrays to its workers; to write behind their addresses would end the process."""
-    session = dtr.Session(Synthetic().design, dtr.DTRBandit(q=1, delta=0.5))
-    buffers: list[pickle.PickleBuffer] = []
-    pickled = pickle.dumps(session, protocol=5, buffer_callback=buffers.append)
-
-    lent = pickle.loads(pickled, buffers=[bytes(buffer) for buffer in buffers])
-
-    assert buffers
-    assert all(array.flags.writeable for array in lent._belief.state.arrays())
-    assert lent.enroll("u1", {"x1": 0.5}) == session.enroll("u1", {"x1": 0.5})
-
-
-def test_a_state_that_cannot_grow_stays_as_it_was() -> None:
-    state = dtr.Greedy().init(Synthetic().design)
-    before = state.capacity, state.table.tolist()
-
-    with pytest.raises(MemoryError):
-        state.reserve(2**50)
-
-    assert (state.capacity, state.table.tolist()) == before
-    assert len(state.observed.outcome) == state.capacity

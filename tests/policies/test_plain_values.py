@@ -12,7 +12,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.policies import Choice
-from dtrbandit.policies.plain_values import policy_to_dict, require_same
+from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.record import History, Opened
 from dtrbandit.record.events import Fact
 
@@ -134,3 +134,35 @@ def test_a_study_goes_on_under_the_same_function_only() -> None:
     assert study(0.0, paths=2, resume=first).paths == (0, 1)
     with pytest.raises(dtr.DesignError, match=r"policies, rule.*enclosed cut is '0\.0' there and '0\.5' here"):
         study(0.5, paths=2, resume=first)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        dtr.DTRBandit(q=2, delta=(0.5, 1.0), schedule="permuted"),
+        dtr.EpsilonGreedy(epsilon=0.1),
+        dtr.Greedy(),
+        dtr.LSVIUCB(beta=1.0, bound=(1.0, (1.0, 26.0)), clip=(1.0, 2.0)),
+        dtr.FixedRegime(rule={"first": "a", "second": {"a": (0.0, 1.0), "b": (0.0, 0.0)}}),
+        dtr.UniformRandom(),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_a_policy_survives_a_dict(policy: object) -> None:
+    again = policy_from_dict(policy_to_dict(policy))  # type: ignore[arg-type]
+
+    assert again == policy
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        ({"name": "Thompson"}, "DTRBandit"),
+        ({"name": "DTRBandit", "q": 1}, "delta"),
+        ({"name": "Greedy", "epsilon": 1}, "none"),
+        ({}, "None"),
+    ],
+)
+def test_an_unknown_policy_or_parameter_is_named(entries: dict[str, object], says: str) -> None:
+    with pytest.raises(dtr.DesignError, match=says):
+        policy_from_dict(entries)

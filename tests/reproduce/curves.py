@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
+from dtrbandit.reproduce import FIGURES
 from dtrbandit.simulation.manifest import Manifest
 
 Array = NDArray[np.float64]
@@ -42,3 +43,9 @@ def power(scale: float, exponent: float) -> Curve:
 def sometimes(share: float, one: Curve, other: Curve) -> Curve:
     """Return a curve that is the one on this share of the paths, and the other on the rest."""
     return lambda t, path: (one if path < share * PATHS else other)(t, path)
+
+
+def failures(figure: str, curves: dict[str, Curve]) -> list[int]:
+    """Return the places of the claims that do not hold."""
+    claims = FIGURES[figure].claims(study_of(curves))
+    return [place for place, claim in enumerate(claims) if not claim.holds]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from dtrbandit.environments import PotentialOutcomes
+from dtrbandit.environments import PotentialOutcomes, Synthetic
 from dtrbandit.policies import Choice, Policy
 from dtrbandit.record import History
 from dtrbandit.record.events import Fact
+from dtrbandit.simulation.inputs import ENVIRONMENT, Inputs
 
 ARMS = ("a", "b"), ("x", "y", "z"), ("1", "2")
 LEFT_OUT = {("a", "x", "2"), ("b", "y", "1"), ("b", "y", "2")}
@@ -33,6 +34,9 @@ NARROW = dtr.Design(  # a learner that sees less, and may do less
     ],
     plans=[plan for plan in DESIGN.plans or () if tuple(plan) != ("a", "z", "2")],
 )
+
+FEW = {"DTRB": dtr.DTRBandit(q=2, delta=0.5), "uniform": dtr.UniformRandom()}
+GOOD: dict[str, Any] = {"policies": FEW, "horizon": 30, "paths": 1}
 
 
 @dataclass(frozen=True)
@@ -120,3 +124,46 @@ def policies(design: dtr.Design) -> dict[str, Policy[Any]]:
         "rule": dtr.FixedRegime(rule=rule(design)),
         "uniform": dtr.UniformRandom(),
     }
+
+
+def units_of(study: dtr.Study, environment: Any, path: int) -> PotentialOutcomes:
+    """Draw the units of a path once more."""
+    manifest = study.manifest
+    inputs = Inputs(environment, FEW, horizon=manifest.horizon, paths=1, seed=manifest.seed)
+    units: PotentialOutcomes = environment.draw(manifest.horizon, inputs.rng(path, ENVIRONMENT))
+    return units
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Counts whole paths, and says which environment it is."""
+
+    shift: float = 0.0
+    called: str = "Counted"
+    draws = 0
+
+    @property
+    def design(self) -> dtr.Design:
+        return Synthetic().design
+
+    def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
+        Counted.draws += n == 60
+        units = Synthetic().draw(n, rng)
+        return units._replace(outcome=units.outcome + self.shift)
+
+    def __repr__(self) -> str:
+        return self.called
+
+
+@dataclass(frozen=True)
+class Moody(Own):
+    """Fails once, at round 30 of the third path; what it has played is no parameter of it."""
+
+    played: list[int] = field(default_factory=list, compare=False)
+
+    def decide(self, state: Any, history: Any, u: float) -> Any:
+        if history.round == 30 and not history.arms:
+            self.played.append(30)
+            if len(self.played) == 3:
+                raise ZeroDivisionError("no arm today")
+        return super().decide(state, history, u)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import exp
+
 import numpy as np
 import pytest
 
 from dtrbandit import theory
 from dtrbandit.environments import Synthetic
+from theory.cases import CASE
 
 N, DRAWS = 4000, 400
 
@@ -44,3 +47,21 @@ def test_the_bound_is_not_empty_talk_there(fits: tuple[np.ndarray, np.ndarray]) 
     assert np.all(eigenvalues > 0.06 * N)
     assert theory.ols_tail(1.5, phi=0.06 * N, n=N, d=2, x_inf=1.0, sigma=1.0) < 0.6
     assert theory.ols_tail(0.5, phi=0.06 * N, n=N, d=2, x_inf=1.0, sigma=1.0) > 1
+
+
+LOG3 = 1.0986122886681098
+
+
+def test_concentration_by_hand() -> None:
+    # 2·2·exp(−¼·400 / (8·100·2·¼)) = 4·exp(−100 / 400)
+    assert theory.ols_tail(0.5, phi=20.0, n=100, d=2, x_inf=1.0, sigma=0.5, error=0.1) == pytest.approx(
+        4 * exp(-0.25) + 0.1
+    )
+    assert [theory.tilde_fails(m, 10) for m in (0, 1)] == [0.08, 0.06]
+    assert [theory.tilde_fails_as_proved(m, 10) for m in (0, 1)] == [0.12, 0.06]
+    # 6·exp(−0.1·1920 / 192) + 6·exp(−0.2·1920 / 192) + 280 / 1920²
+    singular = 6 * exp(-1) + 6 * exp(-2)
+    assert theory.design_fails(CASE, 1920) == pytest.approx(singular + 280 / 1920**2)
+    assert theory.design_fails_as_proved(CASE, 1920) == pytest.approx(singular + 360 / 1920**2)
+    # 12·exp(−(0.04/96)·(1/64)·1920) = 12·exp(−0.0125)
+    assert theory.hat_fails(CASE, 1920) == pytest.approx(12 * exp(-0.0125) + singular + 280 / 1920**2)

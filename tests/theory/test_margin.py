@@ -1,11 +1,9 @@
-"""The margin: closed forms of section 5.2, the lemma on α = 1 and its caveats, and estimates that find them."""
+"""The margin: the lemma on α = 1 and its caveats, and estimates that find known exponents."""
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -14,8 +12,6 @@ from dtrbandit import theory
 from dtrbandit.environments import Linear, OneStage, Synthetic
 from dtrbandit.theory.evidence import Evidence, Visit
 
-mpl.use("Agg")
-
 
 def gaps_of(values: np.ndarray) -> Evidence:
     """Return evidence of a one-stage problem whose two arms differ by ``values``."""
@@ -23,47 +19,6 @@ def gaps_of(values: np.ndarray) -> Evidence:
     q = np.column_stack([values, np.zeros(len(values))])
     visit = Visit((), np.ones((len(values), 1)), q, np.ones(len(values), dtype=bool))
     return Evidence(design, len(values), (visit,), "made-up gaps")
-
-
-# -- section 5.2 in closed form -------------------------------------------------------------------------------
-
-
-def test_gamma_1_of_section_5_2_is_15_over_14() -> None:
-    """Q₁(x, 1) − Q₁(x, 2) = 28x/15 − 2/3: the coefficients as fractions, and the length of an interval."""
-    first, second = Synthetic().coefficients[0]
-    intercept, slope = (Fraction(float(a - b)).limit_denominator(1000) for a, b in zip(first, second, strict=True))
-
-    assert (intercept, slope) == (Fraction(-2, 3), Fraction(28, 15))
-    assert theory.synthetic_constants((0.1, 0.1)).gamma[0] == float(2 / slope) == 15 / 14
-    for kappa in (0.01, 0.3, 2 / 3):
-        assert theory.synthetic_gap(0, kappa) == pytest.approx(2 * kappa / float(slope))
-    assert theory.synthetic_gap(0, 1.0) == pytest.approx(5 / 14 + 15 / 28)  # the interval has met 0, not 1
-    assert theory.synthetic_gap(0, 1.3) == 1.0
-
-
-def test_gamma_2_of_section_5_2_is_1() -> None:
-    """Given x₁ uniform, x₂(1) has density ½·4x³ + ½·2(1 − x); |1 − 2x| ≤ κ is an interval around ½."""
-    x = (np.arange(100_000) + 0.5) / 100_000
-    density = 2 * x**3 + 1 - x
-
-    for kappa in (0.1, 0.5, 0.9, 1.0):
-        inside = np.abs(1 - 2 * x) <= kappa
-        for law in (density, density[::-1]):
-            assert theory.synthetic_gap(1, kappa) == pytest.approx(law[inside].mean() * inside.mean(), abs=2e-5)
-        assert theory.synthetic_gap(1, kappa) <= theory.synthetic_constants((0.1, 0.1)).gamma[1] * kappa
-    assert theory.synthetic_gap(1, 1.0) == theory.synthetic_gap(1, 2.0) == 1.0
-
-
-def test_drawn_units_have_the_closed_form_gaps() -> None:
-    """40,000 units: a share has a standard error below 0.0025; four of them are allowed."""
-    units = Synthetic().draw(40_000, np.random.default_rng(3))
-    assert units.q is not None
-    first, second = np.abs(np.diff(units.q[0], axis=1)), np.abs(np.diff(units.q[1], axis=2))
-
-    for kappa in (0.05, 0.3, 0.8):
-        assert np.mean(first <= kappa) == pytest.approx(theory.synthetic_gap(0, kappa), abs=0.01)
-        for arm in (0, 1):
-            assert np.mean(second[:, arm] <= kappa) == pytest.approx(theory.synthetic_gap(1, kappa), abs=0.01)
 
 
 # -- lemma "alpha is one" -------------------------------------------------------------------------------------
@@ -170,19 +125,6 @@ def test_what_is_not_known_is_not_called_infinite_or_nan() -> None:
 
     assert few == "only: α and γ are unknown, from so few units"
     assert nobody == "only: no unit comes there, so nothing is known"
-
-
-def test_the_picture_shows_each_stage_with_its_power_law() -> None:
-    import matplotlib.pyplot as plt
-
-    margin = theory.estimate_margin(Synthetic(), np.random.default_rng(0), units=2000)
-    ax = plt.subplots()[1]
-
-    assert margin.plot(ax) is ax
-    assert ax.get_legend_handles_labels()[1] == [str(stage) for stage in margin.stages]
-    assert len(ax.lines) == 6  # one node at stage 1, two at stage 2, each with its power law
-    assert ax.get_xscale() == ax.get_yscale() == "log"
-    plt.close("all")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import dtrbandit as dtr
@@ -10,25 +9,11 @@ from dtrbandit import theory
 from dtrbandit.environments import (
     ArrivalProcess,
     Exponential,
-    Linear,
     LogNormal,
-    OneStage,
     Synthetic,
 )
-from dtrbandit.environments.potential_outcomes import Environment
-from dtrbandit.theory.instance import sub_gaussian
-from theory.cases import Curved, Leaving, Quiet
-
-
-def told(
-    environment: Environment, *, q: int = 2, delta: float = 0.2, arrivals: ArrivalProcess | None = None
-) -> theory.Report:
-    return theory.report(environment, q=q, delta=delta, arrivals=arrivals, horizon=400, paths=2, units=8000)
-
-
-def fails(report: theory.Report) -> dict[str, str]:
-    """Return what fails, with the words."""
-    return {finding.subject: finding.words for finding in report.findings if finding.verdict == "fails"}
+from theory.cases import Quiet
+from theory.told import fails, told
 
 
 def test_on_section_5_2_everything_holds_but_the_size_of_q() -> None:
@@ -92,14 +77,6 @@ def test_with_delays_the_bound_is_no_promise_since_the_theorem_has_an_order_only
     assert "Formula of Theorem 1, no promise here" in str(report)
 
 
-def test_one_stage_is_not_said_to_be_an_extension() -> None:
-    report = told(Linear(stages=1), delta=0.3)
-
-    assert fails(report) == {}
-    assert not report.promised
-    assert "one stage with 2 arms: the bandit that section 4 embeds" in str(report)
-
-
 def test_a_delta_beyond_every_gap_fails_and_the_best_one_is_shown_instead() -> None:
     report = told(Synthetic(), delta=10.0)
 
@@ -119,72 +96,3 @@ def test_log_normal_delays_are_not_covered_and_exponential_ones_are() -> None:
     assert light.delay_cost is not None
     assert light.delay_cost > 0
     assert "Delay adds" in str(light)
-
-
-def test_unbounded_features_and_arms_that_are_alike_are_named() -> None:
-    found = fails(told(OneStage(second_arms=2), delta=0.3))
-
-    assert "features look unbounded" in found["bounded features"]
-    assert "at stage stage2 with Δ = 0.3 no history has arms 1, 2 best by Δ" in found["diversity"]
-
-
-def test_curved_q_functions_are_named() -> None:
-    found = fails(told(Curved()))
-
-    assert "at stage first Q is off its best linear fit" in found["linear Q"]
-
-
-def test_infeasible_plans_are_covered_by_no_theorem_and_leavers_are_left_out() -> None:
-    report = told(Leaving(), delta=0.3)
-
-    assert "3 of 4 plans are feasible" in fails(report)["scope"]
-    assert "units may leave early" in str(report)
-    assert report.instance.linear
-    assert report.instance.evidence.visits[1].reached.mean() == pytest.approx(0.75, abs=0.02)  # P(z > −½)
-
-
-def test_stages_with_their_own_alpha_are_told_about_m() -> None:
-    report = told(Linear(margin=(0.5, 6.0)), delta=0.3)
-
-    notes = {finding.subject: finding.words for finding in report.findings if finding.verdict == "note"}
-
-    assert "takes the smaller α" in notes["M"]
-    assert "each stage's own" in notes["M"]
-    assert report.bound_as_proved != report.bound
-
-
-def test_more_arms_have_no_constants_and_more_stages_no_theorem() -> None:
-    arms, stages = told(Linear(arms=3, suboptimal=1), delta=0.3), told(Linear(stages=3), delta=0.3)
-
-    assert fails(arms) == {}
-    assert "arm 1 is worse by Δ everywhere" in str(arms)
-    assert "proves nothing" in fails(stages)["scope"]
-    for report in (arms, stages):
-        assert report.bound is report.ratio is None
-        assert not report.promised
-        assert "no bound with constants" in str(report)
-
-
-@pytest.mark.parametrize(
-    ("law", "sigma"),
-    [
-        (lambda rng, n: rng.standard_normal(n), 1.0),
-        (lambda rng, n: rng.choice([-1.0, 1.0], n), 1.0),  # cosh s ≤ e^{s²/2}: sharp as s → 0
-        (lambda rng, n: rng.uniform(-1, 1, n), 3**-0.5),
-        (lambda rng, n: 0 * rng.random(n), 0.0),
-    ],
-)
-def test_sub_gaussian_constants_are_found(law: object, sigma: float) -> None:
-    """40,000 values: 3 % is allowed."""
-    values = law(np.random.default_rng(0), 40_000)  # type: ignore[operator]
-
-    assert sub_gaussian(values) == pytest.approx(sigma, rel=0.03)
-
-
-def test_an_environment_that_does_not_know_its_q_is_refused() -> None:
-    from dtrbandit.environments import Tabulated
-
-    units = Synthetic().draw(100, np.random.default_rng(0))._replace(q=None)
-
-    with pytest.raises(dtr.DesignError, match="does not know its Q-functions"):
-        theory.report(Tabulated(units, replace=True), q=1, delta=0.2, horizon=10, units=50)

@@ -2,12 +2,13 @@
 
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.propensities import PropensityModel
-from dtrbandit.evaluation.qlearning import QLearning
+from dtrbandit.evaluation.qlearning import Bootstrap, QLearning
 from dtrbandit.evaluation.replay import Replay, SmallCohort, replay
 from dtrbandit.evaluation.values import logging_value, regime_value
 from dtrbandit.evaluation.weights import ExtremeWeights
 
 __all__ = [
+    "Bootstrap",
     "Cohort",
     "ExtremeWeights",
     "PropensityModel",

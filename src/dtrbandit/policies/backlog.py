@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.errors import ProtocolError
+from dtrbandit.kernels.arrays import Integers, Truth, Whole
+from dtrbandit.kernels.borrowed import Table
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.builtin import open_state, take_fitting
 from dtrbandit.policies.compiled_policy import CompiledState
@@ -41,14 +43,16 @@ class Backlog:
 
 
 @kernel(entry="int64, int64[:, ::1], float64[::1], float64[:, ::1], boolean, table")
-def call_take_all(kind, numbers, values, features, learning, table):
+def call_take_all(
+    kind: Whole, numbers: Integers, values: Vector, features: Matrix, learning: Truth, table: Table
+) -> int:
     """Take facts in order, as ``call_take`` does; return how many fit."""
     state = open_state(table)
     for i in range(numbers.shape[0]):
         fact, unit, m, index, arm = numbers[i, 0], numbers[i, 1], numbers[i, 2], numbers[i, 3], numbers[i, 4]
         if not take_fitting(kind, state, fact, unit, m, index, arm, values[i], features[i], learning):
             return i
-    return numbers.shape[0]
+    return len(numbers)
 
 
 @contextmanager

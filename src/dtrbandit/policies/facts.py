@@ -18,13 +18,15 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, LEFT, LOST, STAYED, stands_at
 from dtrbandit.kernels import supply
+from dtrbandit.kernels.arrays import Truth, Whole
+from dtrbandit.kernels.borrowed import Table
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies import builtin
 from dtrbandit.policies.backlog import AT_ONCE, Call, work_off
 from dtrbandit.policies.builtin import decide, explain, note, open_state, take_fitting
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Choice
-from dtrbandit.policies.sheet import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES
+from dtrbandit.policies.sheet import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES, ArmAndReason
 from dtrbandit.record.events import Assigned, Completed, Decision, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values, unpacked
@@ -37,7 +39,7 @@ new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the tim
 
 
 @kernel(entry="int64, int64, int64, int64, float64, boolean, table")
-def call_decide(kind, unit, m, node, u, told, table):
+def call_decide(kind: Whole, unit: Whole, m: Whole, node: Whole, u: float, told: Truth, table: Table) -> ArmAndReason:
     """Decide for features on the desk; what the sheet holds is finite, or NaN.
 
     An arm of −1: the policy should have been ``told`` how the unit came to this node, and was not.
@@ -57,26 +59,29 @@ def call_decide(kind, unit, m, node, u, told, table):
 
 
 @kernel(entry="int64, int64, int64, int64, int64, int64, float64, boolean, table")
-def call_take(kind, fact, unit, m, index, arm, value, learning, table):
+def call_take(
+    kind: Whole,
+    fact: Whole, unit: Whole, m: Whole, index: Whole, arm: Whole, value: float, learning: Truth, table: Table,
+) -> bool:  # fmt: skip
     """Take a fact with the features on the desk, on arrival the arm as well; False if it does not fit."""
     state = open_state(table)
     return take_fitting(kind, state, fact, unit, m, index, arm, value, state.desk.psi, learning)
 
 
 @kernel(entry="int64, int64, table")
-def call_amended(kind, unit, table):
+def call_amended(kind: Whole, unit: Whole, table: Table) -> None:
     """Note that what is known of a unit was written anew."""
     note(kind, open_state(table), AMENDED, unit, np.int64(0), 0.0)
 
 
 @kernel(entry="int64, table")
-def call_begin_anew(kind, table):
+def call_begin_anew(kind: Whole, table: Table) -> None:
     """Learn everything again from what is written down."""
     builtin.begin_anew(kind, open_state(table))
 
 
 @kernel(entry="int64, table")
-def call_settle(kind, table):
+def call_settle(kind: Whole, table: Table) -> None:
     """Do what was put off until the next reading."""
     builtin.settle(kind, open_state(table))
 
@@ -103,7 +108,8 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     arm, reason = call_decide.call(state.kind, t - 1, m, node, u, state.rule.knows_units, state.table)
     if arm < 0:
         raise _misfit(state, history, "a decision")
-    stage, sheet = design.stages[m], state.desk.sheet
+    stage = design.stages[m]
+    sheet: Any = state.desk.sheet  # a buffer, which arrays are to mypy from Python 3.12 on
     labels = stage.arms
     tilde, hat, chances = _reader(len(labels), sheet.shape[1]).unpack(sheet)
     propensity, contenders = _in_labels(labels, sheet.shape[1], chances, arm)

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import matplotlib as mpl
 import numpy as np
 import pytest
 
 from dtrbandit.evaluation import QLearning
 from dtrbandit.evaluation.qlearning.leads import plot_leads
 from evaluation.tiny_trials import ONE_STAGE, read
-
-mpl.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    import matplotlib.pyplot as plt
-
-    yield
-    plt.close("all")
 
 
 def test_each_unit_is_counted_at_its_lead_in_the_colour_of_its_best_arm() -> None:

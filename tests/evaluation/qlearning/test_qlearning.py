@@ -134,7 +134,8 @@ def test_coefficients_come_as_a_tidy_frame() -> None:
         read({"r": [1, 1, 1, 1], "A1": list("aabb"), "A2": list("abbb"), "Y": [1.0, 2.0, 3.0, 5.0]}, MEANS)
     )
 
-    assert list(fit.coef_.columns) == ["stage", "arm", "term", "estimate", "std_error"]
+    columns = ["stage", "arm", "term", "estimate", "std_error", "low", "high", "method"]
+    assert list(fit.coef_.columns) == columns
     assert fit.coef_[["stage", "arm", "term"]].to_numpy().tolist() == [
         ["first", "a", "1"],
         ["first", "b", "1"],
@@ -271,3 +272,93 @@ def test_a_cohort_of_another_design_is_refused() -> None:
         QLearning(MEANS).fit(cohort)
     with pytest.raises(dtr.DesignError, match="needs a Design"):
         QLearning("design.toml")  # type: ignore[arg-type]  # wrong on purpose
+
+
+# -- contrasts and effects -----------------------------------------------------------------------------------
+
+
+def three_arms() -> QLearning:
+    rng = np.random.default_rng(4)
+    design = dtr.Design([dtr.Stage("only", ("a", "b", "c"), "1 + x")])
+    arms, x = rng.choice(list("abc"), 200), rng.normal(size=200)
+    outcome = (arms == "b") * x + rng.normal(size=200)
+    return QLearning(design).fit(read({"x": x, "A1": arms, "Y": outcome}, design))  # type: ignore[dict-item]  # arrays
+
+
+def test_contrasts_are_differences_of_coefficients_against_the_reference() -> None:
+    fit = three_arms()
+    known = estimates(fit)
+
+    found = fit.contrasts(reference={"only": "b"})
+
+    assert [(row.arm, row.reference, row.term) for row in found.itertuples()] == [
+        ("a", "b", "1"), ("a", "b", "x"), ("c", "b", "1"), ("c", "b", "x"),
+    ]  # fmt: skip
+    for row in found.itertuples():
+        assert row.estimate == pytest.approx(known["only", row.arm, row.term] - known["only", "b", row.term])
+        assert (row.low, row.high) == pytest.approx(
+            (row.estimate - 1.959964 * row.std_error, row.estimate + 1.959964 * row.std_error)
+        )
+
+
+def test_at_the_only_stage_arms_are_independent() -> None:
+    fit = three_arms()
+    errors = {(row.arm, row.term): row.std_error for row in fit.coef_.itertuples()}
+
+    for row in fit.contrasts().itertuples():
+        assert row.std_error == pytest.approx(np.hypot(errors[row.arm, row.term], errors["a", row.term]))
+
+
+def test_the_effect_for_a_history_is_the_difference_of_q() -> None:
+    fit = three_arms()
+    q = fit.q("only", {"x": 0.7})
+
+    found = fit.effect("only", {"x": 0.7})
+
+    assert found["arm"].tolist() == ["b", "c"]
+    assert found["estimate"].tolist() == pytest.approx([q["b"] - q["a"], q["c"] - q["a"]])
+    assert (found["low"] < found["estimate"]).all()
+    assert fit.effect("only", {"x": 0.7}, reference="c")["arm"].tolist() == ["a", "b"]
+
+
+def test_an_effect_is_asked_of_feasible_arms_only() -> None:
+    fit = QLearning(MEANS).fit(
+        read({"r": [1] * 6, "A1": list("aaaabb"), "A2": list("aabbbb"), "Y": [1.0, 2, 3, 4, 5, 7]}, MEANS)
+    )
+
+    assert fit.effect("second", {"first": "a"})["arm"].tolist() == ["b"]
+    assert fit.effect("second", {"first": "b"}).empty
+
+
+def test_contrasts_before_the_last_stage_have_the_bootstrap_where_arms_cannot_be_told_apart() -> None:
+    rng = np.random.default_rng(1)
+    frame = {"A1": rng.choice(list("ab"), 200), "A2": rng.choice(list("ab"), 200), "Y": rng.normal(size=200)}
+    design = dtr.Design([dtr.Stage("first", ("a", "b"), "1"), dtr.Stage("second", ("a", "b"), "1 + C(first)")])
+
+    fit = QLearning(design).fit(read(frame, design))  # type: ignore[arg-type]  # arrays
+
+    assert fit.contrasts()["method"].tolist() == ["m-out-of-n", "sandwich", "sandwich"]
+    assert fit.regularity()["near"].tolist() == [200, 0]
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [({"first": "a"}, "there is no stage 'first'; the stages are"), ({"only": "z"}, r"has the arms \['a', 'b', 'c'\]")],
+)
+def test_an_unknown_reference_is_refused(reference: dict[str, str], message: str) -> None:
+    with pytest.raises(dtr.DesignError, match=message):
+        three_arms().contrasts(reference=reference)
+
+
+def test_an_unknown_way_with_drop_outs_is_refused() -> None:
+    with pytest.raises(dtr.DesignError, match="dropouts must be one of imputed, complete, weighted, found 'drop'"):
+        QLearning(ONE_STAGE, dropouts="drop")  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_complete_cases_are_what_a_frame_without_drop_outs_gives() -> None:
+    cohort = cohorts.ctn0030()
+    complete = cohort.design, [not lost for lost in cohort.dropped_out]
+
+    fit = QLearning(cohort.design, dropouts="complete").fit(cohort)
+
+    assert sum(arm.units for arm in fit.summary().arms if arm.stage == "first") == sum(complete[1]) == 401

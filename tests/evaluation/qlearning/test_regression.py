@@ -8,7 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from dtrbandit.evaluation.qlearning.regression import regress
+from dtrbandit.evaluation.qlearning.regression import Regression, regress
+
+
+def std_errors(fit: Regression) -> np.ndarray:
+    return np.asarray(np.sqrt((fit.influence**2).sum(axis=1)))
 
 
 def hc3_by_loops(rows: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -37,7 +41,7 @@ def test_standard_errors_are_hc3_by_the_plain_formula(seed: int) -> None:
     root = np.sqrt(weights)
     plain = np.linalg.lstsq(rows * root[:, None], targets * root, rcond=None)[0]
     assert found.coefficients == pytest.approx(plain, rel=1e-9)
-    assert found.std_errors == pytest.approx(hc3_by_loops(rows, targets, weights), rel=1e-9)
+    assert std_errors(found) == pytest.approx(hc3_by_loops(rows, targets, weights), rel=1e-9)
 
 
 def test_the_standard_error_of_a_weighted_mean_is_what_the_hand_finds() -> None:
@@ -48,7 +52,7 @@ def test_the_standard_error_of_a_weighted_mean_is_what_the_hand_finds() -> None:
     # mean 24/8 = 3, residuals −2, 1, 4, −1, leverages 1/8, 1/4, 1/8, 1/2
     scores = [1 * 2 / (7 / 8), 2 * 1 / (3 / 4), 1 * 4 / (7 / 8), 4 * 1 / (1 / 2)]
     assert found.coefficients == pytest.approx([3.0])
-    assert found.std_errors == pytest.approx([np.sqrt(sum(score**2 for score in scores)) / 8])
+    assert std_errors(found) == pytest.approx([np.sqrt(sum(score**2 for score in scores)) / 8])
     assert found.r_squared == pytest.approx(0.0, abs=1e-12)
 
 
@@ -57,7 +61,7 @@ def test_an_unweighted_mean_has_the_standard_error_root_of_squares_over_n_less_o
 
     found = regress(np.ones((5, 1)), y, np.ones(5))
 
-    assert found.std_errors == pytest.approx([np.sqrt(((y - 4.0) ** 2).sum()) / 4])
+    assert std_errors(found) == pytest.approx([np.sqrt(((y - 4.0) ** 2).sum()) / 4])
 
 
 def test_a_weight_of_two_estimates_what_the_row_twice_does() -> None:
@@ -70,7 +74,7 @@ def test_a_weight_of_two_estimates_what_the_row_twice_does() -> None:
     again = regress(rows[repeated], targets[repeated], np.ones(len(repeated)))
     assert weighted.coefficients == pytest.approx(again.coefficients, rel=1e-10)
     assert weighted.r_squared == pytest.approx(again.r_squared, rel=1e-10)
-    assert weighted.std_errors != pytest.approx(again.std_errors, rel=0.01)  # one unit that stands for two is not two
+    assert std_errors(weighted) != pytest.approx(std_errors(again), rel=0.01)  # one unit that stands for two is not two
 
 
 def test_a_common_factor_of_the_weights_changes_nothing() -> None:
@@ -80,7 +84,7 @@ def test_a_common_factor_of_the_weights_changes_nothing() -> None:
     found, scaled = (regress(rows, targets, factor * weights) for factor in (1.0, 1e-9))
 
     assert scaled.coefficients == pytest.approx(found.coefficients, rel=1e-10)
-    assert scaled.std_errors == pytest.approx(found.std_errors, rel=1e-10)
+    assert std_errors(scaled) == pytest.approx(std_errors(found), rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +103,7 @@ def test_of_several_solutions_the_shortest_is_taken_without_standard_errors(rows
     root = np.sqrt(weights)
     assert found.coefficients == pytest.approx(np.linalg.pinv(rows * root[:, None]) @ (targets * root), rel=1e-8)
     assert found.rank == 2
-    assert np.isnan(found.std_errors).all()
+    assert not found.varies
 
 
 def test_a_row_that_determines_a_coefficient_alone_leaves_no_standard_errors() -> None:
@@ -108,7 +112,7 @@ def test_a_row_that_determines_a_coefficient_alone_leaves_no_standard_errors() -
     found = regress(rows, np.array([1.0, 2.0, 4.0, 9.0]), np.ones(4))
 
     assert found.alone.tolist() == [False, False, False, True]
-    assert np.isnan(found.std_errors).all()
+    assert not found.varies
 
 
 FIT = """

@@ -22,7 +22,8 @@ def test_the_summary_has_a_table_for_each_arm_and_says_what_to_keep_in_mind() ->
             f"{row.estimate - 1.959964 * row.std_error:.4f} to {row.estimate + 1.959964 * row.std_error:.4f}" in printed
         )
     assert "Stage second, plus: 180 units, R² 0." in printed
-    assert "take the later fit as known" in printed
+    assert "Stage first is not regular: for 612 of 653 units" in " ".join(printed.split())
+    assert "Drop-outs, imputed: 252 of their 252 rows count at stage first" in printed
     assert "Note" not in printed
 
 
@@ -52,3 +53,22 @@ def test_notes_say_what_the_units_do_not_tell() -> None:
     assert "leverage 1: u6)" in fit.notes_[1]
     assert all(note in " ".join(str(fit.summary()).split()) for note in fit.notes_)
     assert fit.coef_["std_error"].isna().all()
+
+
+def test_where_estimates_are_not_regular_no_error_z_or_p_is_printed() -> None:
+    cohort = cohorts.ctn0030()
+    printed = str(QLearning(cohort.design).fit(cohort).summary()).splitlines()
+
+    start = printed.index(next(line for line in printed if line.startswith("Stage first, plus")))
+    cells = printed[start + 2].split()
+
+    assert cells[:1] + cells[2:5] == ["1", "–", "–", "–"]
+    assert "to" in cells
+
+
+def test_what_became_of_drop_outs_is_said_with_counts() -> None:
+    cohort = cohorts.ctn0030()
+
+    printed = str(QLearning(cohort.design, dropouts="complete").fit(cohort).summary())
+
+    assert "Drop-outs, complete: none of their 252 rows counts at stage first" in " ".join(printed.split())

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 import dtrbandit as dtr
+from dtrbandit.evaluation.replay.algorithm_2 import replay
 from dtrbandit.evaluation.replay.players import material_of, player_of
-from dtrbandit.evaluation.replay.replay import replay
 from evaluation.replay_worlds import few, names, points, random_cohort, seeds, world
 from plain.replay import Algorithm
 from simulation.worlds import Own

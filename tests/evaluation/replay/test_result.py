@@ -12,7 +12,7 @@ import dtrbandit as dtr
 from dtrbandit.datasets import OFFLINE, stard_cohort_table
 from dtrbandit.environments import STARD
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.replay import replay
+from dtrbandit.evaluation.replay.algorithm_2 import replay
 from dtrbandit.evaluation.replay.result import Replay
 from evaluation.replay_worlds import two_stage_cohort
 

@@ -1,5 +1,6 @@
-"""Q-learning from a cohort: the regressions, their tables and their picture (paper, section 3.1)."""
+"""Q-learning from a cohort: the regressions, how sure they are, their tables and their picture (paper, section 3.1)."""
 
 from dtrbandit.evaluation.qlearning.qlearning import QLearning
+from dtrbandit.evaluation.qlearning.uncertainty import Bootstrap
 
-__all__ = ["QLearning"]
+__all__ = ["Bootstrap", "QLearning"]

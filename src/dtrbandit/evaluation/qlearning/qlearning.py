@@ -1,16 +1,7 @@
 """Q-learning from a cohort: backward induction with one regression per stage and arm (paper, section 3.1).
 
-========================  ======================  ===================================================================
-paper                     here                    meaning
-========================  ======================  ===================================================================
-β̂_{a,m}                   ``coefficients_[m][a]`` least-squares coefficients
-Ŷ_j                       ``_targets``            max over the arms feasible for unit j of the next stage's estimate;
-                                                  its outcome, if the unit left early or this is the last stage
-Q̂_m(h, a)                 ``q``                   β̂_{a,m}ᵀ ψ_m(h)
-========================  ======================  ===================================================================
-
-A row counts where its target is known, as in a session (docs/readings.md, 1, 2, 5 and 7): a unit that dropped out keeps
-the rows of the stages before the last one that it entered.
+A row counts where its target is known, as in a session (docs/readings.md, 1, 2, 5 and 7). ``dropouts`` says what
+becomes of the rows of a unit that dropped out. Standard errors and intervals: ``uncertainty.py``.
 """
 
 from __future__ import annotations
@@ -21,15 +12,26 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
 from dtrbandit.design.contexts import history_arms, history_features
-from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.formula import Matrix
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, NotEstimable, ObservationError, ProtocolError
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.qlearning.bootstrap import Array
+from dtrbandit.evaluation.qlearning.induction import (
+    DROPOUTS,
+    Dropouts,
+    Sample,
+    StageFit,
+    backward_induction,
+    sample_of,
+)
 from dtrbandit.evaluation.qlearning.leads import plot_leads
-from dtrbandit.evaluation.qlearning.regression import regress
 from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary
+from dtrbandit.evaluation.qlearning.uncertainty import Bootstrap, Uncertainty
+
+INTERVAL = ("estimate", "std_error", "low", "high", "method")
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,18 +40,29 @@ if TYPE_CHECKING:
 
 class _Learned(NamedTuple):
     arms: tuple[ArmFit, ...]
-    coefficients: tuple[Matrix, ...]
+    uncertainty: Uncertainty
     value: float
     units: int
+    dropped: tuple[tuple[int, int], ...]  # by stage: drop-outs that had an arm there, and how many of their rows count
 
 
 class QLearning:
     """The regime that a cohort suggests: at each stage the arm with the largest estimated Q.
 
+    Parameters
+    ----------
+    dropouts
+        ``"imputed"``: a unit that dropped out keeps each row whose next context was seen. ``"complete"``: it has no
+        rows. ``"weighted"``: it has none, and the others stand for it by the inverse of their probability of staying,
+        which the cohort must know.
+    bootstrap
+        How units are resampled where the estimates before the last stage are not regular.
+
     Attributes
     ----------
     coef_
-        A tidy frame: stage, arm, term, estimate, std_error (HC3). The intercept's term is ``1``.
+        A tidy frame: stage, arm, term, estimate, std_error (HC3, all stages together), low, high and method: the 95 %
+        interval that holds there. The intercept's term is ``1``.
     coefficients_
         The estimates as matrices, (K_m, d_m) for each stage.
     value_
@@ -67,35 +80,39 @@ class QLearning:
     ('rich', 5.0)
     """
 
-    def __init__(self, design: Design) -> None:
+    def __init__(self, design: Design, *, dropouts: Dropouts = "imputed", bootstrap: Bootstrap | None = None) -> None:
         if not isinstance(design, Design):
             raise DesignError(f"Q-learning needs a Design, found {design!r}; a file is read by Design.from_toml")
+        if dropouts not in DROPOUTS:
+            raise DesignError(f"dropouts must be one of {', '.join(DROPOUTS)}, found {shown(dropouts)}")
         self.design = design
+        self.dropouts: Dropouts = dropouts
+        self.bootstrap = bootstrap or Bootstrap()
         self._learned: _Learned | None = None
 
     def fit(self, cohort: Cohort) -> QLearning:
         """Estimate the coefficients of every stage and arm, the last stage first, and return self."""
         _require_own(cohort, self.design)
-        counted = [_counted(cohort, m) for m in range(len(self.design.stages))]
-        _require_every_arm(cohort, counted)
-        fits: list[ArmFit] = []
-        coefficients: list[Matrix] = []
-        for m in reversed(range(len(self.design.stages))):
-            targets = _targets(cohort, m, coefficients[0] if coefficients else None)
-            stage = [self._fit_arm(cohort, m, arm, counted[m], targets) for arm in range(self.design.arm_counts[m])]
-            fits = [*stage, *fits]
-            coefficients.insert(0, np.array([fit.regression.coefficients for fit in stage]))
-        best = _best_value(cohort, 0, coefficients[0])
-        value = float(np.average(best, weights=cohort.weights))
-        self._learned = _Learned(tuple(fits), tuple(coefficients), value, len(cohort))
+        sample = sample_of(cohort, self.dropouts)
+        _require_every_arm(cohort, sample)
+        stages = backward_induction(sample)
+        best = sample.q_values(0, stages[0].coefficients).max(axis=1)
+        self._learned = _Learned(
+            tuple(
+                self._arm_fit(cohort, m, arm, stage) for m, stage in enumerate(stages) for arm in range(len(stage.rows))
+            ),
+            Uncertainty(sample, stages, self.bootstrap),
+            float(np.average(best, weights=cohort.weights)),
+            len(cohort),
+            tuple(_dropped(cohort, sample, m) for m in range(len(stages))),
+        )
         return self
 
-    def _fit_arm(self, cohort: Cohort, m: int, arm: int, counted: Mask, targets: Vector) -> ArmFit:
-        rows = counted & (cohort.arms[:, m] == arm)
-        regression = regress(cohort.features[m][rows], targets[rows], cohort.weights[rows])
-        alone = tuple(cohort.units[row] for row in np.flatnonzero(rows)[regression.alone])
+    def _arm_fit(self, cohort: Cohort, m: int, arm: int, fitted: StageFit) -> ArmFit:
         stage, terms = self.design.stages[m], self.design.parsed[m].features.names
-        return ArmFit(stage.name, stage.arms[arm], terms, int(rows.sum()), regression, alone)
+        rows, regression = fitted.rows[arm], fitted.regressions[arm]
+        alone = tuple(cohort.units[row] for row in rows[regression.alone])
+        return ArmFit(stage.name, stage.arms[arm], terms, len(rows), regression, alone)
 
     # -- what was learned ------------------------------------------------------------------------------------
 
@@ -104,19 +121,88 @@ class QLearning:
         """A row for each stage, arm and term, with its estimate and standard error."""
         import pandas as pd
 
+        tables = []
+        for m, stage in enumerate(self.design.stages):
+            terms, arms = self._terms(m), len(stage.arms)
+            each = np.eye(arms * len(terms)).reshape(-1, arms, len(terms))
+            names = {"arm": np.repeat(stage.arms, len(terms)), "term": np.tile(terms, arms)}
+            tables.append(self._intervals(m, each, {"stage": stage.name, **names}))
+        return pd.concat(tables, ignore_index=True)
+
+    def contrasts(self, reference: Mapping[str, str] | None = None) -> pd.DataFrame:
+        """Return how the coefficients of each arm differ from those of a reference arm, with the intervals that hold.
+
+        ``reference`` names an arm for a stage; a stage that it leaves out has its first arm.
+        """
+        import pandas as pd
+
+        tables = []
+        for m, stage in enumerate(self.design.stages):
+            terms, base = self._terms(m), self._reference(m, (reference or {}).get(stage.name))
+            for arm in range(len(stage.arms)):
+                if arm != base:
+                    each = np.zeros((len(terms), len(stage.arms), len(terms)))
+                    each[:, arm], each[:, base] = np.eye(len(terms)), -np.eye(len(terms))
+                    names = {"stage": stage.name, "arm": stage.arms[arm], "reference": stage.arms[base], "term": terms}
+                    tables.append(self._intervals(m, each, names))
+        _require_known(reference or {}, [stage.name for stage in self.design.stages])
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["stage", *INTERVAL])
+
+    def effect(self, stage: str, history: Mapping[str, float | str], *, reference: str | None = None) -> pd.DataFrame:
+        """Return by how much each feasible arm's Q̂ differs from that of a reference arm for a history, with intervals.
+
+        The reference is the first feasible arm unless it is named.
+        """
+        m = self.design.stage_number(stage)
+        arms, feasible = self.design.stages[m].arms, _feasible(self.design, m, history)
+        base = self._reference(m, feasible[0] if reference is None else reference)
+        features = history_features(self.design, m, history, where=f"effect at stage {stage!r}")
+        others = [arm for arm in feasible if arm != arms[base]]
+        each = np.zeros((len(others), len(arms), len(features)))
+        for row, arm in enumerate(others):
+            each[row, arms.index(arm)], each[row, base] = features, -features
+        return self._intervals(m, each, {"arm": others, "reference": arms[base]})
+
+    def regularity(self) -> pd.DataFrame:
+        """Return for each stage how many units are near a boundary between two later arms, and their share by weight.
+
+        A unit is near if some feasible arm cannot be told from its best one. Where some are, the targets of the stage
+        have a kink, and no standard error is valid there; ``coef_`` and ``contrasts()`` then have other intervals.
+        """
+        import pandas as pd
+
+        known = self._known().uncertainty
         rows = [
-            (fit.stage, fit.arm, term, float(estimate), float(std_error))
-            for fit in self._known().arms
-            for term, estimate, std_error in zip(
-                fit.terms, fit.regression.coefficients, fit.regression.std_errors, strict=True
+            (
+                stage.name,
+                *known.regularity[m],
+                known.intervals(m, np.zeros((1, *known.stages[m].coefficients.shape))).method,
             )
+            for m, stage in enumerate(self.design.stages)
         ]
-        return pd.DataFrame(rows, columns=["stage", "arm", "term", "estimate", "std_error"])
+        return pd.DataFrame(rows, columns=["stage", "units", "near", "share", "method"])
+
+    def _intervals(self, m: int, combinations: Array, names: Mapping[str, object]) -> pd.DataFrame:
+        """Return linear combinations of a stage's coefficients under their names, with their intervals."""
+        import pandas as pd
+
+        found = self._known().uncertainty.intervals(m, combinations)
+        numbers = dict(zip(INTERVAL, found[:5], strict=True))
+        return pd.DataFrame({**names, **numbers}, index=range(len(combinations)))
+
+    def _terms(self, m: int) -> list[str]:
+        return list(self.design.parsed[m].features.names)
+
+    def _reference(self, m: int, arm: str | None) -> int:
+        stage = self.design.stages[m]
+        if arm is not None and arm not in stage.arms:
+            raise DesignError(f"reference: stage {stage.name!r} has the arms {list(stage.arms)}, found {shown(arm)}")
+        return 0 if arm is None else stage.arms.index(arm)
 
     @property
     def coefficients_(self) -> tuple[Matrix, ...]:
         """The estimates, (K_m, d_m) for each stage."""
-        return self._known().coefficients
+        return tuple(stage.coefficients for stage in self._known().uncertainty.stages)
 
     @property
     def value_(self) -> float:
@@ -135,7 +221,7 @@ class QLearning:
         """
         m = self.design.stage_number(stage)
         features = history_features(self.design, m, history, where=f"q at stage {stage!r}")
-        values = (self._known().coefficients[m] * features).sum(axis=1).tolist()
+        values = (self.coefficients_[m] * features).sum(axis=1).tolist()
         return dict(zip(self.design.stages[m].arms, values, strict=True))
 
     def recommend(self, stage: str, history: Mapping[str, float | str]) -> str:
@@ -156,7 +242,7 @@ class QLearning:
 
         _require_own(cohort, self.design)
         columns = {}
-        for m, (stage, coefficients) in enumerate(zip(self.design.stages, self._known().coefficients, strict=True)):
+        for m, (stage, coefficients) in enumerate(zip(self.design.stages, self.coefficients_, strict=True)):
             arm = _q_values(cohort, m, coefficients).argmax(axis=1)
             labels = np.array(stage.arms, dtype=object)[arm]
             columns[stage.name] = np.where(cohort.entered[:, m], labels, None)
@@ -165,13 +251,15 @@ class QLearning:
     def summary(self) -> QLearningSummary:
         """Return the fit in tables, per stage and arm, with what to keep in mind when reading them."""
         learned = self._known()
-        return QLearningSummary(learned.arms, learned.value, learned.units)
+        return QLearningSummary(
+            learned.arms, learned.uncertainty, learned.value, learned.units, self.dropouts, learned.dropped
+        )
 
     def plot(self, stage: str, cohort: Cohort, ax: Axes | None = None) -> Axes:
         """Draw by how much the recommended arm leads at a stage, for the units of a cohort that had a choice there."""
         _require_own(cohort, self.design)
         m = self.design.stage_number(stage)
-        return plot_leads(stage, self.design.stages[m].arms, _q_values(cohort, m, self._known().coefficients[m]), ax)
+        return plot_leads(stage, self.design.stages[m].arms, _q_values(cohort, m, self.coefficients_[m]), ax)
 
     def __repr__(self) -> str:
         stages = ", ".join(stage.name for stage in self.design.stages)
@@ -188,24 +276,15 @@ def _require_own(cohort: object, design: Design) -> None:
         raise DesignError(f"Q-learning needs a Cohort read with its own design, found {cohort!r}; read it again")
 
 
-def _counted(cohort: Cohort, m: int) -> Mask:
-    """Return whose row counts at stage ``m``: who had an arm there and has a known target."""
-    known = ~cohort.dropped_out
-    if m + 1 < cohort.arms.shape[1]:
-        known = known | cohort.entered[:, m + 1]
-    return (cohort.arms[:, m] >= 0) & known
+def _require_known(named: Mapping[str, str], stages: list[str]) -> None:
+    if strange := [stage for stage in named if stage not in stages]:
+        raise DesignError(f"reference: there is no stage {strange[0]!r}; the stages are {stages}")
 
 
-def _targets(cohort: Cohort, m: int, later: Matrix | None) -> Vector:
-    """Return the pseudo-outcomes of stage ``m``, (n,), given the coefficients of the next stage."""
-    if later is None:
-        return cohort.outcome
-    return np.where(cohort.entered[:, m + 1], _best_value(cohort, m + 1, later), cohort.outcome)
-
-
-def _best_value(cohort: Cohort, m: int, coefficients: Matrix) -> Vector:
-    best: Vector = _q_values(cohort, m, coefficients).max(axis=1)
-    return best
+def _dropped(cohort: Cohort, sample: Sample, m: int) -> tuple[int, int]:
+    """Return how many units that dropped out had an arm at stage ``m``, and how many of these rows count."""
+    dropped = cohort.dropped_out & (cohort.arms[:, m] >= 0)
+    return int(dropped.sum()), int((dropped & sample.rows[m].any(axis=1)).sum())
 
 
 def _q_values(cohort: Cohort, m: int, coefficients: Matrix) -> Matrix:
@@ -214,7 +293,7 @@ def _q_values(cohort: Cohort, m: int, coefficients: Matrix) -> Matrix:
     return np.where(cohort.feasible[m] & cohort.entered[:, m, None], q, -np.inf)
 
 
-def _require_every_arm(cohort: Cohort, counted: list[Mask]) -> None:
+def _require_every_arm(cohort: Cohort, sample: Sample) -> None:
     """Refuse a cohort in which some arm has no row: nobody tells how it does."""
     if cohort.dropped_out.all():
         raise NotEstimable(
@@ -225,7 +304,7 @@ def _require_every_arm(cohort: Cohort, counted: list[Mask]) -> None:
     for m, stage in enumerate(cohort.design.stages):
         for arm, label in enumerate(stage.arms):
             received = cohort.arms[:, m] == arm
-            if not (counted[m] & received).any():
+            if not sample.rows[m][:, arm].any():
                 what = f"the {received.sum():,} that did dropped out" if received.any() else "none did"
                 missing.append(f"{label!r} at stage {stage.name!r} ({what})")
     if missing:

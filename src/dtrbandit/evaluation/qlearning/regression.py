@@ -1,4 +1,4 @@
-"""Weighted least squares for every number of rows, with HC3 standard errors.
+"""Weighted least squares for every number of rows, and what its standard errors are made of.
 
 =========================  ==================================================================================
 notation                   meaning
@@ -10,8 +10,8 @@ e = y − Xβ                 residuals
 h_i = w_i x_iᵀ(XᵀWX)⁻¹x_i  leverage: how far row i determines its own fitted value
 =========================  ==================================================================================
 
-HC3 is the sandwich (XᵀWX)⁻¹ (Σ_i w_i² e_i² / (1 − h_i)² x_i x_iᵀ) (XᵀWX)⁻¹: rows are independent, of any variance, and
-a row of weight 2 is one unit that stands for two.
+Rows are independent, of any variance, and a row of weight 2 is one unit that stands for two. ``influence.py`` makes
+standard errors of the operator, the residuals and the leverages.
 """
 
 from __future__ import annotations
@@ -32,8 +32,12 @@ class Regression(NamedTuple):
 
     Attributes
     ----------
-    coefficients, std_errors
-        (d,); standard errors are NaN where the rank is below d, or some leverage is 1.
+    coefficients
+        (d,).
+    operator
+        (XᵀWX)⁻¹XᵀW, (d, n): from targets to coefficients.
+    residuals, leverage
+        (n,).
     rank, determined
         The rank of the rows, and for each column whether the rows determine it.
     alone
@@ -43,11 +47,23 @@ class Regression(NamedTuple):
     """
 
     coefficients: Vector
-    std_errors: Vector
+    operator: Matrix
+    residuals: Vector
+    leverage: Vector
     rank: int
     determined: tuple[bool, ...]
     alone: Mask
     r_squared: float
+
+    @property
+    def varies(self) -> bool:
+        """Whether the rows tell how the coefficients vary: they determine them, and none does so alone."""
+        return self.rank == len(self.coefficients) and not self.alone.any()
+
+    @property
+    def influence(self) -> Matrix:
+        """By how much each row's own residual moves the coefficients, (d, n), with HC3's factor 1 / (1 − h)."""
+        return self.operator * (self.residuals / (1.0 - self.leverage))
 
 
 def regress(rows: Matrix, targets: Vector, weights: Vector) -> Regression:
@@ -59,8 +75,8 @@ def regress(rows: Matrix, targets: Vector, weights: Vector) -> Regression:
     Examples
     --------
     >>> fit = regress(np.ones((3, 1)), np.array([1.0, 2.0, 6.0]), np.ones(3))
-    >>> fit.coefficients, fit.std_errors  # the mean; √(Σ (3/2 e)² / 9) = √(2² + 1² + 3²) / 2
-    (array([3.]), array([1.87082869]))
+    >>> fit.coefficients, fit.residuals  # the mean
+    (array([3.]), array([-2., -1.,  3.]))
     """
     root = np.sqrt(weights / weights.mean())  # a common factor changes nothing
     scale, left, singular, right, rank = fit = scaled_rows(rows * root[:, None])
@@ -71,11 +87,10 @@ def regress(rows: Matrix, targets: Vector, weights: Vector) -> Regression:
         null = right[rank:].T / scale[:, None]  # adding any combination of these changes no fitted value
         shortest -= null @ np.linalg.lstsq(null, shortest, rcond=None)[0]
     residuals, leverage = targets - rows @ shortest, np.einsum("ij,ij->i", left, left)
-    alone = leverage > LEVERAGE_ONE
-    std_errors = np.full(len(shortest), np.nan)
-    if rank == len(shortest) and not alone.any():
-        std_errors = np.sqrt(((solve * (residuals * root / (1.0 - leverage))) ** 2).sum(axis=1))
-    return Regression(shortest, std_errors, rank, fit.determined, alone, _r_squared(targets, residuals, weights))
+    return Regression(
+        shortest, solve * root, residuals, leverage, rank, fit.determined,
+        leverage > LEVERAGE_ONE, _r_squared(targets, residuals, weights),
+    )  # fmt: skip
 
 
 def _r_squared(targets: Vector, residuals: Vector, weights: Vector) -> float:

@@ -4,23 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import erfc, sqrt
-from statistics import NormalDist
 from textwrap import wrap
 from typing import NamedTuple
 
+import numpy as np
+
+from dtrbandit.evaluation.qlearning.induction import Dropouts
 from dtrbandit.evaluation.qlearning.regression import Regression
+from dtrbandit.evaluation.qlearning.uncertainty import BOOTSTRAP, SANDWICH, Intervals, Uncertainty
 from dtrbandit.record.events import in_words
 
-REACH = NormalDist().inv_cdf(0.975)
 HEADINGS = ("estimate", "std. error", "z", "P>|z|", "95 % interval")
 WIDTHS = (12, 12, 8, 8, 26)
-ERRORS = "Standard errors are HC3 (units independent, of any variance); intervals and P are by the normal distribution."
-EARLIER_STAGES = (
-    "Before the last stage the targets are estimates themselves: the largest Q of the next stage. Standard errors "
-    "there take the later fit as known and leave its error out; and where two arms are about equally good for many "
-    "units, the maximum is biased upwards and no such interval has its level (the estimates are not regular). Read "
-    "them as a guide."
+ERRORS = (
+    "Standard errors are HC3 over the estimating equations of all stages together, so that those before the last "
+    "stage know the error of the later ones. Units are independent, of any variance; z and P are by the normal "
+    "distribution."
 )
+NOT_REGULAR = (
+    "Stage {stage} is not regular: for {near:,} of {units:,} units ({share:.0%} by weight) two arms of a later stage "
+    "cannot be told apart, and the targets have a kink there. No standard error, z or P is valid. The intervals are "
+    "those of the m-out-of-n bootstrap ({resamples:,} resamples of {size})."
+)
+NO_INTERVAL = (
+    "Stage {stage} is not regular: for {near:,} of {units:,} units two arms of a later stage cannot be told apart. "
+    "There are too few units for the bootstrap that is valid then: in more than 5 % of resamples some arm cannot be "
+    "fitted."
+)
+DROPPED = {
+    "imputed": "{rows:,} of their {had:,} rows count at stage {stage}, since the next context was seen",
+    "complete": "none of their {had:,} rows counts at stage {stage}",
+    "weighted": "none of their {had:,} rows counts at stage {stage}; others stand for them",
+}
+VALID_IF = {
+    "imputed": "this is right if the Q-functions are as the features say",
+    "complete": "this is right only if loss depends on nothing but the features",
+    "weighted": "this is right if the model of staying is; standard errors take its probabilities as known, which "
+    "makes them too large rather than too small",
+}
 VALUE = (
     "Estimated value of the regime: {value}, the mean over all units of the largest Q at stage {stage}. It flatters, "
     "since the units that value the regime have chosen it."
@@ -64,16 +85,26 @@ class QLearningSummary:
     """A fit; printing it gives a table for each stage and arm. The numbers are in ``QLearning.coef_``."""
 
     arms: tuple[ArmFit, ...]
+    uncertainty: Uncertainty
     value: float
     units: int
+    dropouts: Dropouts
+    dropped: tuple[tuple[int, int], ...]
 
     def __str__(self) -> str:
         first, width = self.arms[0].stage, max(len(term) for fit in self.arms for term in fit.terms) + 2
         lines = [f"Q-learning by least squares, from {self.units:,} units."]
         lines += wrap(VALUE.format(value=in_words(self.value), stage=first), WIDTH)
-        for fit in self.arms:
-            lines += ["", *_table(fit, width)]
-        lines += ["", *wrap(ERRORS, WIDTH), *(wrap(EARLIER_STAGES, WIDTH) if self.arms[-1].stage != first else [])]
+        lines += self._dropped_in_words()
+        for m, stage in enumerate(dict.fromkeys(fit.stage for fit in self.arms)):
+            own = [fit for fit in self.arms if fit.stage == stage]
+            count = sum(len(fit.terms) for fit in own)
+            found = self.uncertainty.intervals(m, np.eye(count).reshape(count, len(own), -1))
+            for arm, fit in enumerate(own):
+                here = slice(arm * len(fit.terms), (arm + 1) * len(fit.terms))
+                lines += ["", *_table(fit, found, here, width)]
+            lines += self._caveat(m, stage, found)
+        lines += ["", *wrap(ERRORS, WIDTH)]
         for fit in self.arms:
             for note in fit.notes:
                 lines += wrap(f"Note: {note}", WIDTH, subsequent_indent="  ")
@@ -81,12 +112,35 @@ class QLearningSummary:
 
     __repr__ = __str__
 
+    def _caveat(self, m: int, stage: str, found: Intervals) -> list[str]:
+        """Say which interval a stage has, where it is not the usual one."""
+        if found.method == SANDWICH:
+            return []
+        near = self.uncertainty.regularity[m]
+        numbers = {"stage": stage, "near": near.near, "units": near.units, "share": near.share}
+        if found.method != BOOTSTRAP:
+            return ["", *wrap(NO_INTERVAL.format(**numbers), WIDTH)]
+        sizes = sorted({self.uncertainty.size(m, float(xi)) for xi in found.xi})
+        size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+        words = NOT_REGULAR.format(**numbers, size=f"{size} units", resamples=self.uncertainty.bootstrap.resamples)
+        return ["", *wrap(words, WIDTH)]
 
-def _table(fit: ArmFit, width: int) -> list[str]:
+    def _dropped_in_words(self) -> list[str]:
+        stages = dict.fromkeys(fit.stage for fit in self.arms)
+        told = [
+            DROPPED[self.dropouts].format(stage=stage, had=had, rows=rows)
+            for stage, (had, rows) in zip(stages, self.dropped, strict=True)
+            if had
+        ]
+        return wrap(f"Drop-outs, {self.dropouts}: {'; '.join(told)}; {VALID_IF[self.dropouts]}.", WIDTH) if told else []
+
+
+def _table(fit: ArmFit, found: Intervals, here: slice, width: int) -> list[str]:
     fitted = "" if fit.regression.r_squared != fit.regression.r_squared else f", R² {fit.regression.r_squared:.3f}"
     lines = [f"Stage {fit.stage}, {fit.arm}: {fit.units:,} units{fitted}", _line("", HEADINGS, width)]
-    for term, estimate, error in zip(fit.terms, fit.regression.coefficients, fit.regression.std_errors, strict=True):
-        lines.append(_line(term, _cells(float(estimate), float(error)), width))
+    numbers = zip(*(values[here].tolist() for values in found[:4]), strict=True)
+    for term, row in zip(fit.terms, numbers, strict=True):
+        lines.append(_line(term, _cells(*row, regular=found.method == SANDWICH), width))
     return lines
 
 
@@ -94,11 +148,13 @@ def _line(term: str, cells: tuple[str, ...], width: int) -> str:
     return f"  {term:<{width}}" + "".join(f"{cell:>{room}}" for cell, room in zip(cells, WIDTHS, strict=True))
 
 
-def _cells(estimate: float, error: float) -> tuple[str, ...]:
+def _cells(estimate: float, error: float, low: float, high: float, *, regular: bool) -> tuple[str, ...]:
+    interval = f"{in_words(low)} to {in_words(high)}" if low < high else "–"
+    if not regular:
+        return in_words(estimate), "–", "–", "–", interval
     if not error > 0:  # none, or none to speak of: a perfect fit
         return in_words(estimate), in_words(error if error == error else None), "–", "–", "–"
     z = estimate / error
-    low, high = estimate - REACH * error, estimate + REACH * error
     chance = erfc(abs(z) / sqrt(2.0))
     p_value = f"{chance:.3f}" if chance >= 0.001 else "<0.001"
-    return in_words(estimate), in_words(error), f"{z:.2f}", p_value, f"{in_words(low)} to {in_words(high)}"
+    return in_words(estimate), in_words(error), f"{z:.2f}", p_value, interval

@@ -1,4 +1,4 @@
-"""Ctrl-C, a worker's death, an error in a path: finished paths are kept, and a study goes on from them."""
+"""Paths run alike here and in processes; finished ones outlive Ctrl-C, a worker's death, an error."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from dtrbandit.environments import PotentialOutcomes, Synthetic
-from simulation.worlds import Own
-
-FEW = {"DTRB": dtr.DTRBandit(q=2, delta=0.5), "uniform": dtr.UniformRandom()}
+from dtrbandit.environments import Synthetic
+from simulation.worlds import DESIGN, FEW, Branching, Counted, Moody, Slow, policies
 
 SCRIPT = """
 import os, signal, sys, time
@@ -121,20 +117,6 @@ def test_the_death_of_a_worker_keeps_finished_paths(tmp_path: Any) -> None:
     assert done.stdout.split() == ["TerminatedWorkerError", "True", "True"], done.stderr
 
 
-@dataclass(frozen=True)
-class Moody(Own):
-    """Fails once, at round 30 of the third path; what it has played is no parameter of it."""
-
-    played: list[int] = field(default_factory=list, compare=False)
-
-    def decide(self, state: Any, history: Any, u: float) -> Any:
-        if history.round == 30 and not history.arms:
-            self.played.append(30)
-            if len(self.played) == 3:
-                raise ZeroDivisionError("no arm today")
-        return super().decide(state, history, u)
-
-
 def test_an_error_in_a_path_is_named_and_finished_paths_are_kept() -> None:
     policies = {"moody": Moody(dtr.Greedy())}
 
@@ -147,27 +129,6 @@ def test_an_error_in_a_path_is_named_and_finished_paths_are_kept() -> None:
 
 
 # -- resuming ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Counted:
-    """Counts whole paths, and says which environment it is."""
-
-    shift: float = 0.0
-    called: str = "Counted"
-    draws = 0
-
-    @property
-    def design(self) -> dtr.Design:
-        return Synthetic().design
-
-    def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
-        Counted.draws += n == 60
-        units = Synthetic().draw(n, rng)
-        return units._replace(outcome=units.outcome + self.shift)
-
-    def __repr__(self) -> str:
-        return self.called
 
 
 def test_resuming_runs_only_what_is_missing() -> None:
@@ -188,76 +149,28 @@ def test_resuming_with_fewer_paths_runs_nothing() -> None:
     assert Counted.draws == 0
 
 
-@pytest.mark.parametrize(
-    ("other", "named"),
-    [
-        ({"horizon": 61}, "horizon is 60 there and 61 here"),
-        ({"seed": 1}, "seed is 0 there and 1 here"),
-        ({"policies": {"DTRB": FEW["DTRB"]}}, "policies, uniform is .* there and missing here"),
-        ({"policies": dict(reversed(FEW.items()))}, "order of policies"),
-        (
-            {"policies": {**FEW, "uniform": dtr.Greedy()}},
-            "policies, uniform, name is 'UniformRandom' there and 'Greedy'",
-        ),
-        ({"environment": Counted(called="Other")}, "environment is 'Counted' there and 'Other' here"),
-        ({"environment": Counted(shift=1.0)}, "fingerprint is"),
-    ],
-)
-def test_resuming_another_study_is_refused(other: dict[str, Any], named: str) -> None:
-    asked: dict[str, Any] = {"environment": Counted(), "policies": FEW, "horizon": 60, "paths": 2}
-    study = dtr.simulate(**asked)
+def test_results_depend_neither_on_processes_nor_on_threads() -> None:
+    one = dtr.simulate(Branching(), policies(DESIGN), horizon=120, paths=5, seed=2, n_jobs=1, arrivals=Slow())
+    two = dtr.simulate(Branching(), policies(DESIGN), horizon=120, paths=5, seed=2, n_jobs=2, arrivals=Slow())
 
-    with pytest.raises(dtr.DesignError, match=f"resume= is another study: .*{named}"):
-        dtr.simulate(**{**asked, **other}, resume=study)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        threads = dtr.simulate(Branching(), policies(DESIGN), horizon=120, paths=5, seed=2, arrivals=Slow())
+
+    assert one == two
+    assert one == threads
 
 
-@dataclass(frozen=True)
-class Shifted:
-    """An environment that holds a function, whose address its repr shows."""
+def test_a_path_does_not_depend_on_how_many_there_are() -> None:
+    few = dtr.simulate(Synthetic(), FEW, horizon=80, paths=2, seed=1)
+    more = dtr.simulate(Synthetic(), FEW, horizon=80, paths=4, seed=1)
 
-    shift: Callable[[float], float]
-    design = Synthetic().design
-
-    def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
-        units = Synthetic().draw(n, rng)
-        return units._replace(outcome=units.outcome + self.shift(1.0), q=None)
+    assert more.take([0, 1]) == few
+    assert more.take([2, 3]) != few
 
 
-def test_a_function_may_lie_elsewhere_when_a_study_goes_on() -> None:
-    def shifted() -> Shifted:
-        return Shifted(lambda x: 2 * x)
+def test_a_policy_does_not_depend_on_which_others_run() -> None:
+    alone = dtr.simulate(Synthetic(), {"uniform": dtr.UniformRandom()}, horizon=80, paths=2)
+    together = dtr.simulate(Synthetic(), {"uniform again": dtr.UniformRandom(), **FEW}, horizon=80, paths=2)
 
-    first, again = shifted(), shifted()
-    study = dtr.simulate(first, FEW, horizon=60, paths=1)
-
-    assert repr(first) != repr(again)
-    assert dtr.simulate(again, FEW, horizon=60, paths=2, resume=study).take([0]) == study
-
-
-class Late:
-    """Outcomes that wait for some units more; it does not say for how many."""
-
-    def __init__(self, wait: int) -> None:
-        self.wait = wait
-
-    def events(self, n: int, stages: int, rng: np.random.Generator) -> NDArray[np.int32]:  # noqa: ARG002
-        time = np.arange(n)[:, None] + self.wait * np.arange(stages + 1)
-        unit, what = np.divmod(np.argsort(time, axis=None, kind="stable"), stages + 1)
-        return np.column_stack([what, unit]).astype(np.int32)
-
-
-def test_resuming_with_other_arrivals_is_refused_though_they_do_not_show_themselves() -> None:
-    asked: dict[str, Any] = {"environment": Counted(), "policies": FEW, "horizon": 60}
-    study = dtr.simulate(**asked, paths=1, arrivals=Late(20))
-
-    assert dtr.simulate(**asked, paths=2, arrivals=Late(20), resume=study).take([0]) == study
-    with pytest.raises(dtr.DesignError, match="resume= is another study: arrivals is"):
-        dtr.simulate(**asked, paths=2, arrivals=Late(21), resume=study)
-
-
-def test_a_study_without_a_finished_path_says_so() -> None:
-    nothing = dtr.simulate(Counted(), FEW, horizon=60, paths=1).take([])
-
-    with pytest.raises(dtr.DTRError, match="no path of this study is finished"):
-        nothing.summary()
-    assert dtr.simulate(Counted(), FEW, horizon=60, paths=1, resume=nothing).paths == (0,)
+    assert np.array_equal(together.arms["uniform"], alone.arms["uniform"])
+    assert np.array_equal(together.arms["uniform again"], alone.arms["uniform"])

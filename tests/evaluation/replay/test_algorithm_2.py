@@ -15,8 +15,8 @@ import dtrbandit as dtr
 import open_data
 from dtrbandit.environments import Linear, Synthetic
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.replay.algorithm_2 import SmallCohort, _offer, _prepare, replay
 from dtrbandit.evaluation.replay.players import player_of
-from dtrbandit.evaluation.replay.replay import SmallCohort, _offer, _prepare, replay
 from dtrbandit.evaluation.replay.sampling import DRAWS, drawn_rows, sampling_weights
 from dtrbandit.policies.policy import Choice
 from evaluation.replay_worlds import TWO, logged, streams, two_stage_cohort, world

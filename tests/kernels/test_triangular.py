@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dtrbandit.kernels.triangular import (
+    BETA,
+    CARRIED,
+    FACTOR,
+    LENGTH,
+    MOMENT,
+    RANK_TOLERANCE,
+    WORK,
+    add_row,
+    apply_operator,
+    back_substitute,
+    decompose,
+    examine_rank,
+    jacobi,
+    proven,
+    rotation,
+    solve_normal,
+)
 from estimators.oracle import Both, bare_design
 from plain.least_squares import least_squares
 
 Array = NDArray[np.float64]
 both_solvers = pytest.mark.parametrize("stages", [1, 2], ids=["the last stage", "a stage before the last"])
+
+
+@pytest.fixture(autouse=True)
+def silent() -> Iterator[None]:
+    """Let numbers overflow without a warning, as in machine code."""
+    with np.errstate(all="ignore"):
+        yield
 
 
 def fit(rows: Array, targets: Array, stages: int) -> Array:
@@ -113,3 +140,106 @@ def test_the_rank_is_judged_anew_when_a_column_grows(stages: int) -> None:
     found = fit(rows, targets, stages)
 
     assert found == pytest.approx(least_squares(rows, targets).coefficients, rel=1e-6)
+
+
+# -- the kernels themselves, against the formulas ------------------------------------------------------------
+
+
+def page_of(rows: Array, targets: Array) -> Array:
+    """Return the page of an arm with these rows."""
+    d = rows.shape[1]
+    page = np.zeros((FACTOR + 2 * d, d))
+    for row, target in zip(rows, targets, strict=True):
+        add_row(page, d, row, target)
+    return page
+
+
+def drawn(seed: int, n: int = 9, d: int = 4) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), rng.normal(size=n)
+
+
+@pytest.mark.parametrize(("upper", "lower"), [(3.0, 4.0), (-3.0, 4.0), (4.0, -3.0), (0.0, 2.0), (5.0, 0.0)])
+def test_a_rotation_sends_its_pair_to_the_length_and_zero(upper: float, lower: float) -> None:
+    cosine, sine, length = rotation(upper, lower)
+
+    assert length == pytest.approx(np.hypot(upper, lower))
+    assert cosine * upper + sine * lower == pytest.approx(length)
+    assert cosine * lower - sine * upper == pytest.approx(0.0, abs=1e-15)
+    assert cosine**2 + sine**2 == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_are_kept_in_their_factor_and_targets_are_carried(seed: int) -> None:
+    rows, targets = drawn(seed)
+
+    page = page_of(rows, targets)
+
+    factor = np.triu(page[FACTOR : FACTOR + 4])
+    assert factor.T @ factor == pytest.approx(rows.T @ rows)
+    assert factor.T @ page[CARRIED] == pytest.approx(rows.T @ targets)
+    assert page[LENGTH] == pytest.approx((rows**2).sum(axis=0))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_ways_to_solve_give_the_coefficients_of_least_squares(seed: int) -> None:
+    rows, targets = drawn(seed)
+    expected, page = np.linalg.lstsq(rows, targets, rcond=None)[0], page_of(rows, targets)
+
+    back_substitute(page, 4, CARRIED)
+    assert page[BETA] == pytest.approx(expected)
+
+    page[WORK] = rows.T @ targets
+    solve_normal(page, 4)
+    assert page[BETA] == pytest.approx(expected)
+
+    examine_rank(page, 4, True)
+    apply_operator(page, 4, CARRIED)
+    assert page[BETA] == pytest.approx(expected)
+
+
+def test_without_full_rank_the_operator_works_on_either_right_hand_side() -> None:
+    rows, targets = drawn(1)
+    rows[:, 3] = rows[:, 0] - 2.0 * rows[:, 1]
+    expected, page = least_squares(rows, targets).coefficients, page_of(rows, targets)
+
+    for carried, source in ((True, CARRIED), (False, MOMENT)):
+        page[MOMENT] = rows.T @ targets
+        _, rank = examine_rank(page, 4, carried)
+        apply_operator(page, 4, source)
+
+        assert rank == 3
+        assert page[BETA] == pytest.approx(expected)
+
+
+def test_singular_values_are_those_of_the_rows_at_unit_length() -> None:
+    rows, targets = drawn(2)
+    scaled = rows / np.sqrt((rows**2).sum(axis=0))
+
+    _, _, singular, _ = decompose(page_of(rows, targets), 4)
+
+    assert sorted(singular, reverse=True) == pytest.approx(np.linalg.svd(scaled)[1])
+
+
+def test_jacobi_leaves_orthogonal_rows_and_an_orthogonal_basis() -> None:
+    matrix = np.random.default_rng(3).normal(size=(5, 5))
+    turned, basis = matrix.T.copy(), np.eye(5)
+
+    jacobi(turned, basis)
+
+    products = turned @ turned.T
+    assert products - np.diag(np.diag(products)) == pytest.approx(np.zeros((5, 5)), abs=1e-12)
+    assert basis @ basis.T == pytest.approx(np.eye(5))
+    assert pytest.approx(matrix @ basis.T) == turned.T
+
+
+def test_a_proof_of_the_rank_holds_until_columns_have_grown_a_great_deal() -> None:
+    rows, targets = drawn(4)
+    page = page_of(rows, targets)
+    assert not proven(page, 4, RANK_TOLERANCE)
+
+    examine_rank(page, 4, True)
+
+    assert proven(page, 4, RANK_TOLERANCE)
+    page[LENGTH] *= 1e30
+    assert not proven(page, 4, RANK_TOLERANCE)

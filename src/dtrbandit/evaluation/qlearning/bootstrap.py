@@ -1,0 +1,121 @@
+"""The m-out-of-n bootstrap of Q-learning (Chakraborty, Laber & Zhao 2013), for stages before the last.
+
+Before the last stage targets hold a maximum. Where two arms are about equally good for a share p of
+the units, estimates are not asymptotically normal. Then neither the sandwich nor the usual bootstrap
+has its level. Resamples of m < n units do:
+
+    m = ⌊ n^((1 + ξ(1 − p̂)) / (1 + ξ)) ⌋
+
+p̂ = 0 gives n. ξ is a fixed constant, or the double bootstrap chooses it (``double.py``). The interval of
+a coefficient θ is [θ̂ − u, θ̂ − l], where l and u are quantiles of θ̂* − θ̂ over resamples.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.condition import Mask
+from dtrbandit.errors import NotEstimable
+from dtrbandit.evaluation.qlearning.induction import Sample
+
+Array = NDArray[np.float64]
+
+LOW, HIGH = 0.025, 0.975
+MOST_REDRAWN = 0.05
+SINGULAR = 1e-10  # of the determinant in the whole sample, both with columns of unit length
+ROUNDING = 1e-14  # a determinant of unit columns below this is none
+AT_A_TIME = 2_000_000  # counts in memory
+
+
+def resample_size(n: int, share: float, xi: float) -> int:
+    """Return m for n units of which a share p̂ is near a boundary.
+
+    Examples
+    --------
+    >>> [resample_size(300, 0.5, xi) for xi in (0.05, 0.1, 0.2)], resample_size(300, 0.0, 0.1)
+    ([261, 231, 186], 300)
+    """
+    return int(n ** ((1 + xi * (1 - share)) / (1 + xi)) + 1e-9)
+
+
+def resampled(sample: Sample, first: int, *, size: int, resamples: int, rng: np.random.Generator) -> tuple[Array, int]:
+    """Return the coefficients of stage ``first`` in resamples of ``size`` units, (B, K, d), and how many were redrawn.
+
+    A resample in which an arm cannot be fitted is redrawn.
+    """
+    n, found, redrawn = len(sample.outcome), [], 0
+    missing = resamples
+    while missing:
+        counts = _counts(n, size, min(missing, max(AT_A_TIME // n, 1)), rng)
+        coefficients, whole = refitted(sample, counts, first)
+        found.append(coefficients[whole])
+        missing -= int(whole.sum())
+        redrawn += int((~whole).sum())
+        if redrawn > MOST_REDRAWN * resamples + 1:
+            raise NotEstimable(
+                f"in {redrawn} of {redrawn + resamples - missing} resamples of {size} units some arm cannot be fitted; "
+                "the bootstrap needs more units, or fewer features"
+            )
+    return np.concatenate(found), redrawn
+
+
+def reflected(estimates: Array, resampled: Array) -> tuple[Array, Array]:
+    """Return the limits [θ̂ − u, θ̂ − l] of estimates (L,) from those of resamples, (B, L)."""
+    low, high = np.quantile(resampled - estimates, [LOW, HIGH], axis=0)
+    return estimates - high, estimates - low
+
+
+def _counts(n: int, size: int, resamples: int, rng: np.random.Generator) -> Array:
+    """Draw how often each resample has each unit, (B, n)."""
+    drawn = rng.integers(n, size=(resamples, size)) + n * np.arange(resamples)[:, None]
+    return np.bincount(drawn.ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.float64)
+
+
+def refitted(sample: Sample, counts: Array, first: int) -> tuple[Array, Mask]:
+    """Return the coefficients of stage ``first``, (B, K, d), and which resamples determine those and all later ones."""
+    whole = np.ones(len(counts), dtype=np.bool_)
+    targets: Array = sample.outcome[None]
+    m = len(sample.features) - 1
+    while True:
+        coefficients = _fit_arms(sample, m, counts, targets, whole)
+        if m == first:
+            return coefficients, whole
+        targets = np.where(sample.entered[:, m], _largest(sample, m, coefficients), sample.outcome)
+        m -= 1
+
+
+def _fit_arms(sample: Sample, m: int, counts: Array, targets: Array, whole: Mask) -> Array:
+    """Return the coefficients of a stage, (B, K, d), and note in ``whole`` which resamples do not determine them."""
+    d = sample.features[m].shape[1]
+    coefficients = np.empty((len(counts), sample.rows[m].shape[1], d))
+    for a in range(coefficients.shape[1]):
+        rows = sample.rows[m][:, a]
+        features, weights = sample.features[m][rows], sample.weights[rows]
+        products = (features[:, :, None] * features[:, None, :]).reshape(-1, d * d)
+        own = counts[:, rows] * weights
+        gram = (own @ products).reshape(-1, d, d)
+        moment = (own * targets[:, rows]) @ features
+        usual = _volume((weights @ products).reshape(1, d, d))
+        determined = _volume(gram) > np.maximum(SINGULAR * usual, ROUNDING)
+        gram[~determined] = np.eye(d)
+        coefficients[:, a] = np.linalg.solve(gram, moment[:, :, None])[:, :, 0]
+        whole &= determined
+    return coefficients
+
+
+def _volume(gram: Array) -> Array:
+    """Return the determinant of Gram matrices with columns scaled to unit length; NaN where a column is zero."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scale = np.sqrt(np.einsum("bii->bi", gram))
+        volume: Array = np.linalg.det(gram / (scale[:, :, None] * scale[:, None, :]))
+    return volume
+
+
+def _largest(sample: Sample, m: int, coefficients: Array) -> Array:
+    """Return the largest Q of each resample and unit over the arms feasible for the unit, (B, n)."""
+    features, largest = sample.features[m], np.full((len(coefficients), len(sample.outcome)), -np.inf)
+    for a in range(coefficients.shape[1]):
+        q = coefficients[:, a] @ features.T
+        largest = np.maximum(largest, np.where(sample.feasible[m][:, a], q, -np.inf))
+    return largest

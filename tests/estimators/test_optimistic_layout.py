@@ -1,0 +1,42 @@
+"""The arrays of the optimistic ridge regression: their shapes, and room for more units."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dtrbandit.estimators.optimistic_layout import BLOCK, create, grow
+from estimators.few_units import small_design
+
+DESIGN = small_design()
+
+
+def test_each_arm_has_a_factor_and_three_rows_below_it() -> None:
+    beliefs = create(DESIGN)
+
+    assert beliefs.ridge.shape == (2, 2, 2, 3 + 3, 3)  # in use and now, M, K, D + 3, D
+    assert beliefs.fixed.shape == (2, 2, 3)
+    assert beliefs.latest.tolist() == [[-1] * len(DESIGN.tree.child)]
+    assert beliefs.used.tolist() == [0]
+
+
+@pytest.mark.parametrize("capacity", [1, BLOCK, BLOCK + 1, 1000])
+def test_there_are_blocks_for_all_units_however_they_are_spread_over_nodes(capacity: int) -> None:
+    beliefs, nodes = grow(create(DESIGN), capacity), len(DESIGN.tree.child)
+
+    blocks = beliefs.owners.shape[1]
+    assert beliefs.blocks.shape == (1, blocks, 2, 3, BLOCK)
+    assert (blocks - nodes) * BLOCK >= capacity  # one block of each node may be partly filled
+
+
+def test_growing_keeps_what_is_there() -> None:
+    before = grow(create(DESIGN), 5)
+    before.owners[:], before.blocks[:] = 4, 2.0
+
+    after = grow(before, 5 * BLOCK)
+
+    held = before.owners.shape[1]
+    assert after.ridge is before.ridge
+    assert np.array_equal(after.owners[:, :held], before.owners)
+    assert np.array_equal(after.blocks[:, :held], before.blocks)
+    assert not after.blocks[:, held:].any()

@@ -1,0 +1,77 @@
+"""The m-out-of-n bootstrap: its refits are refits, and its limits are the reflected quantiles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dtrbandit.errors import NotEstimable
+from dtrbandit.evaluation.qlearning.bootstrap import refitted, reflected, resample_size, resampled
+from dtrbandit.evaluation.qlearning.induction import Sample, backward_induction
+from evaluation.qlearning.samples import everything, smart
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), size=st.integers(150, 300), first=st.integers(0, 2))
+def test_a_refit_from_counts_is_backward_induction_on_the_resampled_units(seed: int, size: int, first: int) -> None:
+    rng = np.random.default_rng(seed)
+    sample = everything(300, rng)
+    drawn = [rng.integers(300, size=size) for _ in range(3)]
+    counts = np.array([np.bincount(units, minlength=300) for units in drawn], dtype=np.float64)
+
+    found, whole = refitted(sample, counts, first)
+
+    assert whole.all()
+    for coefficients, units in zip(found, drawn, strict=True):
+        plain = backward_induction(sample.of(units))[first].coefficients
+        assert coefficients == pytest.approx(plain, rel=1e-6, abs=1e-8)
+
+
+def test_resamples_that_lose_a_feature_are_redrawn() -> None:
+    sample = smart(60, 1.0, np.random.default_rng(1))
+    features = sample.features[1].copy()
+    features[:, 2] = 0.0
+    for arm in (
+        0,
+        1,
+    ):  # five units of each differ; none of them is in (1 − 5/60)^60 = 0.5 % of resamples
+        features[np.flatnonzero(sample.rows[1][:, arm])[:5], 2] = 1.0
+    sample = sample._replace(features=(sample.features[0], features))
+
+    found, redrawn = resampled(sample, 0, size=60, resamples=2_000, rng=np.random.default_rng(2))
+
+    assert found.shape == (2_000, 2, 2)
+    assert np.isfinite(found).all()
+    assert 1 <= redrawn < 60
+
+
+def test_too_many_redraws_are_refused() -> None:
+    sample = smart(12, 1.0, np.random.default_rng(1))
+
+    with pytest.raises(NotEstimable, match="some arm cannot be fitted; the bootstrap needs more units"):
+        resampled(sample, 0, size=12, resamples=500, rng=np.random.default_rng(2))
+
+
+def test_limits_are_the_estimate_less_the_quantiles_of_the_deviations() -> None:
+    estimates = np.array([10.0, 0.0])
+    drawn = estimates + np.arange(1001)[:, None] * [1.0, -1.0]  # deviations 0 to 1000, and their negatives
+
+    low, high = reflected(estimates, drawn)
+
+    assert low == pytest.approx([10 - 975.0, 25.0])
+    assert high == pytest.approx([10 - 25.0, 975.0])
+
+
+def test_a_regular_sample_is_resampled_whole_and_others_in_part() -> None:
+    assert resample_size(300, 0.0, 0.1) == 300
+    assert resample_size(300, 1.0, 0.1) == int(300 ** (1 / 1.1))
+
+
+def test_the_same_seed_gives_the_same_resamples() -> None:
+    sample: Sample = smart(100, 0.0, np.random.default_rng(1))
+
+    found = [resampled(sample, 0, size=80, resamples=50, rng=np.random.default_rng(4))[0] for _ in range(2)]
+
+    assert np.array_equal(found[0], found[1])

@@ -1,0 +1,67 @@
+"""Which interval a stage has, and that it covers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dtrbandit.errors import DesignError
+from dtrbandit.evaluation.qlearning.induction import Sample, backward_induction
+from dtrbandit.evaluation.qlearning.uncertainty import Bootstrap, Uncertainty
+from evaluation.qlearning.samples import smart
+
+DIFFERENCE = np.array([[[-1.0, 0.0], [1.0, 0.0]]])
+
+
+def of(sample: Sample, **how: object) -> Uncertainty:
+    return Uncertainty(sample, backward_induction(sample), Bootstrap(**how))  # type: ignore[arg-type]  # parameters
+
+
+def test_a_regular_stage_has_the_sandwich_and_another_the_bootstrap() -> None:
+    regular, not_regular = (of(smart(200, psi, np.random.default_rng(1))) for psi in (5.0, 0.0))
+
+    assert regular.intervals(0, DIFFERENCE).method == "sandwich"
+    assert not_regular.intervals(0, DIFFERENCE).method == "m-out-of-n"
+    last = np.zeros((1, 2, 4))
+    last[0, :, 0] = -1.0, 1.0
+    assert not_regular.intervals(1, last).method == "sandwich"
+
+
+def test_the_sandwich_is_the_estimate_and_two_errors() -> None:
+    found = of(smart(200, 5.0, np.random.default_rng(1))).intervals(0, DIFFERENCE)
+
+    assert found.high - found.low == pytest.approx(2 * 1.959964 * found.std_errors)
+    assert (found.high + found.low) / 2 == pytest.approx(found.estimates)
+
+
+def test_the_bootstrap_depends_on_its_seed_alone() -> None:
+    sample = smart(200, 0.0, np.random.default_rng(1))
+
+    first, again, other = (of(sample, seed=seed).intervals(0, DIFFERENCE) for seed in (1, 1, 2))
+
+    assert (first.low, first.high) == (again.low, again.high)
+    assert first.low != other.low
+
+
+def test_resamples_serve_all_combinations() -> None:
+    uncertainty = of(smart(200, 0.0, np.random.default_rng(1)))
+
+    arms = uncertainty.intervals(0, np.concatenate([DIFFERENCE, -DIFFERENCE]))
+
+    assert arms.low[0] == pytest.approx(-arms.high[1])
+
+
+def test_too_few_units_have_no_interval() -> None:
+    found = of(smart(16, 0.0, np.random.default_rng(1))).intervals(0, DIFFERENCE)
+
+    assert found.method == "none"
+    assert np.isnan([found.low, found.high]).all()
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [({"xi": -1}, "xi must be a finite number"), ({"resamples": 10}, "resamples"), ({"double": 1}, "double")],
+)
+def test_strange_parameters_are_refused(how: dict[str, object], message: str) -> None:
+    with pytest.raises(DesignError, match=message):
+        Bootstrap(**how)  # type: ignore[arg-type]  # wrong on purpose

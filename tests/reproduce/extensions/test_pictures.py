@@ -1,0 +1,41 @@
+"""Curves of several settings in one panel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dtrbandit.intervals import interval
+from dtrbandit.reproduce.extensions.extension import DTRB
+from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals
+from dtrbandit.reproduce.panels import panels
+from reproduce.curves import logarithmic, power, study_of
+
+
+def test_each_setting_is_a_line_of_its_mean_with_a_band() -> None:
+    _, (ax,) = panels(1)
+    rounds = np.array([1, 10, 100])
+    totals = {"one": np.array([[1.0, 2, 3], [3, 4, 5]]), "other": np.array([[5.0, 5, 5], [5, 5, 5]])}
+
+    draw_totals(ax, totals, rounds, log=True, y="pulls")
+
+    assert [line.get_label() for line in ax.lines] == ["one", "other"]
+    assert np.asarray(ax.lines[0].get_ydata()).tolist() == [2.0, 3.0, 4.0]
+    assert len(ax.collections) == 2
+    low, high = ax.collections[0].get_paths()[0].get_extents().intervaly
+    assert (low, high) == pytest.approx((interval(totals["one"]).low[0], interval(totals["one"]).high[2]))
+    assert ax.get_xscale() == "log"
+    assert ax.get_ylabel() == "pulls"
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_regret_is_drawn_up_to_the_shortest_horizon(log: bool) -> None:
+    studies = {"long": study_of({DTRB: power(1.0, 1.0)}, 500), "short": study_of({DTRB: logarithmic(5.0)}, 300)}
+    _, (ax,) = panels(1)
+
+    draw_regret(ax, studies, log=log)
+
+    for line, study in zip(ax.lines, studies.values(), strict=True):
+        t, regret = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        assert t[-1] == 300
+        assert regret[-1] == pytest.approx(study.total_regret(DTRB, [300]).mean())

@@ -1,0 +1,40 @@
+"""What is said under Table 1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from dtrbandit.reproduce import Reproduction, reproduce
+from dtrbandit.reproduce.table1 import Table1
+from dtrbandit.reproduce.table1.notes import READING, cohort_in_words, notes
+from dtrbandit.reproduce.table1.patients import Patients
+from dtrbandit.reproduce.table1.printed import PrintedTable
+
+
+def test_another_seed_is_said_to_be_asked_for(tmp_path: Path) -> None:
+    result = reproduce(Table1(cohort_seed=4), tmp_path, paths=2, horizon=100, n_jobs=1)
+
+    text = " ".join(str(result.table).split())
+    assert "seed 4): 1,260 patients" in text
+    assert "This seed was asked for." in text
+    assert "10 paths" not in text.split("DTRB(1, 10)")[0]
+
+
+def test_patients_are_named_by_their_seed_or_their_file() -> None:
+    table = Patients.simulated(3).table
+
+    assert cohort_in_words(Patients(table, 3)) == "simulated, seed 3"
+    assert cohort_in_words(Patients(table, None)) == "from a file"
+
+
+def test_notes_say_how_far_to_trust_the_numbers(small: Reproduction) -> None:
+    assert isinstance(small.table, PrintedTable)
+    results = small.table.results
+
+    told = list(notes(results))
+
+    assert told[-1] == READING
+    assert any(paragraph.startswith("True is what an algorithm earns") for paragraph in told)
+    without = list(notes(replace(results, truth=None)))
+    assert len(without) == len(told) - 1

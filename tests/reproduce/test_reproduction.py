@@ -1,0 +1,59 @@
+"""An experiment in a folder: what is written, gone on with, and refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.environments import Synthetic
+from dtrbandit.reproduce import FIGURES, reproduce
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_reproduction_writes_its_study_picture_and_curves(tmp_path: Path, figure: str) -> None:
+    result = reproduce(FIGURES[figure], tmp_path, paths=3, horizon=300)
+
+    assert [file.name for file in result.files] == [f"{figure}.png", f"{figure}.csv"]
+    assert all(file.stat().st_size > 10_000 for file in result.files)
+    assert [row["policy"] for row in result.table.records()] == list(FIGURES[figure].policies)
+    assert result.holds == all(claim.holds for claim in result.claims)
+    study = dtr.simulate(Synthetic(), FIGURES[figure].policies, horizon=300, paths=3)
+    assert dtr.load_study(tmp_path) == study
+    assert FIGURES[figure].claims(study) == result.claims
+
+
+def test_more_paths_extend_a_reproduction_and_fewer_leave_it(tmp_path: Path) -> None:
+    def run(paths: int) -> dtr.Study:
+        reproduce(FIGURES["figure2"], tmp_path, paths=paths, horizon=200)
+        return dtr.load_study(tmp_path)
+
+    three, five, kept = run(3), run(5), run(2)
+
+    assert five.take([0, 1, 2]) == three
+    assert kept == five
+    assert kept == dtr.simulate(Synthetic(), FIGURES["figure2"].policies, horizon=200, paths=5)
+
+
+def test_another_study_in_the_folder_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    reproduce(FIGURES["figure2"], tmp_path, paths=2, horizon=200)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    for seed, horizon in ((1, 200), (0, 201)):
+        with pytest.raises(dtr.DesignError, match=r"holds another study: (seed|horizon) is .*choose another folder"):
+            reproduce(FIGURES["figure2"], tmp_path, paths=2, horizon=horizon, seed=seed)
+    with pytest.raises(dtr.DesignError, match=r"holds another study: policies, .* there and missing here"):
+        reproduce(FIGURES["figure1"], tmp_path, paths=2, horizon=200)
+
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert json.loads(before["manifest.json"])["seed"] == 0
+
+
+@pytest.mark.parametrize(("paths", "horizon"), [(1, 200), (2, 99), (0, 200), (2, 0)])
+def test_what_is_too_small_for_the_claims_is_refused(tmp_path: Path, paths: int, horizon: int) -> None:
+    with pytest.raises(dtr.DesignError, match=r"(paths|horizon) (of at least|must be)"):
+        reproduce(FIGURES["figure1"], tmp_path / "new", paths=paths, horizon=horizon)
+
+    assert not (tmp_path / "new").exists()
