@@ -1,4 +1,4 @@
-"""Work on many cores: where it runs, how many threads it has, and what is reported."""
+"""Work on many cores: where it runs, how many threads it has, and what is told of its progress."""
 
 from __future__ import annotations
 
@@ -76,6 +76,21 @@ def test_outside_a_terminal_progress_is_lines_on_standard_error(
     assert [line.split(",")[0] for line in errors.splitlines()] == [f"paths: {done} of 3" for done in (1, 2, 3)]
     assert "/s" in errors
     assert "s left" in errors
+
+
+def test_a_result_is_counted_once_it_was_taken(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that what is counted before Ctrl-C has been kept."""
+    monkeypatch.setattr(parallel, "SECONDS_BETWEEN_LINES", 0.0)
+    results = map_unordered(square, range(3), progress="paths")
+
+    next(results)
+    before = capfd.readouterr().err
+    next(results)
+
+    assert before == ""
+    assert capfd.readouterr().err.startswith("paths: 1 of 3")
 
 
 def test_in_a_terminal_progress_is_a_bar_with_a_rate(

@@ -169,17 +169,17 @@ def _bar(results: Iterator[Result], total: int, what: str, console: Any) -> Iter
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(what, total=total, rate="")
         for done, result in enumerate(results, 1):
+            yield result  # what is counted has been taken, and survives Ctrl-C
             bar.update(task, completed=done, rate=f"{done / (time.monotonic() - began):,.1f}/s")
-            yield result
 
 
 def _lines(results: Iterator[Result], total: int, what: str) -> Iterator[Result]:
     """Write a line now and then, for files and for logs of batch jobs."""
     began = said = time.monotonic()
     for done, result in enumerate(results, 1):
+        yield result  # what is counted has been taken, and survives Ctrl-C
         now = time.monotonic()
         if done == total or now - said > SECONDS_BETWEEN_LINES:
             rate, said = done / max(now - began, 1e-9), now
             left = f"{(total - done) / rate:,.0f} s left" if done < total else f"{now - began:,.1f} s"
             print(f"{what}: {done:,} of {total:,}, {rate:,.1f}/s, {left}", file=sys.stderr, flush=True)
-        yield result
