@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from table import Line, report, seconds
 
 import dtrbandit as dtr
-from dtrbandit.compiled import Arrivals, at_once, play, potential_arrivals
+from dtrbandit.compiled import Courses, at_once, play, potential_courses
 from dtrbandit.environments import Synthetic
 
 POLICY = dtr.DTRBandit(q=5, delta=0.5)
@@ -34,9 +34,7 @@ class Cost(NamedTuple):
         return f"{self.mean:.2f} µs (slowest run {self.worst:.2f})"
 
 
-def linear(
-    n: int, *, stages: int, arms: int, d: int, gap: str = "linear", seed: int = 2
-) -> tuple[dtr.Design, Arrivals]:
+def linear(n: int, *, stages: int, arms: int, d: int, gap: str = "linear", seed: int = 2) -> tuple[dtr.Design, Courses]:
     """Draw units whose outcome is linear in the features of each stage, (1, x) with x normal.
 
     ``gap="null"``: the last stage's arms do not differ. ``gap="half"``: the difference of the last stage's two arms
@@ -61,15 +59,15 @@ def linear(
         for m, arm in enumerate(plan):
             outcome[:, p] += features[:, design.tree.after(plan[:m])] @ theta[m, arm]
     leaf = np.concatenate([np.zeros(inner, dtype=np.int64), np.arange(plans)])
-    units = Arrivals(at_once(n, stages), np.arange(inner), features, np.ones((n, inner), np.bool_), leaf, outcome)
+    units = Courses(at_once(n, stages), np.arange(inner), features, np.ones((n, inner), np.bool_), leaf, outcome)
     return design, units
 
 
-def synthetic(n: int) -> tuple[dtr.Design, Arrivals]:
-    return Synthetic().design, potential_arrivals(Synthetic().draw(n, np.random.default_rng(1)))
+def synthetic(n: int) -> tuple[dtr.Design, Courses]:
+    return Synthetic().design, potential_courses(Synthetic().draw(n, np.random.default_rng(1)))
 
 
-def microseconds(problem: tuple[dtr.Design, Arrivals], policy: BuiltIn = POLICY, *, runs: int = RUNS) -> Cost:
+def microseconds(problem: tuple[dtr.Design, Courses], policy: BuiltIn = POLICY, *, runs: int = RUNS) -> Cost:
     """Return the cost per unit in some runs; before several, one is not timed. The longest problems have one run."""
     design, units = problem
     n = len(units.features)

@@ -33,7 +33,7 @@ from stopwatch import Spread, in_words, spread
 from table import pace, seconds
 
 import dtrbandit as dtr
-from dtrbandit.compiled import play, potential_arrivals
+from dtrbandit.compiled import play, potential_courses
 from dtrbandit.environments import PotentialOutcomes
 
 UNITS, FEWER, WARM_UP = 20_000, 5_000, 500
@@ -135,7 +135,7 @@ def driver(problem: Problem) -> Result:
     (n, features), arms = problem.features.shape, problem.outcome.shape[1]
     design, policy = design_of(features, arms), dtr.EpsilonGreedy(epsilon=EPSILON)
     columns = {name: problem.features[:, j] for j, name in enumerate(columns_of(features), 1)}
-    units = potential_arrivals(PotentialOutcomes(design, (columns,), problem.outcome, None))
+    units = potential_courses(PotentialOutcomes(design, (columns,), problem.outcome, None))
     played = play(policy, units, design)  # compiles, or loads
     mean = seconds(lambda: play(policy, units, design)) / n
     refit = regression(problem, played.arms[:, 0].astype(np.int64), 0.0)

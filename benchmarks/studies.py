@@ -22,7 +22,7 @@ from numpy_bandit import Fit, NumpyDTRBandit, by_lstsq, by_normal_equations
 from table import Line, report, seconds
 
 import dtrbandit as dtr
-from dtrbandit.compiled import play, potential_arrivals
+from dtrbandit.compiled import play, potential_courses
 from dtrbandit.environments import Synthetic
 
 PATHS, HORIZON, CORES = 40, 10_000, 2
@@ -43,7 +43,7 @@ def study(policy: BuiltIn, *, horizon: int = HORIZON, paths: int = PATHS, n_jobs
 def numpy_rounds(fit: Fit) -> float:
     """Return the microseconds of a round of the NumPy version, averaged over a path."""
     units = Synthetic().draw(HORIZON, np.random.default_rng(1))
-    arms = play(DTRB, potential_arrivals(units), Synthetic().design).arms
+    arms = play(DTRB, potential_courses(units), Synthetic().design).arms
     row = np.arange(HORIZON)
     ones = np.ones(HORIZON)
     x1 = np.column_stack([ones, units.contexts[0]["x1"]])

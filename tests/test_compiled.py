@@ -14,7 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from dtrbandit.compiled import Played, at_once, play, potential_arrivals
+from dtrbandit import compiled
+from dtrbandit.compiled import Played, at_once, play, potential_courses
 from dtrbandit.environments import PotentialOutcomes, Synthetic
 from dtrbandit.estimators.exact import hat_coefficients
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
@@ -128,7 +129,7 @@ def test_both_drivers_give_the_same_arms_and_bits(world: str, number: int, delay
     session = dtr.Session(units.design, policy, seed=9)
 
     arms = drive(session, units, events)
-    played = play(policy, potential_arrivals(units, events=events), units.design, seed=9)
+    played = play(policy, potential_courses(units, events=events), units.design, seed=9)
 
     assert np.array_equal(played.arms, arms)
     assert_same_bits(session._belief.state, played.state)
@@ -139,7 +140,7 @@ def test_some_units_leave_are_lost_and_wait_in_these_worlds() -> None:
     units = WORLDS["three stages"]
     events = delayed(250, 3, seed=1)
 
-    arms = play(dtr.UniformRandom(), potential_arrivals(units, events=events), units.design).arms
+    arms = play(dtr.UniformRandom(), potential_courses(units, events=events), units.design).arms
 
     entered = (arms >= 0).sum(axis=0)
     assert 250 == entered[0] > entered[1] > entered[2] > 50
@@ -178,7 +179,7 @@ def assert_refit(state: CompiledState, tolerance: float) -> None:
 def test_a_hundred_thousand_units_agree_with_the_plain_refit_at_200_random_times() -> None:
     """Coefficients are of size 1; flips add and subtract, so that rounding is allowed to reach 1e-9."""
     n = 100_000
-    units = potential_arrivals(Synthetic().draw(n, np.random.default_rng(6)))
+    units = potential_courses(Synthetic().draw(n, np.random.default_rng(6)))
     times = np.sort(np.random.default_rng(7).choice(n, 200, replace=False))
     played = Played(dtr.DTRBandit(q=5, delta=0.5), Synthetic().design, n)
 
@@ -198,7 +199,7 @@ def test_unlike_scales_collinear_and_constant_columns_agree_with_the_plain_refit
     )
     units = PotentialOutcomes(design, contexts, rng.normal(size=(300, 2, 2)) + z[:, :, None], None)
 
-    played = play(dtr.EpsilonGreedy(epsilon=0.3), potential_arrivals(units), design)
+    played = play(dtr.EpsilonGreedy(epsilon=0.3), potential_courses(units), design)
 
     assert_refit(played.state, 1e-8)
 
@@ -211,11 +212,11 @@ def fingerprint(played: Played) -> str:
 
 FINGERPRINT = """
 import numpy as np, dtrbandit as dtr, hashlib
-from dtrbandit.compiled import play, potential_arrivals
+from dtrbandit.compiled import play, potential_courses
 from dtrbandit.environments import Synthetic
 from dtrbandit.estimators.exact import hat_coefficients
 units = Synthetic().draw(3000, np.random.default_rng(2))
-played = play(dtr.DTRBandit(q=2, delta=0.5), potential_arrivals(units), Synthetic().design, seed=4)
+played = play(dtr.DTRBandit(q=2, delta=0.5), potential_courses(units), Synthetic().design, seed=4)
 coefficients = hat_coefficients(played.state.design, played.state.beliefs)
 print(hashlib.sha256(b"".join(m.tobytes() for m in coefficients) + played.arms.tobytes()).hexdigest())
 """
@@ -228,7 +229,7 @@ print(hashlib.sha256(b"".join(m.tobytes() for m in coefficients) + played.arms.t
 )
 def test_the_bits_depend_neither_on_threads_nor_on_the_cpu(environment: dict[str, str]) -> None:
     units = Synthetic().draw(3000, np.random.default_rng(2))
-    here = fingerprint(play(dtr.DTRBandit(q=2, delta=0.5), potential_arrivals(units), Synthetic().design, seed=4))
+    here = fingerprint(play(dtr.DTRBandit(q=2, delta=0.5), potential_courses(units), Synthetic().design, seed=4))
 
     there = subprocess.run(
         [sys.executable, "-c", FINGERPRINT],
@@ -243,21 +244,26 @@ def test_the_bits_depend_neither_on_threads_nor_on_the_cpu(environment: dict[str
 
 def test_a_policy_that_holds_a_function_is_sent_to_a_session() -> None:
     with pytest.raises(dtr.DesignError, match="Session"):
-        play(dtr.FixedRegime(rule=lambda _: "1"), potential_arrivals(SYNTHETIC), Synthetic().design)
+        play(dtr.FixedRegime(rule=lambda _: "1"), potential_courses(SYNTHETIC), Synthetic().design)
 
 
 @pytest.mark.parametrize("event", [(0, 5), (0, -1), (4, 0), (-1, 0)], ids=str)
 def test_events_of_units_that_are_not_there_are_refused(event: tuple[int, int]) -> None:
     units = Synthetic().draw(5, np.random.default_rng(0))
-    arrivals = potential_arrivals(units, events=np.array([(0, 0), event], dtype=np.int32))
+    courses = potential_courses(units, events=np.array([(0, 0), event], dtype=np.int32))
 
     with pytest.raises(dtr.DesignError, match="events must be pairs of 0 to 3 and a unit below 5"):
-        play(dtr.Greedy(), arrivals, Synthetic().design)
+        play(dtr.Greedy(), courses, Synthetic().design)
 
 
-def test_arrivals_of_another_design_are_refused() -> None:
-    arrivals = potential_arrivals(Synthetic().draw(5, np.random.default_rng(0)))
+def test_units_of_another_design_are_refused() -> None:
+    courses = potential_courses(Synthetic().draw(5, np.random.default_rng(0)))
     wider = dtr.Design([dtr.Stage(stage.name, stage.arms, "1 + x1 + x2") for stage in Synthetic().design.stages])
 
-    with pytest.raises(dtr.DesignError, match="arrivals are of another design"):
-        play(dtr.Greedy(), arrivals, wider)
+    with pytest.raises(dtr.DesignError, match="units are of another design"):
+        play(dtr.Greedy(), courses, wider)
+
+
+def test_old_names_keep_working_for_this_release() -> None:
+    assert compiled.Arrivals is compiled.Courses
+    assert compiled.potential_arrivals is potential_courses

@@ -1,4 +1,4 @@
-"""The same fold as a Session's, over arrays of arrivals: for studies and replay evaluation.
+"""The same fold as a Session's, over arrays of what happens to units: for studies and replay evaluation.
 
 One loop takes events in order: a unit arrives at a stage, its outcome comes, it is lost. Arms are decided by the
 switch of ``policies/builtin.py``, and everything is learnt by the same kernels that serve one event at a time, in the
@@ -32,8 +32,8 @@ NO_FACT = -1
 UNDER_WAY, GONE, ENDED = range(3)  # of a unit: left early, and with nothing more to come
 
 
-class Arrivals(NamedTuple):
-    """What happens to n units, and in which order.
+class Courses(NamedTuple):
+    """The courses of n units: what happens to them, in which order, and what each would bring.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Played:
         self._drawn = np.concatenate([uniforms(seed, block, stages) for block in range(max(1, -(-n // ROUNDS)))])
         self._nodes, self._standing = np.zeros(n, dtype=np.int64), np.full(n, UNDER_WAY, dtype=np.int8)
 
-    def go_on(self, units: Arrivals) -> None:
+    def go_on(self, units: Courses) -> None:
         """Let the events of units happen."""
         _require_fit(units, self.state.design)
         if len(units.features) != len(self.arms):
@@ -87,21 +87,21 @@ class Played:
         fold.call(self.state.kind, *units, *progress, self.state.table)
 
 
-def play(policy: CompiledPolicy, units: Arrivals, design: Design, *, seed: int = 0) -> Played:
+def play(policy: CompiledPolicy, units: Courses, design: Design, *, seed: int = 0) -> Played:
     """Let a policy decide for units as they arrive, from the beginning."""
     played = Played(policy, design, len(units.features), seed=seed)
     played.go_on(units)
     return played
 
 
-def _require_fit(units: Arrivals, design: Design) -> None:
+def _require_fit(units: Courses, design: Design) -> None:
     """Refuse units of another design, and events of units that are not there: kernels would read beyond the end."""
     (n, columns, most), stages = units.features.shape, len(design.stages)
     shapes = len(units.column), most, len(units.leaf), *units.enters.shape, len(units.outcome)
     own = len(design.tree.child), max(design.dimensions), len(design.tree.feasible), n, columns, n
     in_range = units.column.min() >= 0 and units.column.max() < columns and units.leaf.min() >= 0
     if shapes != own or not in_range or units.leaf.max() >= units.outcome.shape[1]:
-        raise DesignError("these arrivals are of another design; potential_arrivals(units, design=design) fits it")
+        raise DesignError("these units are of another design; potential_courses(units, design=design) fits it")
     if not ((units.events >= 0) & (units.events < [stages + 2, n])).all():
         raise DesignError(f"events must be pairs of 0 to {stages + 1} and a unit below {n}")
 
@@ -112,14 +112,17 @@ def at_once(n: int, stages: int) -> NDArray[np.int32]:
     return np.column_stack([what, np.repeat(np.arange(n, dtype=np.int32), stages + 1)])
 
 
-def potential_arrivals(
+def potential_courses(
     units: PotentialOutcomes, *, design: Design | None = None, events: NDArray[np.int32] | None = None
-) -> Arrivals:
+) -> Courses:
     """Return units with their features at every node; ``design`` is the learner's, by default the units' own."""
     table, design = by_node(units, design), design or units.design
     n, inner = table.enters.shape
     order = at_once(n, len(design.stages)) if events is None else np.array(events, dtype=np.int32, order="C")
-    return Arrivals(order, np.arange(inner), *table)
+    return Courses(order, np.arange(inner), *table)
+
+
+Arrivals, potential_arrivals = Courses, potential_courses  # as they were called; kept for this release
 
 
 # -- the loop ------------------------------------------------------------------------------------------------

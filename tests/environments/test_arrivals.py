@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from dtrbandit.compiled import at_once, play, potential_arrivals
+from dtrbandit.compiled import at_once, play, potential_courses
 from dtrbandit.environments import (
     ArrivalProcess,
     Duration,
@@ -159,7 +159,7 @@ def test_a_policy_plays_a_delayed_trial() -> None:
     process = ArrivalProcess(response=Exponential(5.0), outcome=Gamma(2.0, 2.0), dropout=0.2)
     units, events = Synthetic().draw(300, np.random.default_rng(0)), process.events(300, 2, np.random.default_rng(5))
 
-    arms = play(dtr.DTRBandit(q=1, delta=0.5), potential_arrivals(units, events=events), units.design).arms
+    arms = play(dtr.DTRBandit(q=1, delta=0.5), potential_courses(units, events=events), units.design).arms
 
     treated_twice = {unit for what, unit in events.tolist() if what == 1}
     assert (arms[:, 0] >= 0).all()

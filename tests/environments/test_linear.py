@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import potential_arrivals
+from dtrbandit.compiled import potential_courses
 from dtrbandit.environments import Linear, PotentialOutcomes
 from dtrbandit.environments.potential_outcomes import along
 from dtrbandit.errors import DesignError
@@ -26,7 +26,7 @@ def true_q(units: PotentialOutcomes) -> tuple[Array, ...]:
 
 def features(units: PotentialOutcomes, m: int, path: tuple[int, ...]) -> Array:
     node = units.design.tree.after(path)
-    return potential_arrivals(units).features[:, node, : units.design.dimensions[m]]
+    return potential_courses(units).features[:, node, : units.design.dimensions[m]]
 
 
 def gaps(q: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.compiled import play, potential_arrivals
+from dtrbandit.compiled import play, potential_courses
 from dtrbandit.environments import Linear, OneStage
 from dtrbandit.errors import DesignError
 
@@ -29,7 +29,7 @@ def test_the_second_context_is_the_one_stage_outcome_and_so_is_the_outcome() -> 
 @pytest.mark.parametrize("second_arms", [1, 2])
 def test_regret_is_exactly_the_one_stage_regret(second_arms: int) -> None:
     units = OneStage(second_arms=second_arms).draw(500, np.random.default_rng(1))
-    arms = play(dtr.DTRBandit(q=2, delta=1.0), potential_arrivals(units), units.design).arms
+    arms = play(dtr.DTRBandit(q=2, delta=1.0), potential_courses(units), units.design).arms
     rows = np.arange(500)
     assert units.q is not None
     first, second = units.q

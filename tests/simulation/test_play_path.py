@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.compiled import play, potential_arrivals
+from dtrbandit.compiled import play, potential_courses
 from dtrbandit.environments import PotentialOutcomes, Synthetic, Tabulated
 from dtrbandit.simulation.inputs import Inputs
 from dtrbandit.simulation.play_path import play_path
@@ -51,8 +51,8 @@ def test_a_learner_with_its_own_design_learns_from_its_own_features() -> None:
     study = dtr.simulate(Synthetic(), FEW, horizon=200, paths=1, seed=8, design=constant)
     inputs = Inputs(Synthetic(), FEW, horizon=200, paths=1, seed=8, design=constant)
 
-    arrivals = potential_arrivals(units_of(study, Synthetic(), 0), design=constant)
-    expected = play(FEW["DTRB"], arrivals, constant, seed=inputs.policy_seed(0)).arms
+    courses = potential_courses(units_of(study, Synthetic(), 0), design=constant)
+    expected = play(FEW["DTRB"], courses, constant, seed=inputs.policy_seed(0)).arms
 
     assert np.array_equal(study.arms["DTRB"][0], expected)
     assert not np.array_equal(expected, play_path(inputs, 1).performances["DTRB"].arms)

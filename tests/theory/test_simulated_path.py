@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 import dtrbandit as dtr
-from dtrbandit.compiled import Arrivals, play, potential_arrivals
+from dtrbandit.compiled import Courses, play, potential_courses
 from dtrbandit.design.schedule import forced_plan
 from dtrbandit.environments import ArrivalProcess, Fixed, Synthetic
 from dtrbandit.theory.instance import Instance
@@ -22,7 +22,7 @@ def plain_failures(seed: np.random.SeedSequence, instance: Instance) -> list[lis
     units_seed, _, policy_seed = seed.spawn(3)
     units = Synthetic().draw(ROUNDS[-1] + 1, np.random.default_rng(units_seed))
     policy = dtr.DTRBandit(q=Q, delta=DELTA)
-    arms = play(policy, potential_arrivals(units), units.design, seed=int(policy_seed.generate_state(1)[0])).arms
+    arms = play(policy, potential_courses(units), units.design, seed=int(policy_seed.generate_state(1)[0])).arms
     rows, one = np.arange(len(arms)), np.ones(len(arms))
     psi = [
         np.column_stack([one, units.contexts[0]["x1"]]),
@@ -80,8 +80,8 @@ def test_a_round_is_looked_at_before_the_next_unit_enrols() -> None:
     drawn = Synthetic().draw(21, np.random.default_rng(0))
     late = ArrivalProcess(between=Fixed(1.0), response=Fixed(2.5)).events(21, 2, np.random.default_rng(0))
 
-    def rows(units: Arrivals) -> list[int]:
+    def rows(units: Courses) -> list[int]:
         return [sum(len(own) for own in estimates.hat_rows[1]) for _, estimates in states(simulation, units, seed=0)]
 
-    assert rows(potential_arrivals(drawn)) == list(rounds)
-    assert rows(potential_arrivals(drawn, events=late)) == [t - 2 for t in rounds]
+    assert rows(potential_courses(drawn)) == list(rounds)
+    assert rows(potential_courses(drawn, events=late)) == [t - 2 for t in rounds]

@@ -25,7 +25,7 @@ class ArrivalOrder(Protocol):
     """Says in which order simulated units arrive, respond and complete, and which are lost."""
 
     def events(self, n: int, stages: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Return what happens to n units, in order, (E, 2); the codes are those of ``compiled.Arrivals.events``."""
+        """Return what happens to n units, in order, (E, 2); the codes are those of ``compiled.Courses.events``."""
 
 
 Policies = Mapping[str, Policy[Any]] | Sequence[Policy[Any]]

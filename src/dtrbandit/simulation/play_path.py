@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import Arrivals, at_once, play, potential_arrivals
+from dtrbandit.compiled import Courses, at_once, play, potential_courses
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.by_node import reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, check_shapes
@@ -48,14 +48,14 @@ def play_path(inputs: Inputs, number: int) -> PlayedPath:
     else:
         found = np.asarray(inputs.arrivals.events(n, stages, inputs.rng(number, ARRIVALS)))
         seen, order = outcome_seen(found, n, stages), found.astype(np.int32)
-    arrivals = potential_arrivals(units, design=inputs.learner, events=order)
-    require_finite(arrivals, inputs.learner)
+    courses = potential_courses(units, design=inputs.learner, events=order)
+    require_finite(courses, inputs.learner)
     truth = None if units.q is None else Truth(units)
     performances = {}
     for name, policy in inputs.players.items():
-        arms = play_policy(policy, units, arrivals, inputs.learner, seed=seed)
+        arms = play_policy(policy, units, courses, inputs.learner, seed=seed)
         regret = None if truth is None else truth.regret(arms)
-        performances[name] = Performance(arms, regret, outcomes_of(arms, arrivals, inputs.learner, seen))
+        performances[name] = Performance(arms, regret, outcomes_of(arms, courses, inputs.learner, seen))
     return PlayedPath(number, performances, None if truth is None else truth.oracle)
 
 
@@ -70,22 +70,20 @@ def drawn(environment: Environment, n: int, rng: np.random.Generator) -> Potenti
     return units
 
 
-def play_policy(
-    policy: Policy[Any], units: PotentialOutcomes, arrivals: Arrivals, design: Design, *, seed: int
-) -> Arms:
+def play_policy(policy: Policy[Any], units: PotentialOutcomes, courses: Courses, design: Design, *, seed: int) -> Arms:
     """Return the arms that a policy gives, (n, M): a built-in one in a compiled loop, any other through a Session."""
     if is_compiled(policy):
-        return play(policy, arrivals, design, seed=seed).arms
-    return play_session(policy, units, arrivals, design, seed=seed)
+        return play(policy, courses, design, seed=seed).arms
+    return play_session(policy, units, courses, design, seed=seed)
 
 
-def outcomes_of(arms: Arms, arrivals: Arrivals, design: Design, seen: NDArray[np.bool_] | None) -> Array:
+def outcomes_of(arms: Arms, courses: Courses, design: Design, seen: NDArray[np.bool_] | None) -> Array:
     """Return the outcome of each unit under the arms it was given, (n,); NaN where it was lost."""
     node = np.zeros(len(arms), dtype=np.int64)
     for m in range(arms.shape[1]):
         entered = arms[:, m] >= 0
         node = np.where(entered, design.tree.child[np.where(entered, node, 0), np.maximum(arms[:, m], 0)], node)
-    found: Array = arrivals.outcome[np.arange(len(arms)), arrivals.leaf[node]]
+    found: Array = courses.outcome[np.arange(len(arms)), courses.leaf[node]]
     return found if seen is None else np.where(seen, found, np.nan)
 
 
@@ -117,15 +115,15 @@ def outcome_seen(order: NDArray[Any], n: int, stages: int) -> NDArray[np.bool_]:
     return seen
 
 
-def require_finite(arrivals: Arrivals, design: Design) -> None:
+def require_finite(courses: Courses, design: Design) -> None:
     """Refuse units whose features or outcomes are not finite where a policy could see them."""
-    for node, through in enumerate(reached(arrivals.enters, design.tree).T):
+    for node, through in enumerate(reached(courses.enters, design.tree).T):
         m = len(design.tree.arms_to[node])
-        whole = np.isfinite(arrivals.features[:, node, : design.dimensions[m]]).all(axis=1)
+        whole = np.isfinite(courses.features[:, node, : design.dimensions[m]]).all(axis=1)
         if not (whole | ~through).all():
             raise ObservationError(
                 f"the environment drew a unit that enters stage {design.stages[m].name!r} with features that are "
                 "not finite numbers; a context may be NaN only where it cannot occur, or of a unit that has left"
             )
-    if not np.isfinite(arrivals.outcome).all():
+    if not np.isfinite(courses.outcome).all():
         raise ObservationError("the environment drew an outcome that is not a finite number under a feasible plan")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrbandit.compiled import Arrivals
+from dtrbandit.compiled import Courses
 from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes
@@ -14,15 +14,13 @@ from dtrbandit.policies.policy import Policy
 from dtrbandit.simulation.regret import Arms
 
 
-def play_session(
-    policy: Policy[Any], units: PotentialOutcomes, arrivals: Arrivals, design: Design, *, seed: int
-) -> Arms:
+def play_session(policy: Policy[Any], units: PotentialOutcomes, courses: Courses, design: Design, *, seed: int) -> Arms:
     """Return the arms that a policy gives, (n, M), −1 where a stage was not entered.
 
     As in ``compiled.play``, what would come after a unit has left or ended is passed over.
     """
-    session, player = Session(design, policy, seed=seed), _Player(units, arrivals, design)
-    for what, unit in arrivals.events.tolist():
+    session, player = Session(design, policy, seed=seed), _Player(units, courses, design)
+    for what, unit in courses.events.tolist():
         player.happen(session, what, unit)
     return player.arms
 
@@ -30,9 +28,9 @@ def play_session(
 class _Player:
     """Tells a Session what happens to drawn units, given the arms that it decides."""
 
-    def __init__(self, units: PotentialOutcomes, arrivals: Arrivals, design: Design) -> None:
+    def __init__(self, units: PotentialOutcomes, courses: Courses, design: Design) -> None:
         n, self._stages = len(units.outcome), len(design.stages)
-        self._arrivals, self._design = arrivals, design
+        self._courses, self._design = courses, design
         stage_of = {column: k for k, context in enumerate(units.contexts) for column in context}
         self._columns = [
             [(column, stage_of[column], units.contexts[stage_of[column]][column]) for column in columns]
@@ -52,8 +50,8 @@ class _Player:
             return
         self._ended.add(unit)
         if what == self._stages:
-            column = self._arrivals.leaf[self._design.tree.after(self._given[unit])]
-            session.complete(f"u{unit + 1}", float(self._arrivals.outcome[unit, column]))
+            column = self._courses.leaf[self._design.tree.after(self._given[unit])]
+            session.complete(f"u{unit + 1}", float(self._courses.outcome[unit, column]))
         else:
             session.withdraw(f"u{unit + 1}", reason="lost")
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import potential_arrivals
+from dtrbandit.compiled import potential_courses
 from dtrbandit.design.tree import Plan
 from dtrbandit.environments.potential_outcomes import (
     Array,
@@ -100,7 +100,7 @@ class EnvironmentContract:
         assert units.q is not None, "an environment with coefficients must give q"
         for given, node, rows in _nodes(units):
             m = len(given)
-            psi = potential_arrivals(units).features[rows, node, : units.design.dimensions[m]]
+            psi = potential_courses(units).features[rows, node, : units.design.dimensions[m]]
             expected = psi @ environment.coefficients[m].T
             found = along(units.q[m], given)[rows]
             worst = np.nanmax(np.abs(found - expected), initial=0.0)
@@ -126,7 +126,7 @@ def _errors(units: PotentialOutcomes) -> Iterator[tuple[Plan, int, Array, list[A
     """
     if units.q is None:
         return
-    features = potential_arrivals(units).features
+    features = potential_courses(units).features
     for given, node, rows in _nodes(units):
         m, columns = len(given), [values[rows] for values in observed(units, given).values()]
         psi = features[rows, node, : units.design.dimensions[m]]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import Arrivals, Played, at_once, potential_arrivals
+from dtrbandit.compiled import Courses, Played, at_once, potential_courses
 from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.estimators.estimates import Estimates
@@ -38,7 +38,7 @@ def failures(simulation: Simulation, seed: np.random.SeedSequence) -> NDArray[np
     units_seed, arrivals_seed, policy_seed = seed.spawn(3)
     order, times = _order(simulation, arrivals_seed)
     drawn = simulation.environment.draw(simulation.rounds[-1] + 1, np.random.default_rng(units_seed))
-    units = potential_arrivals(drawn, events=order)
+    units = potential_courses(drawn, events=order)
     failed = []
     for t, estimates in states(simulation, units, seed=int(policy_seed.generate_state(1)[0])):
         late = [] if times is None else [feedback_misses(times, t)]
@@ -56,7 +56,7 @@ def _order(simulation: Simulation, seed: np.random.SeedSequence) -> tuple[NDArra
     return order, simulation.arrivals.draw(n, stages, np.random.default_rng(seed)).times  # the same stream again
 
 
-def states(simulation: Simulation, units: Arrivals, *, seed: int) -> Iterator[tuple[int, Estimates]]:
+def states(simulation: Simulation, units: Courses, *, seed: int) -> Iterator[tuple[int, Estimates]]:
     """Give each of the rounds, and the estimates just before the next unit enrols."""
     played = Played(simulation.policy, simulation.instance.evidence.design, len(units.features), seed=seed)
     enrolments = np.flatnonzero(units.events[:, 0] == 0)
