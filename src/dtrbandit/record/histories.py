@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from dtrbandit.design.contexts import accept_context
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.record.events import (
@@ -217,8 +216,8 @@ def merged(design: Design, record: UnitRecord, fact: Corrected) -> tuple[float |
     if fact.stage is None or fact.context is None:
         return fact.outcome, record.contexts
     m = design.stage_number(fact.stage)
-    accepted = accept_context(design, m, {**record.contexts[m], **fact.context}, unit=fact.unit)
-    return record.history.outcome, (*record.contexts[:m], in_order(design, m, accepted), *record.contexts[m + 1 :])
+    context = in_order(design, m, {**record.contexts[m], **fact.context})
+    return record.history.outcome, (*record.contexts[:m], context, *record.contexts[m + 1 :])
 
 
 def in_order(design: Design, m: int, accepted: dict[str, float]) -> Context:
