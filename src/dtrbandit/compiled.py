@@ -95,7 +95,7 @@ def play(policy: CompiledPolicy, units: Arrivals, design: Design, *, seed: int =
 
 
 def _require_fit(units: Arrivals, design: Design) -> None:
-    """Refuse arrivals of another design, and events of units that are not there: kernels would read beyond them."""
+    """Refuse units of another design, and events of units that are not there: kernels would read beyond the end."""
     (n, columns, most), stages = units.features.shape, len(design.stages)
     shapes = len(units.column), most, len(units.leaf), *units.enters.shape, len(units.outcome)
     own = len(design.tree.child), max(design.dimensions), len(design.tree.feasible), n, columns, n

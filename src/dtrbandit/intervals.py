@@ -1,4 +1,4 @@
-"""Means over paths and how sure they are: Student's t, in closed form."""
+"""Means over paths with standard errors and Student's t-intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVEL = 0.95
 
 
 class Interval(NamedTuple):
-    """Means over the first axis with their standard errors and 95 % intervals; NaN where one path is all."""
+    """Means over the first axis with standard errors and 95 % intervals, which are NaN for a single path."""
 
     mean: Array
     std_error: Array

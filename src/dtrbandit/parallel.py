@@ -1,4 +1,4 @@
-"""Many independent pieces of work, on as many cores or machines as joblib is told, with progress."""
+"""Run independent pieces of work on the cores or machines that joblib is told of, with progress."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def map_unordered(
     n_jobs: int | None = None,
     progress: str | None = None,
 ) -> Iterator[Result]:
-    """Give ``work(item)`` for each item, as the results come; ``progress`` is what to call them on stderr.
+    """Give ``work(item)`` for each item, as results come; ``progress`` names the items on standard error.
 
-    ``n_jobs=None`` follows ``joblib.parallel_config``, which is also how Dask or Ray come in; without one, and with
-    ``n_jobs=1``, everything happens in this process. Short work is sent in batches to processes of this machine; on
-    a cluster, of which everything is used, an item is a task (``docs/adr/0006-clusters-by-their-own-futures.md``).
+    ``n_jobs=None`` follows ``joblib.parallel_config``, by which one also chooses Dask or Ray. Without a configuration,
+    and with ``n_jobs=1``, everything happens in this process. Processes of this machine get short work in batches. On
+    a cluster every item is a task, and all workers are used (``docs/adr/0006-clusters-by-their-own-futures.md``).
 
     Examples
     --------
@@ -65,7 +65,7 @@ def _results(work: Callable[[Item], Result], items: Sequence[Item], n_jobs: int 
 
 
 def _on_dask(work: Callable[[Item], Result], items: Sequence[Item], client: Any, options: Any) -> Iterator[Result]:
-    """Work on a Dask cluster, which sends what a dying worker had to another, a few times."""
+    """Work on a Dask cluster, which gives the items of a worker that dies to another, a few times."""
     from distributed import as_completed
 
     unfinished = set(client.map(work, items, pure=False, **options))
@@ -80,7 +80,7 @@ def _on_dask(work: Callable[[Item], Result], items: Sequence[Item], client: Any,
 
 
 def _on_ray(work: Callable[[Item], Result], items: Sequence[Item], options: Any) -> Iterator[Result]:
-    """Work on a Ray cluster, which sends what a dying worker had to another, a few times."""
+    """Work on a Ray cluster, which gives the items of a worker that dies to another, a few times."""
     import ray
 
     options = {"scheduling_strategy": "SPREAD", **options}  # the default leaves nodes idle beside a busy one
@@ -132,7 +132,7 @@ def check_jobs(n_jobs: object) -> None:
 
 
 def _one_thread_each(n_jobs: int | None) -> AbstractContextManager[Any]:
-    """Keep libraries in joblib's own processes to one thread; other backends are set up by their owner."""
+    """Keep libraries in joblib's own processes to one thread; threads of other backends are their owner's choice."""
     import joblib
     from joblib.parallel import get_active_backend
 

@@ -20,7 +20,7 @@ DASHES = ("-", "--", "-.", ":")
 
 
 class Curve(NamedTuple):
-    """A mean over paths at rounds ``t`` with its band, and perhaps the single paths, (paths, points).
+    """A mean over paths at rounds ``t`` with its band; ``singles`` are the paths themselves, (paths, points).
 
     Curves of the same ``number`` have the same colour in every picture.
     """
@@ -39,8 +39,8 @@ def plot_curves(
 ) -> Axes:
     """Draw curves with bands, each labelled at its end; single paths are faint lines behind them.
 
-    With ``log`` the rounds are counted by log t, so that regret which grows like log T is a straight line. With
-    ``zero`` the axis shows what is zero, as sums of regret need.
+    With ``log`` the axis of rounds is logarithmic: regret that grows like log T is then a straight line. With ``zero``
+    the other axis includes 0, as it should for sums of regret.
     """
     ax = _axes() if ax is None else ax
     for curve in curves:
@@ -115,7 +115,7 @@ def _label_ends(ax: Axes, curves: Sequence[Curve]) -> None:
 
 
 def _apart(ends: Sequence[float], room: Sequence[float]) -> list[float]:
-    """Return places near ``ends`` that leave each its room, in the same order from below."""
+    """Return places near ``ends``, in the same order, at which each label has its room."""
     places = list(ends)
     order = sorted(range(len(ends)), key=lambda k: ends[k])
     for _ in range(100):  # neighbours that touch push each other away, equally

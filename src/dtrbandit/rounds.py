@@ -18,7 +18,7 @@ Times = Literal["all"] | Sequence[int] | NDArray[np.int64] | None
 
 
 def times(horizon: int, at: Times) -> NDArray[np.int64]:
-    """Return the rounds to look at, in order."""
+    """Return the rounds to look at: given ones, all, or by default some 200 evenly spaced in log t."""
     if at is None:
         spaced = np.geomspace(1, horizon, POINTS).round().astype(np.int64)
         return np.unique(np.append(spaced, horizon))
@@ -35,7 +35,7 @@ def times(horizon: int, at: Times) -> NDArray[np.int64]:
 
 
 def cumulative(values: Array, rounds: NDArray[np.int64]) -> Array:
-    """Return sums over the second axis up to each of ``rounds``, path by path to be sparing with memory."""
+    """Return sums over the second axis up to each of ``rounds``; path by path, which saves memory."""
     sums = np.empty((len(values), len(rounds), *values.shape[2:]))
     for path, own in enumerate(values):
         sums[path] = np.cumsum(own, axis=0)[rounds - 1]

@@ -83,7 +83,7 @@ class Both:
         self._tell(unit, Completed(f"u{unit}", float(outcome)))
 
     def rebuild(self) -> None:
-        """Make the learner begin anew, by a correction of the first unit that has taught which changes nothing."""
+        """Make the learner begin anew, by a correction that changes nothing, of the first unit with an outcome."""
         unit = next(unit for unit, fact in sorted(self.facts.items()) if fact.last >= 0)
         self._tell(unit, Corrected(f"u{unit}", self.facts[unit].outcome, None, None, "to begin anew"))
 

@@ -1,4 +1,4 @@
-"""The commands, their options, and what each leads to; the work is done elsewhere, and imported when it begins."""
+"""The commands and their options. What does the work is imported when it begins."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def reproduce(
 
     The extensions are what the paper says but never shows: delay, arms, stages, margin, one stage, wrong features.
 
-    What a folder holds already is not run again: more paths extend it, and so does the same command after Ctrl-C.
-    Exit code 1 if a claim does not hold.
+    Paths that the folder already holds are not run again. So more paths extend it, and after Ctrl-C the same command
+    goes on. The exit code is 1 if a claim does not hold.
     """
     with reactions():
         from dtrbandit.cli.show import show
@@ -98,7 +98,8 @@ def simulate(
 ) -> None:
     """Run a study that a file describes: table, picture and curves, and every round as Parquet.
 
-    What the folder holds already is not run again: more paths extend it, and so does the same command after Ctrl-C.
+    Paths that the folder already holds are not run again. So more paths extend it, and after Ctrl-C the same command
+    goes on.
     """
     with reactions():
         from dtrbandit.cli.show import show

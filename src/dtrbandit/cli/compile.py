@@ -1,4 +1,4 @@
-"""Machine code beforehand, from the command line."""
+"""The command ``compile``: machine code of all kernels, beforehand."""
 
 from __future__ import annotations
 

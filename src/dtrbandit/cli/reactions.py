@@ -18,7 +18,7 @@ BAD_INPUT, INTERRUPTED = 2, 130
 
 @contextmanager
 def reactions() -> Iterator[None]:
-    """Turn errors of the package, of the file system, and Ctrl-C into a message and an exit code; show warnings."""
+    """Turn errors of the package and of files, and Ctrl-C, into a message and an exit code; show warnings."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -37,7 +37,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _saved(stopped: BaseException) -> str:
-    """Say what a command that stopped has left, and how to go on; only studies save anything on the way."""
+    """Say what a command that stopped has saved, and how to go on; only studies save anything on the way."""
     again = "the same command begins again, or goes on from what is saved"
     if hasattr(stopped, "study"):
         again = f"{len(stopped.study.paths):,} finished paths are saved; the same command goes on from what is saved"

@@ -1,4 +1,4 @@
-"""Study files from the command line."""
+"""The command ``simulate``: a study file, run in a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dtrbandit.simulation.study_toml import read_study
 
 
 def run_file(file: Path, folder: Path, *, paths: int | None, n_jobs: int) -> Reproduction:
-    """Run the study that a file describes, in a folder; ``paths`` stands in for the file's."""
+    """Run the study that a file describes, in a folder; ``paths``, if given, replaces the file's."""
     from matplotlib.figure import Figure as Picture
 
     inputs = read_study(file)

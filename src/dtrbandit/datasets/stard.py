@@ -24,9 +24,9 @@ ABOVE_ZERO = 1e-12  # so that a score of 0, which rounding may leave on either s
 def stard_cohort_table(*, seed: int = COHORT_SEED) -> pd.DataFrame:
     """Return 1,260 simulated patients with the published numbers in remission, lost and in stage 2.
 
-    Of 6,000 logged rows of ``environments.STARD`` the first 468, 465, 189 and 138 of each kind, in their order. The
-    default seed was chosen for its values: it is the first from 0 on for which Logging and Offline, as in Table 1, lie
-    within 0.05 of the published ones. Those of other seeds differ much more (``docs/table1.md``).
+    They are the first 468, 465, 189 and 138 of each kind among 6,000 logged rows of ``environments.STARD``. The default
+    seed was chosen for its values: it is the first, from 0 on, for which Logging and Offline of Table 1 lie within 0.05
+    of the published values. Other seeds differ much more (``docs/table1.md``).
 
     Examples
     --------

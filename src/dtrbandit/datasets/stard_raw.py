@@ -144,7 +144,7 @@ def _preferences(assigned: pd.DataFrame, switch: Sequence[str], augment: Sequenc
 
 
 def _in_stages(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with stage 2 blank of those in remission, and of those who dropped out before its end."""
+    """Return the rows, with stage 2 blank for patients in remission and for those who dropped out before its end."""
     second = ["A2", "qids_start2", "qids_end2", "preference2"]
     entered = (rows["qids_end1"] > REMISSION) & rows[second].notna().all(axis=1)
     rows = rows.copy()

@@ -142,7 +142,7 @@ def _entered(check: _Rows, table: pd.DataFrame) -> pd.Series:
 
 
 def _check_courses(check: _Rows, table: pd.DataFrame, entered: pd.Series) -> None:
-    """Refuse what contradicts itself."""
+    """Refuse patients whose entries contradict each other."""
     end = f"above {REMISSION} of one who entered stage 2; in remission it ends the trial"
     check.require(~entered | (table["qids_end1"] > REMISSION), "qids_end1", end)
     for column in IN_STAGE_2:

@@ -1,6 +1,6 @@
 """Environments: where simulated units come from (paper, sections 4 and 5), and when they come (appendix on delay).
 
-A study file may name what ``ENVIRONMENTS`` and ``DURATIONS`` hold; its parameters there are the fields of the class.
+A study file may name the classes in ``ENVIRONMENTS`` and ``DURATIONS``. Their parameters are the fields of the class.
 """
 
 from collections.abc import Mapping

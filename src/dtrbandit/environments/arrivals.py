@@ -24,9 +24,9 @@ class Timeline(NamedTuple):
     Attributes
     ----------
     times
-        (n, M + 1): of the arrival at each stage, and of the outcome.
+        (n, M + 1): when each unit arrives at each stage, and when its outcome comes.
     lost
-        (n,): the first of these that does not happen because the unit is lost instead; M + 1 if none.
+        (n,): at which of these the unit is lost instead; M + 1 if it never is.
     """
 
     times: Times
@@ -40,9 +40,10 @@ class ArrivalProcess:
     Parameters
     ----------
     between
-        The time between enrolments, I¹ in the paper, and before the first.
+        The time between enrolments, I¹ in the paper. The first unit enrols after such a time.
     response, outcome
-        The time from an arm to the next context, one law or one per later stage, and from the last arm to the outcome.
+        The time from an arm to the next context (one law, or one per later stage), and from the last arm to the
+        outcome.
     dropout
         The probability that a unit is lost instead of going on to the next stage or the outcome: a number, or one for
         each later stage and the outcome.
@@ -78,11 +79,12 @@ class ArrivalProcess:
         return Timeline(times, 1 + np.cumprod(goes_on, axis=1).sum(axis=1))
 
     def events(self, n: int, stages: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Return in order of time what happens to n units, (E, 2), as ``dtrbandit.compiled.Arrivals.events``.
+        """Return what happens to n units in order of time, (E, 2), as ``dtrbandit.compiled.Arrivals.events``.
 
-        (m, unit): the unit arrives at stage m < M; (M, unit): its outcome comes, also that of an early leaver; (M + 1,
-        unit): it is lost, when it would have gone on. At the same time the unit that enrolled earlier comes first, so
-        those in the trial go on before a new one enrols.
+        A row (m, unit) says that the unit arrives at stage m < M. (M, unit): its outcome comes. A unit that leaves
+        early gets its outcome when its full course would have ended. (M + 1, unit): it is lost, at the time at which
+        it would have gone on. Of units at the same time the one that enrolled first comes first, so those under way
+        go on before a new one enrols.
         """
         times, lost = self.draw(n, stages, rng)
         what = np.broadcast_to(np.arange(stages + 1), times.shape)

@@ -1,4 +1,4 @@
-"""What drawn units bring to each node of a design's tree: the one table behind studies, episodes and theory."""
+"""What drawn units bring to each node of a design's tree; studies, episodes and theory share this table."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class ByNode(NamedTuple):
     Attributes
     ----------
     features, enters
-        (n, inner nodes, D) and (n, inner nodes): what is found on arrival, and whether the unit enters. Features are
-        NaN behind those of the stage, and of a unit that leaves without a whole context.
+        (n, inner nodes, D) and (n, inner nodes): the features on arrival, and whether the unit enters. A stage with
+        fewer than D features is filled up with NaN. A unit that leaves with an incomplete context has NaN throughout.
     leaf
         (nodes,): the column of ``outcome`` for a unit that ends at the node.
     outcome

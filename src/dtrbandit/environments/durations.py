@@ -1,4 +1,4 @@
-"""Times that pass between what happens to units: fixed, exponential, gamma or log-normal."""
+"""Laws of waiting times: fixed, exponential, gamma or log-normal."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Gamma:
-    """Gamma times; the larger the shape the more regular, and 1 is exponential."""
+    """Gamma times; a larger shape makes them more regular, and shape 1 is exponential."""
 
     mean: float
     shape: float

@@ -1,4 +1,4 @@
-"""Units that are treated one stage at a time: what an agent sees of potential outcomes, and no more."""
+"""Units that are treated one stage at a time: an agent sees of their potential outcomes what it has led to."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Episodes:
     Attributes
     ----------
     over
-        (count,): whether the unit is through, or there is none yet.
+        (count,): whether the unit is through. Before the first unit it is True.
     outcome
-        (count,): the outcome of a unit that came through by what it was given last; else 0.
+        (count,): the outcome of a unit that its last arm brought to its end; else 0.
     """
 
     def __init__(self, environment: Environment, count: int, *, batch: int) -> None:
@@ -65,7 +65,7 @@ class Episodes:
         self.outcome[going] = np.where(self.over[going], self._units.outcome[going, node], 0.0)
 
     def seen(self) -> Seen:
-        """Return what is to be seen now: of a unit that is through no features, a stage beyond the last, no arm."""
+        """Return what an agent sees now. A unit that is through has zeros, a stage beyond the last, and no arm."""
         place, over = np.arange(len(self.over)), self.over
         stage = np.where(over, len(self._design.stages), self._stage[self._node])
         feasible = np.where(over[:, None], 0, self._feasible[self._node]).astype(np.int8)
@@ -103,7 +103,7 @@ def _blank(design: Design, n: int) -> _Table:
 
 
 def _table(units: PotentialOutcomes) -> _Table:
-    """Look up what each unit brings to each node: features where it is treated, an outcome where it ends."""
+    """Return what each unit brings to each node: features where it is treated, an outcome where it ends."""
     design, brought = units.design, by_node(units)
     table, through = _blank(design, len(units.outcome)), reached(brought.enters, design.tree)
     table.outcome[:] = brought.outcome[:, brought.leaf]

@@ -34,7 +34,7 @@ Info = dict[str, Any]
 
 
 class Arms(spaces.Discrete):
-    """The arms of the stage with most; ``sample()`` draws one that is feasible now, unless it is given a mask."""
+    """As many arms as the stage with most has; ``sample()`` draws one that is feasible now, unless given a mask."""
 
     def __init__(self, count: int) -> None:
         super().__init__(count)
@@ -51,10 +51,10 @@ class Arms(spaces.Discrete):
 class UnitEnv(gymnasium.Env):
     """One unit per episode, for agents that speak Gymnasium.
 
-    An observation has the ``features`` of the stage, zeros behind them where another stage has more, and the
-    ``stage``, counted from 0; after the last arm, or when the unit has left early, that is the number of stages. Then
-    the reward is the outcome and the episode has terminated; before it is 0. No episode is truncated.
-    ``info["action_mask"]`` has 1 for feasible arms; another arm is a ProtocolError.
+    An observation has the ``features`` of the stage and the ``stage``, counted from 0. Where another stage has more
+    features, zeros follow. After the last arm, or when the unit has left early, ``stage`` is the number of stages. Then
+    the episode has terminated and the reward is the outcome. Before that the reward is 0. No episode is truncated.
+    ``info["action_mask"]`` has 1 for feasible arms. Any other arm is a ProtocolError.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class UnitEnv(gymnasium.Env):
         self.action_space = Arms(max(environment.design.arm_counts))
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Observation, Info]:
-        """Go on to the next unit; with a seed, to the first of those it stands for."""
+        """Go on to the next unit; with a seed, to the first of that seed's units."""
         super().reset(seed=seed, options=options)
         if seed is not None:
             self._episodes.forget()
@@ -104,8 +104,8 @@ class UnitEnv(gymnasium.Env):
 class UnitVectorEnv(VectorEnv):
     """Many units at once, drawn and moved on together; otherwise as ``UnitEnv``.
 
-    A place whose unit is through takes its next one in the step after (``AutoresetMode.NEXT_STEP``): whatever action
-    it is given then is ignored, the reward is 0.
+    A place whose unit is through takes its next unit in the following step (``AutoresetMode.NEXT_STEP``). In that step
+    its action is ignored and its reward is 0.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class UnitVectorEnv(VectorEnv):
         self._began = False
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Observation, Info]:
-        """Begin with new units everywhere; with a seed, with the first of those it stands for."""
+        """Begin with new units everywhere; with a seed, with the first of that seed's units."""
         super().reset(seed=seed, options=options)
         if seed is not None:
             self._episodes.forget()
@@ -154,7 +154,7 @@ class UnitVectorEnv(VectorEnv):
 
 
 def observation_space(design: Design) -> spaces.Dict:
-    """Return the features, as many as the stage with most has, and the stage."""
+    """Return the space of observations: as many features as the stage with most has, and the stage."""
     features = spaces.Box(-LARGEST, LARGEST, (max(design.dimensions),), np.float64)
     return spaces.Dict({"features": features, "stage": spaces.Discrete(len(design.stages) + 1)})
 

@@ -1,8 +1,8 @@
 """Random problems whose Q-functions are exactly linear at every stage, with a margin of any exponent.
 
-The trick of the paper's section 5.2, for any number of stages, arms and features: the next context comes from a
-mixture of two laws whose weight is linear in the features of this stage, so every conditional mean of the next
-stage is linear in them too. ``docs/environments.md`` has the construction and its proof.
+This is the trick of the paper's section 5.2, for any number of stages, arms and features. The next context comes
+from a mixture of two laws whose weight is linear in the features of this stage. So every conditional mean of the next
+stage is linear in these features too. ``docs/environments.md`` has the construction and its proof.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ MOST_FEATURES = 256
 class Linear:
     """A random problem with exactly linear Q-functions; the same parameters give the same problem.
 
-    At every stage with two competitive arms or more, and after every history, P(gap ≤ κ) = κ^α for κ ≤ 1, where the
-    gap is the difference between the best and the second-best Q (labels "assumption: margin", "assumption: margin k
-    arms"); with one it is 1 or more. Features have length √d_m at most.
+    The gap is the difference between the best and the second-best Q. At every stage with two or more competitive arms,
+    after every history, P(gap ≤ κ) = κ^α for κ ≤ 1 (labels "assumption: margin", "assumption: margin k arms"). With
+    one competitive arm the gap is at least 1. Features have length √d_m at most.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class Linear:
 
     @cached_property
     def _stages(self) -> tuple[LinearStage, ...]:
-        """Build forwards, each stage with room for the values before it, then shift these to where the room is."""
+        """Build the stages forwards, each wide enough for the values of the one before; then shift them to match."""
         stages: list[LinearStage] = []
         for m, (arms, d, margin, suboptimal) in enumerate(self._parameters):
             before, rng = stages[-1].width if stages else None, np.random.default_rng([self.seed, m])

@@ -49,7 +49,7 @@ class Environment(Protocol):
 
 
 def require_environment(environment: object, who: str) -> None:
-    """Refuse what is no environment, in the name of ``who`` needs one."""
+    """Refuse what is no environment; the message says that ``who`` needs one."""
     draws = callable(getattr(environment, "draw", None)) and not isinstance(environment, type)
     if not draws or not isinstance(getattr(environment, "design", None), Design):
         raise DesignError(
@@ -72,12 +72,12 @@ class LinearEnvironment(Environment, Protocol):
 
 
 def units_first(values: Array) -> Array:
-    """Return (…, n) as a view (n, …): what belongs to one plan stays together in memory."""
+    """Return (…, n) as a view (n, …), in which the values of one plan stay together in memory."""
     return np.moveaxis(values, -1, 0)
 
 
 def along(values: Array, arms: Plan) -> Array:
-    """Return what belongs to the given arms, (n, …), of values (n, K₁, …)."""
+    """Return the values after the given arms, (n, …), of all values (n, K₁, …)."""
     for arm in arms:
         values = values[:, arm]
     return values
@@ -112,9 +112,9 @@ def leavers(units: PotentialOutcomes) -> dict[Plan, Mask]:
 def checked(units: PotentialOutcomes) -> PotentialOutcomes:
     """Return the units, or say what is wrong with them.
 
-    Shapes and columns are those of the design. What is infeasible is NaN; what can be observed is finite: of a unit
-    that leaves early the columns of ``enter_if``, of the others all. Later contexts and Q-functions of one that has
-    left do not matter, but its outcome is the same whatever arms would have followed.
+    Shapes and columns must be those of the design. What is infeasible must be NaN. What can be observed must be
+    finite: all columns of a unit that enters, and those of ``enter_if`` of a unit that leaves early. Later contexts and
+    Q-functions of a unit that has left may be anything. Its outcome must be the same whatever arms would follow.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def checked(units: PotentialOutcomes) -> PotentialOutcomes:
 
 
 def check_shapes(units: PotentialOutcomes) -> None:
-    """Refuse units whose columns and shapes are not those of their design; what the arrays hold is not looked at."""
+    """Refuse units whose columns or shapes are not those of their design; values are not checked."""
     design, n = units.design, len(units.outcome)
     counts = design.arm_counts
     found = tuple(tuple(context) for context in units.contexts)
@@ -171,7 +171,7 @@ def _check_types(units: PotentialOutcomes) -> None:
 
 
 def _check_arrival(units: PotentialOutcomes, arms: Plan, left: Mapping[Plan, Mask]) -> None:
-    """Check what is found on a feasible arrival, and the outcomes of those who leave there."""
+    """Check what is observed on a feasible arrival, and the outcomes of units that leave there."""
     m, gone, design = len(arms), left[arms], units.design
     condition = design.parsed[m].condition
     for column, values in units.contexts[m].items():

@@ -28,16 +28,16 @@ STATUSES = REMITTED, DROPPED_OUT, STAGE_2 = "remitted", "dropped out", "stage 2"
 class STARD:
     """Patients like those of STAR*D, from a model that was fitted to published aggregates of the trial.
 
-    Label "section: stard". Q-functions are exact finite sums, and not linear. Nobody drops out of a draw; of the
+    Label "section: stard". Q-functions are exact finite sums, and not linear. In a draw nobody drops out; in the
     ``logged`` rows some do. ``docs/stard.md`` has the model.
 
     Parameters
     ----------
     intercept
-        Whether features begin with a 1, as where the published numbers come from; the paper's text has none.
+        Whether features begin with a 1. Those behind the published numbers do; those in the paper's text do not.
     preference
-        The numbers that stand for "augment or none" and for "switch". To a linear model without an intercept it
-        matters which.
+        The numbers that stand for "augment or none" and for "switch". They matter to a linear model without an
+        intercept.
 
     Examples
     --------
@@ -94,8 +94,8 @@ class STARD:
     def logged(self, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return n rows as the trial would have recorded them: the analysis table, column by column.
 
-        NaN or None stands for what was not observed. One who drops out is last seen at the end of stage 1: end₁ and
-        slope₂ are known. One in remission has start₂ = end₁, slope₂ and preference₂, as in a draw.
+        NaN or None stands for what was not observed. A patient who drops out is last seen at the end of stage 1, with
+        end₁ and slope₂. A patient in remission has start₂ = end₁, slope₂ and preference₂, as in a draw.
         """
         nature = draw_nature(whole(n, "STARD: n", low=0), rng)
         arm1, arm2, remitted, lost = treat(nature, rng)

@@ -12,7 +12,7 @@ from dtrbandit.environments.stard_law import Array, Indices, Mask
 
 
 class Nature(NamedTuple):
-    """What would happen to n patients, (n,), after each first arm, (2, n), and second, (2, 2, n).
+    """What would happen to n patients: (n,), after each first arm (2, n), and after each second (2, 2, n).
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Treated(NamedTuple):
 
 
 def draw_nature(n: int, rng: np.random.Generator) -> Nature:
-    """Draw n patients; what follows different arms is independent, given what came before."""
+    """Draw n patients. What follows one arm is independent of what follows another, given what came before."""
     baseline = law.rounded(law.BASELINE_MEAN + law.BASELINE_SD * rng.standard_normal(n), *law.BASELINE)
     start1 = law.rounded(law.start_mean(baseline) + law.START_SD * rng.standard_normal(n), *law.START)
     weeks1 = _weeks(law.WEEKS_BEFORE, (n,), rng)
@@ -94,7 +94,7 @@ def draw_nature(n: int, rng: np.random.Generator) -> Nature:
 
 
 def treat(nature: Nature, rng: np.random.Generator) -> Treated:
-    """Give arms as the trial did, and lose those whom it lost."""
+    """Give arms, and lose patients, with the probabilities of the trial."""
     n = len(nature.start1)
     rows = np.arange(n)
     arm1 = (rng.random(n) >= law.logged_first(nature.preference1)).astype(np.int64)

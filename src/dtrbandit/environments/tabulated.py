@@ -15,7 +15,9 @@ from dtrbandit.errors import DesignError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tabulated:
-    """Given units in random order, or, with ``replace``, drawn with replacement; they keep their Q-functions.
+    """Units of a table, in random order or, with ``replace``, drawn with replacement.
+
+    They keep the Q-functions of the table, if it has them.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def learn(observed: Observed, beliefs: Beliefs, fact: Whole, unit: Whole, m: Who
 
 @kernel
 def rebuild(observed: Observed, beliefs: Beliefs) -> None:
-    """Learn everything again from what was observed: after a correction or late override."""
+    """Learn everything again from what was observed, after an amendment to a unit whose rows already count."""
     clear(observed, beliefs)
     for m in range(observed.shape.shape[0] - 1, -1, -1):
         recount(observed, beliefs, m)

@@ -16,7 +16,7 @@ from dtrbandit.kernels.compile import kernel
 
 Number = TypeVar("Number", bound=np.generic)
 
-# facts: arrived at a stage, given an arm, outcome known, left before a stage, lost, known otherwise than before
+# facts: arrived at a stage, given an arm, outcome known, left before a stage, lost, amended
 ARRIVED, GIVEN, COMPLETED, LEFT, LOST, AMENDED = range(6)
 STAYED, UNKNOWN = -1, -2  # of where a unit left
 

@@ -1,9 +1,9 @@
 """Optimistic ridge regression by backward induction (Jin et al. 2019, Algorithm 1, lines 3 to 9).
 
-The bonus of every row changes with every new one, so that nothing short of all rows gives the right-hand side of an
-earlier stage: a sweep over the units, O(t), in one loop. Rows whose target is an outcome are summed once. The others
-lie in blocks, all rows of a block at the same node of the next stage, feature by feature: a compiler makes vectors
-of such loops. What is kept: ``optimistic_layout.py``.
+The bonus of every row changes with every new one. So the right-hand side of an earlier stage needs all rows, every
+time: a sweep over the units, O(t), in one loop. Rows whose target is an outcome are summed once. The others lie in
+blocks, feature by feature, and all rows of a block are at the same node of the next stage. A compiler turns such
+loops into vector code. What is kept: ``optimistic_layout.py``.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def refit(observed: Observed, beliefs: Beliefs) -> None:
 
 @kernel
 def recount(observed: Observed, beliefs: Beliefs) -> None:
-    """Learn everything again from what was observed: after a correction or a late override."""
+    """Learn everything again from what was observed, after an amendment to a unit whose rows already count."""
     start(observed.shape, beliefs)
     stages = observed.shape.shape[0]
     for m in range(stages):

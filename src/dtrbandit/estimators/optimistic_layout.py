@@ -1,7 +1,7 @@
 """What the optimistic ridge regression believes, as a handful of plain arrays.
 
-``ridge[IN_USE]`` is in use, ``ridge[NOW]`` is as it is now. Of each (stage, arm) there is a small table with D columns:
-D rows with the triangular factor R of Λ = λI + Σ φφᵀ, then the rows below.
+``ridge[IN_USE]`` is what decisions look at, ``ridge[NOW]`` is up to date. Each stage and arm has a small table with D
+columns: D rows with the triangular factor R of Λ = λI + Σ φφᵀ, then the rows named below.
 """
 
 from __future__ import annotations

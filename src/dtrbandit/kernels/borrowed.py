@@ -1,8 +1,8 @@
-"""Arrays that Python lends to kernels: a table of addresses in, pointers on, whatever their number.
+"""Arrays that Python lends to kernels, as one table of their addresses.
 
-An array object costs an entry 0.1 µs to unpack; a table of the addresses of arrays is one array. Arrays come in
-groups, a named tuple of named tuples. Machine code opens the table once and finds each group behind a pointer
-(``machine.py``). Plain Python opens it by looking up what was lent with it.
+An entry needs 0.1 µs to unpack an array object. A table of the addresses of arrays is one array, however many there
+are. Arrays come in groups: a named tuple of named tuples. Machine code opens the table once and finds each group behind
+a pointer (``opened.py``). Plain Python opens it by looking up what was lent with it.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ ENTRIES: dict[Name, Entry] = {}
 
 
 class Entry:
-    """A kernel that Python calls, with the types of its arguments as numba writes them; ``table`` is a table of arrays.
+    """A kernel that Python calls, with the types of its arguments as numba writes them, or ``table`` (``borrowed.py``).
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""Kernels that only kernels call are parts of these: made into machine code within them, and nowhere else.
+"""Kernels that only kernels call are parts of their callers, and become machine code only within these.
 
-numba would optimise and translate each kernel on its own, and again within every kernel above it: two thirds of the
-compilation, for machine code that nobody runs.
+numba would optimise and translate each kernel on its own, and again within every kernel above it. That would be two
+thirds of the compilation, for machine code that nobody runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Many facts at once: what resumes a long log takes some thousands of them in one call."""
+"""Many facts at once: a long log is resumed by some thousands of facts in one call."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def call_take_all(
 
 @contextmanager
 def all_at_once(state: CompiledState, *, learning: bool) -> Iterator[None]:
-    """Take facts some thousands at a time; until ``learn_from_now_on`` only write them down unless ``learning``.
+    """Take facts some thousands at a time. Without ``learning`` only write them down, until ``learn_from_now_on``.
 
-    An amendment of a unit that has taught makes the learner begin anew, from what is written down alone. So what was
-    learnt before the last of them need not be learnt at all.
+    An amendment to a unit whose rows already count makes the learner begin anew from what is written down. So nothing
+    need be learnt before the last such amendment.
     """
     state.backlog, state.learning = _empty(state), learning
     try:
@@ -75,7 +75,7 @@ def _empty(state: CompiledState) -> Backlog:
 
 
 def learn_from_now_on(state: CompiledState) -> None:
-    """Let the next amendment, the last of a unit that has taught, make the learner begin anew, and go on learning."""
+    """Learn from now on. The next amendment is the last to a unit whose rows count: it makes the learner begin anew."""
     work_off(state)
     state.learning = True
 

@@ -115,7 +115,7 @@ def take(
     kind: Whole, state: OpenState,
     fact: Whole, unit: Whole, m: Whole, index: Whole, value: float, psi: Vector, learning: Truth,
 ) -> None:  # fmt: skip
-    """Write a fact down, keep the policy's account of it, and learn from it unless that is put off."""
+    """Write a fact down, let the policy note it, and learn from it unless that is put off."""
     observe(state.observed, fact, unit, m, index, value, psi)
     note(kind, state, fact, unit, m, value)
     if learning:

@@ -70,7 +70,7 @@ def call_take(
 
 @kernel(entry="int64, int64, table")
 def call_amended(kind: Whole, unit: Whole, table: Table) -> None:
-    """Note that what is known of a unit was written anew."""
+    """Note that a unit was amended."""
     note(kind, open_state(table), AMENDED, unit, np.int64(0), 0.0)
 
 
@@ -237,7 +237,7 @@ def has_taught(history: History) -> bool:
 
 
 def rewrite(state: CompiledState, history: History) -> None:
-    """Write what is known of a unit anew, as its history has it now."""
+    """Write a unit down again, as its history has it now."""
     observed, unit, given = state.observed, history.round - 1, len(history.arms)
     whole = [len(features) for features in history.features] == list(state.design.dimensions[: len(history.features)])
     if not whole or not 0 <= unit < state.capacity or (observed.arms[unit] >= 0).sum() != given:

@@ -163,7 +163,7 @@ def knowing_rounds(policy: Policy[Any], design: Design, rounds: int) -> Policy[A
 def looks_only_back(policy: Policy[Any], stages: int) -> bool:
     """Say whether a unit's earlier rows cannot change its later decisions.
 
-    Rare switching refits all stages at once, when the Gram matrix of any has doubled: the row of stage 1, counted on
-    arrival at stage 2, may put into use what other units taught of stage 3.
+    Rare switching is the exception. It refits all stages at once when the Gram determinant of any has doubled. So the
+    row of stage 1, counted on arrival at stage 2, may put into use what was learnt of stage 3 from other units.
     """
     return not (isinstance(policy, LSVIUCB) and policy.switching == "rare" and stages > 2)

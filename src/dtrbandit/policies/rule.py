@@ -60,13 +60,13 @@ class Rule:
     explain
         ``explain(observed, beliefs, memory, unit, m, psi, sheet)``: write the estimates beside a forced decision.
     note
-        ``note(observed, memory, fact, unit, m, value)``: keep the account of a fact that is written down; of GIVEN,
-        ``value`` says whether the arm was scheduled.
+        ``note(observed, memory, fact, unit, m, value)``: note what the policy must remember of a fact that is written
+        down. With GIVEN, ``value`` says whether the arm was scheduled.
     settle
         ``settle(observed, memory)``: bring up to date what is otherwise done when it is next read.
     suppose, retract
         ``suppose(memory, unit, m, arm, forced)``: note an arm where the unit's later stages look for it, and nowhere
-        else; ``retract(memory, unit, m)`` takes that back. Replay asks so for a row that it may not accept.
+        else; ``retract(memory, unit, m)`` takes that back. Replay needs this to ask for a row that it may not accept.
     grow
         Return the memory with room for so many units.
     """

@@ -1,6 +1,6 @@
 """The paper's experiments, run again, and what it proves but never shows: pictures, tables, claims.
 
-An experiment of ``NAMES`` is the module of that name. Its ``EXPERIMENTS`` say what fills which folder within its own.
+Each of ``NAMES`` is a module here. Its ``EXPERIMENTS`` map a folder, within that of the name, to what fills it.
 """
 
 from importlib import import_module

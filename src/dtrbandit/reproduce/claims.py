@@ -1,6 +1,6 @@
 """Claims of the paper about curves of regret: how each is measured, and when it holds.
 
-Three laws tell themselves apart, whatever their scale. Over the last two decades, at rounds evenly spaced in log t:
+Three laws can be told apart whatever their scale. Over the last two decades, at rounds evenly spaced in log t:
 
 ============  ==========================  ===================================
 regret        R² of a line in log t       share of the second half of rounds
@@ -28,7 +28,7 @@ STRAIGHT = 0.94  # R² from which a curve counts as logarithmic: more than √t 
 
 
 class Claim(NamedTuple):
-    """A sentence of the paper, what we measure for it, what is allowed, and whether that is so."""
+    """A sentence of the paper, what was measured, what is allowed, and whether it holds."""
 
     claim: str
     measured: str
@@ -59,7 +59,7 @@ def straight_in_t(study: Study, policy: str) -> float:
 
 
 def logarithmic(sentence: str, r2: float, *, of: str = "") -> Claim:
-    """Claim that regret grows like log T, by R² of a line in log t; ``of`` says which curve that is."""
+    """Claim that regret grows like log T, by R² of a line in log t; ``of`` says of which curve."""
     return Claim(sentence, f"R² = {r2:.3f}{of}", f"at least {STRAIGHT} (√t: 0.92, t: 0.76)", r2 >= STRAIGHT)
 
 

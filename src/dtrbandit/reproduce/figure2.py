@@ -31,10 +31,11 @@ WIDEST = 10 / 3  # of the q compared: forced rounds, and what they cost, grow no
 def claims(study: Study) -> tuple[Claim, ...]:
     """Measure what the paper says about the figure; policies met the same units, so differences are paired.
 
-    Small q and small Δ have rare paths with several times the regret, so that 40 paths say little about a difference of
-    means: over 1,000 paths (seeds 1000 to 1024) it is −20 ± 3 for q 5 to 3 and −45 ± 6 for Δ 0.1 to 5, and yet one
-    seed's interval may hold 0. What 40 paths can tell is on how many of them regret is lower. Over the 1,000 these are
-    87 % and 82 %; the bands lie three standard deviations of 40 paths below, and above the 50 % of no difference.
+    Small q and small Δ have rare paths with several times the regret. So 40 paths say little about a difference of
+    means. Over 1,000 paths (seeds 1000 to 1024) it is −20 ± 3 for q 5 to 3 and −45 ± 6 for Δ 0.1 to 5, and yet the
+    interval of one seed may hold 0. What 40 paths can tell is on how many of them regret is lower. Over the 1,000 paths
+    that is 87 % and 82 %. The bands lie three standard deviations of 40 paths below these, and above the 50 % of no
+    difference.
     """
     return _all_logarithmic(study), _robust(study), _falls_with_smaller_q(study), _does_not_rise_with_delta(study)
 

@@ -37,11 +37,11 @@ class Size(TypedDict):
 
 
 class Experiment(Protocol):
-    """What can be reproduced: it knows its name and its usual size."""
+    """What can be reproduced. It knows its name and its usual size."""
 
     @property
     def name(self) -> str:
-        """What it is called, and its files."""
+        """Its name, and that of its files."""
 
     @property
     def paths(self) -> int:

@@ -1,4 +1,4 @@
-"""A study that lives in a folder: started, gone on with, and never mistaken for another."""
+"""Run a study in a folder, or go on with the one that the folder holds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dtrbandit.simulation.study import Study
 def simulate_in(folder: Path, inputs: Inputs, *, n_jobs: int | None = None, progress: bool = False) -> Study:
     """Run the paths of a study that the folder does not hold yet, and keep every finished path in it.
 
-    Finished paths are kept also when the study stops on the way. A folder with another study is an error, before
-    anything runs.
+    Finished paths are also kept when the study stops on the way. A folder that holds another study is an error. It
+    is raised before anything runs.
     """
     earlier = load_study(folder) if (folder / MANIFEST).exists() else None
     if earlier and (difference := earlier.manifest.difference(manifest_of(inputs))):
@@ -34,6 +34,6 @@ def simulate_in(folder: Path, inputs: Inputs, *, n_jobs: int | None = None, prog
 
 
 def _keep(study: Study, earlier: Study | None, folder: Path) -> None:
-    """Save a study that has more paths than the folder; fewer, or others, replace nothing."""
+    """Save a study if it has every path of the folder and more; else leave the folder as it is."""
     if set(study.paths) > set(earlier.paths if earlier else ()):
         study.save(folder)

@@ -25,7 +25,7 @@ class ArrivalOrder(Protocol):
     """Says in which order simulated units arrive, respond and complete, and which are lost."""
 
     def events(self, n: int, stages: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Return the events of n units in order, (E, 2), coded as ``compiled.Arrivals.events``."""
+        """Return what happens to n units, in order, (E, 2); the codes are those of ``compiled.Arrivals.events``."""
 
 
 Policies = Mapping[str, Policy[Any]] | Sequence[Policy[Any]]
@@ -33,7 +33,7 @@ Policies = Mapping[str, Policy[Any]] | Sequence[Policy[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a study is asked to be: the arguments of ``simulate`` on which results depend, checked.
+    """The arguments of ``simulate`` on which results depend, checked.
 
     Attributes
     ----------
@@ -81,11 +81,11 @@ class Inputs:
         return {name: _ready(policy, self.learner, self.horizon) for name, policy in self.policies.items()}
 
     def rng(self, path: int, stream: int) -> np.random.Generator:
-        """Return a path's own generator; it depends neither on the number of paths nor on the policies."""
+        """Return a path's own generator. It depends neither on the number of paths nor on the policies."""
         return np.random.default_rng(self.stream(path, stream))
 
     def policy_seed(self, path: int) -> int:
-        """Return the seed that all policies of a path share: round and stage address their streams."""
+        """Return the seed that all policies of a path share; round and stage address the stream of uniform numbers."""
         return int(self.stream(path, POLICY).generate_state(1, np.uint64)[0])
 
     def stream(self, path: int, stream: int) -> np.random.SeedSequence:
@@ -97,7 +97,7 @@ ENVIRONMENT, ARRIVALS, POLICY = range(3)  # streams of a path
 
 
 def sample(environment: Environment, n: int) -> PotentialOutcomes:
-    """Draw a few units, always the same, to look at an environment."""
+    """Draw a few units, the same ones each time, to recognise an environment by."""
     return environment.draw(n, np.random.default_rng(0))
 
 

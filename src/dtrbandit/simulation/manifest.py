@@ -1,4 +1,4 @@
-"""What makes two runs the same study, as plain values that a file can hold."""
+"""The manifest of a study: what makes two runs the same study, as plain values."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SAMPLE = 16  # units drawn to recognise an environment, if a path has as many
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that results depend on, but for which paths were run.
+    """Everything that results depend on, except which paths were run.
 
     Attributes
     ----------
     environment, arrivals
-        What they call themselves.
+        Their repr.
     fingerprint
-        Of a few drawn units: an environment that draws others is another one, whatever its name.
+        A hash of a few drawn units. An environment that draws other units is another one, whatever its repr says.
     policies
         By name, as plain values.
     design
@@ -53,7 +53,7 @@ class Manifest:
         return tuple(stage["name"] for stage in self.design["stage"])  # type: ignore[attr-defined]  # Design.to_dict
 
     def difference(self, other: Manifest) -> str | None:
-        """Say in what another study differs, or None if it is the same; releases may differ, numerics may not."""
+        """Say in what another study differs, or return None. The release may differ; the numerics may not."""
         for each in fields(self):
             own, others = getattr(self, each.name), getattr(other, each.name)
             if each.name == "policies" and own == others and list(own) != list(others):
@@ -81,7 +81,7 @@ def manifest_of(inputs: Inputs) -> Manifest:
 
 
 def name_of(thing: object) -> str:
-    """Return how a thing shows itself, or its class where that would only be an address."""
+    """Return the repr of a thing, or the name of its class where the repr is only an address."""
     return describe(type(thing)) if _nameless(thing) else repr(thing)
 
 
@@ -90,7 +90,7 @@ def _nameless(thing: object) -> bool:
 
 
 def _arrivals_of(inputs: Inputs) -> str | None:
-    """Return what arrivals call themselves; of a class that does not say its parameters, also what they lead to."""
+    """Return the repr of arrivals; where that is only an address, their class and a hash of the order they give."""
     arrivals = inputs.arrivals
     if arrivals is None or not _nameless(arrivals):
         return None if arrivals is None else name_of(arrivals)
@@ -100,7 +100,7 @@ def _arrivals_of(inputs: Inputs) -> str | None:
 
 
 def fingerprint(environment: Environment, n: int) -> str:
-    """Return a hash of n units, to seven digits: the last ones may differ between machines."""
+    """Return a hash of n units, rounded to single precision since last digits may differ between machines."""
     units, digest = sample(environment, n), hashlib.sha256()
     for context in units.contexts:
         for name in sorted(context):

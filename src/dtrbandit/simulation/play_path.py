@@ -19,7 +19,7 @@ from dtrbandit.simulation.inputs import ARRIVALS, ENVIRONMENT, Inputs
 from dtrbandit.simulation.play_session import play_session
 from dtrbandit.simulation.regret import Arms, Array, Truth
 
-Events = NDArray[np.int32]
+Order = NDArray[np.int32]
 
 
 class Performance(NamedTuple):
@@ -44,11 +44,11 @@ def play_path(inputs: Inputs, number: int) -> PlayedPath:
     units = drawn(inputs.environment, n, inputs.rng(number, ENVIRONMENT))
     seen = None
     if inputs.arrivals is None:
-        events = without_delay(n, stages)
+        order = without_delay(n, stages)
     else:
         found = np.asarray(inputs.arrivals.events(n, stages, inputs.rng(number, ARRIVALS)))
-        seen, events = outcome_seen(found, n, stages), found.astype(np.int32)
-    arrivals = potential_arrivals(units, design=inputs.learner, events=events)
+        seen, order = outcome_seen(found, n, stages), found.astype(np.int32)
+    arrivals = potential_arrivals(units, design=inputs.learner, events=order)
     require_finite(arrivals, inputs.learner)
     truth = None if units.q is None else Truth(units)
     performances = {}
@@ -60,7 +60,7 @@ def play_path(inputs: Inputs, number: int) -> PlayedPath:
 
 
 def drawn(environment: Environment, n: int, rng: np.random.Generator) -> PotentialOutcomes:
-    """Draw n units, and refuse what is not n units of the environment's design: kernels would read beyond them."""
+    """Draw n units, or refuse what is not n units of the environment's design, which kernels would read beyond."""
     units = environment.draw(n, rng)
     check_shapes(units)
     if len(units.outcome) != n:
@@ -73,14 +73,14 @@ def drawn(environment: Environment, n: int, rng: np.random.Generator) -> Potenti
 def play_policy(
     policy: Policy[Any], units: PotentialOutcomes, arrivals: Arrivals, design: Design, *, seed: int
 ) -> Arms:
-    """Return the arms that a policy gives, (n, M): built-in ones in one compiled loop, others through a Session."""
+    """Return the arms that a policy gives, (n, M): a built-in one in a compiled loop, any other through a Session."""
     if is_compiled(policy):
         return play(policy, arrivals, design, seed=seed).arms
     return play_session(policy, units, arrivals, design, seed=seed)
 
 
 def outcomes_of(arms: Arms, arrivals: Arrivals, design: Design, seen: NDArray[np.bool_] | None) -> Array:
-    """Return the outcome of each unit under what it was given, (n,); NaN where it was never seen."""
+    """Return the outcome of each unit under the arms it was given, (n,); NaN where it was lost."""
     node = np.zeros(len(arms), dtype=np.int64)
     for m in range(arms.shape[1]):
         entered = arms[:, m] >= 0
@@ -90,21 +90,21 @@ def outcomes_of(arms: Arms, arrivals: Arrivals, design: Design, seen: NDArray[np
 
 
 @lru_cache(maxsize=1)
-def without_delay(n: int, stages: int) -> Events:
-    """Return the events of units that come and go one by one, the same for every path."""
+def without_delay(n: int, stages: int) -> Order:
+    """Return the order in which each unit is through before the next comes; it is the same for every path."""
     return at_once(n, stages)
 
 
-def outcome_seen(events: NDArray[Any], n: int, stages: int) -> NDArray[np.bool_]:
-    """Say which units' outcomes come, rather than being lost, after checking that events are in a possible order."""
-    pairs = events.ndim == 2 and events.shape[1] == 2 and events.dtype.kind in "iu"
-    if not pairs or not (events >= 0).all() or not (events < [stages + 2, n]).all():
+def outcome_seen(order: NDArray[Any], n: int, stages: int) -> NDArray[np.bool_]:
+    """Say which units' outcomes come, after checking that the order is possible; the other units are lost."""
+    pairs = order.ndim == 2 and order.shape[1] == 2 and order.dtype.kind in "iu"
+    if not pairs or not (order >= 0).all() or not (order < [stages + 2, n]).all():
         raise DesignError(
-            f"events must be pairs of whole numbers, 0 to {stages + 1} and a unit below {n}, found {events[:3]} …"
+            f"events must be pairs of whole numbers, 0 to {stages + 1} and a unit below {n}, found {order[:3]} …"
         )
-    end = len(events)
+    end = len(order)
     place = np.full((n, stages + 2), end)
-    place[events[:, 1], events[:, 0]] = np.arange(end)
+    place[order[:, 1], order[:, 0]] = np.arange(end)
     lost = place[:, -1:]
     own = np.where(place[:, :-1] < lost, place[:, :-1], end)  # what comes after is passed over
     in_order = (own[:, :-1] < own[:, 1:]) | (own[:, 1:] == end)
@@ -118,7 +118,7 @@ def outcome_seen(events: NDArray[Any], n: int, stages: int) -> NDArray[np.bool_]
 
 
 def require_finite(arrivals: Arrivals, design: Design) -> None:
-    """Refuse units whose features or outcomes are not numbers where a policy can come to see them."""
+    """Refuse units whose features or outcomes are not finite where a policy could see them."""
     for node, through in enumerate(reached(arrivals.enters, design.tree).T):
         m = len(design.tree.arms_to[node])
         whole = np.isfinite(arrivals.features[:, node, : design.dimensions[m]]).all(axis=1)

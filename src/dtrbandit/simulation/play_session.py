@@ -1,4 +1,4 @@
-"""Simulated units through a Session, one event at a time: for policies of the caller's own."""
+"""Simulated units through a Session, one at a time: for policies of the caller's own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def play_session(
 ) -> Arms:
     """Return the arms that a policy gives, (n, M), −1 where a stage was not entered.
 
-    The events are those of ``compiled.play``: what comes after a unit has left or ended is passed over.
+    As in ``compiled.play``, what would come after a unit has left or ended is passed over.
     """
     session, player = Session(design, policy, seed=seed), _Player(units, arrivals, design)
     for what, unit in arrivals.events.tolist():
@@ -44,7 +44,7 @@ class _Player:
         self.arms = np.full((n, self._stages), -1, dtype=np.int8)
 
     def happen(self, session: Session, what: int, unit: int) -> None:
-        """Let one event happen, unless it comes after the unit has left or ended."""
+        """Let one thing happen to a unit, unless the unit has left or ended."""
         if unit in self._ended or (what < self._stages and unit in self._left):
             return
         if what < self._stages:

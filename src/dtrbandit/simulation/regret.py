@@ -20,7 +20,7 @@ class Truth:
     Attributes
     ----------
     oracle
-        (n,): the outcome of each unit under the plan that takes argmax_a Q_m at each stage, the lowest arm of equals.
+        (n,): the outcome of each unit under the plan that takes argmax_a Q_m at each stage; of equal arms the lowest.
     """
 
     def __init__(self, units: PotentialOutcomes) -> None:
@@ -34,7 +34,7 @@ class Truth:
     def regret(self, arms: Arms) -> Array:
         """Return max_a Q_m − Q_m(A_m) along each unit's own history, (n, M); 0 at stages without an arm.
 
-        The maximum is over the arms feasible in the environment, also where the learner's plans are fewer.
+        The maximum is over the arms feasible in the environment, even where the learner has fewer plans.
         """
         n, stages = arms.shape
         rows, cell = np.arange(n), np.zeros(n, dtype=np.int64)
@@ -60,7 +60,7 @@ class Truth:
 
 
 def feasible_arms(design: Design) -> list[NDArray[np.bool_]]:
-    """Return for each stage which arms are feasible after which, (K₁ ⋯ K_{m−1}, K_m)."""
+    """Return, for each stage, which arms are feasible after which earlier arms, (K₁ ⋯ K_{m−1}, K_m)."""
     plans, counts = np.array(design.arm_plans), design.arm_counts
     masks = []
     for m, k in enumerate(counts):
@@ -75,7 +75,7 @@ def _masked(q: Array, mask: NDArray[np.bool_]) -> Array:
 
 
 def _best(q: Array) -> Array:
-    """Return the maximum over the last axis, leaving out NaN; arm by arm, since there are few."""
+    """Return the maximum over the last axis, leaving out NaN; a loop over arms is fast, since there are few."""
     best = q[..., 0]
     for arm in range(1, q.shape[-1]):
         best = np.fmax(best, q[..., arm])

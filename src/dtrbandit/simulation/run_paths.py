@@ -1,4 +1,4 @@
-"""Simulate: run the paths of a study, here or on many cores, and keep those that finish."""
+"""Run the paths of a study, here or on many cores, and keep those that finish."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ def simulate(  # noqa: PLR0913  # each by its name
 ) -> Study:
     """Let policies play the same simulated units, along many paths (paper, section 5.2).
 
-    Every path draws ``horizon`` units once, and each policy meets these. What comes out depends on the seed and the
-    path's number alone: neither on ``n_jobs``, nor on ``paths``, nor on which other policies run.
+    Every path draws ``horizon`` units once, and every policy meets these units. The results of a path depend on the
+    seed and on its number. They depend neither on ``n_jobs``, nor on ``paths``, nor on which other policies run.
 
     Parameters
     ----------
     policies
-        By name, or a list named by repr. LSVIUCB without β takes the theory's for this horizon.
+        By name, or a list named by repr. LSVIUCB without β takes the β of the theory for this horizon.
     n_jobs
-        Processes; None follows ``joblib.parallel_config``, without one it is 1; −1 for all cores.
+        The number of processes; −1 for all cores. None follows ``joblib.parallel_config``, and is 1 without one.
     arrivals
-        In which order units arrive, respond and complete, and which are lost; by default each unit is through
+        In which order units arrive, respond and complete, and which are lost. By default each unit is through
         before the next comes.
     design
         The learner's, where its features or plans differ from the environment's.
     resume
-        The study of an interruption, or one with fewer paths: only what is missing is run.
+        The same study with fewer paths, such as that of an interruption: only the missing paths are run.
     progress
         Whether to show progress on standard error.
 
@@ -181,7 +181,7 @@ class _Kept:
         return whole if not self.missing else whole.take(sorted(self._done))
 
     def explained(self, why: str) -> tuple[str, Study]:
-        """Return what to tell of a study that stopped, and its finished paths."""
+        """Return the message for a study that stopped, and the study of its finished paths."""
         text = (
             f"{why}; {len(self._done)} of {self._paths} paths are finished and kept: "
             "simulate(..., resume=error.study) runs the others"

@@ -1,4 +1,4 @@
-"""Studies on disk: a Parquet file per policy, and a manifest with their names and checksums, written last."""
+"""Save and load a study: a Parquet file per policy, then a manifest with their names and checksums."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REMEDY = "restore the whole folder from a copy, or run the study again in anothe
 
 
 class Kept(NamedTuple):
-    """What a manifest on disk says: what was studied, which paths, and for each policy its file and checksum."""
+    """What the manifest on disk says: the study, its paths, and the file and checksum of each policy."""
 
     manifest: Manifest
     paths: tuple[int, ...]
@@ -33,7 +33,7 @@ class Kept(NamedTuple):
 
 
 def save_study(study: Study, folder: Path) -> None:
-    """Write a study; whoever reads meanwhile, or after a crash, finds the old one or the new one whole."""
+    """Write a study. A reader meanwhile, or after a crash, finds either the old study or the new one, whole."""
     folder.mkdir(parents=True, exist_ok=True)
     before = _files(folder, study)
     checksums = {name: _save_table(study, name, number, folder) for number, name in enumerate(study.policies, 1)}
@@ -90,7 +90,7 @@ def _read_tables(folder: Path, kept: Kept) -> Study:
 
 
 def _whole(file: Path, checksum: str) -> bytes:
-    """Return what a file holds, if it is what was written."""
+    """Return what a file holds, or refuse it if its checksum is another."""
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -123,12 +123,12 @@ def _read_manifest(folder: Path) -> Kept:
 
 
 def _checksum_of(entries: Mapping[str, object]) -> str:
-    """Return the checksum of what a manifest says, however it is laid out; the order of policies is part of it."""
+    """Return the checksum of a manifest's content. Layout does not matter to it; the order of policies does."""
     return hashlib.sha256(json.dumps(entries, separators=(",", ":")).encode()).hexdigest()
 
 
 def _files(folder: Path, study: Study) -> set[str]:
-    """Return the files of the study that is in the folder already, or refuse if it must not be replaced."""
+    """Return the files of the study that the folder holds, or refuse if that must not be replaced."""
     if not (folder / MANIFEST).exists():
         return set()
     kept = _read_manifest(folder)
@@ -144,7 +144,7 @@ def _files(folder: Path, study: Study) -> set[str]:
 
 
 def _save_table(study: Study, name: str, number: int, folder: Path) -> str:
-    """Write what a policy did under a name that its content decides, and return its checksum."""
+    """Write what a policy did, in a file named after its checksum, and return the checksum."""
     with beside(folder / f"policy-{number}") as new:
         _write_table(study, name, new)
         with new.open("rb") as file:

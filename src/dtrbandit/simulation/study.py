@@ -1,4 +1,4 @@
-"""Study: what came out of a simulation study, and the questions one asks of it."""
+"""The results of a simulation study, and the questions one asks of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Study:
     """The results of a simulation study: P policies on the same units, along n paths.
 
-    A unit that is lost has regret for what it was assigned, no outcome (NaN), and no realised regret (0).
+    A unit that is lost has regret for the arms it was given. Its outcome is NaN and its realised regret is 0.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Study:
         For each policy max_a Q_m − Q_m(A_m) of each round, (n, horizon, M), 0 where a stage was not entered
         (Proposition 1); None if the environment does not know its Q-functions.
     oracle
-        The outcome of each unit under the best plan, (n, horizon); None likewise.
+        The outcome of each unit under the best plan, (n, horizon); None if Q-functions are not known.
 
     Examples
     --------
@@ -77,10 +77,10 @@ class Study:
         return tuple(self.arms)
 
     def regret(self, at: Times = None) -> pd.DataFrame:
-        """Return the regret up to rounds ``at``: those given, ``"all"``, or 200 evenly in log t and the horizon.
+        """Return the regret up to rounds ``at``: given ones, ``"all"``, or by default 200 evenly spaced in log t.
 
-        One row per policy, path and t, with the sum, one column per stage named after it, and the realised regret:
-        the outcome under the oracle's plan less that under what was done.
+        There is a row per policy, path and t, with the sum over stages, a column per stage, and the realised regret:
+        the outcome under the oracle's plan less the outcome under the arms given.
         """
         import pandas as pd
 
@@ -102,12 +102,12 @@ class Study:
         return pd.concat(frames, ignore_index=True)
 
     def total_regret(self, policy: str, at: Times = None) -> Array:
-        """Return the regret of each path up to rounds ``at``, as in ``regret``, over all stages, (n, points)."""
+        """Return the regret of each path over all stages up to rounds ``at``, as ``regret`` does, (n, points)."""
         (name,) = self._chosen([policy])
         return cumulative(self._known_regret()[name].sum(axis=2), times(self.horizon, at))
 
     def realised(self, policy: str) -> Array:
-        """Return the outcome under the oracle's plan less that under what was done, (n, horizon); 0 of a lost unit."""
+        """Return the outcome under the oracle's plan less that under the arms given, (n, horizon); 0 if lost."""
         (name,) = self._chosen([policy])
         self._known_regret()
         assert self.oracle is not None
@@ -115,9 +115,9 @@ class Study:
         return difference
 
     def summary(self) -> StudySummary:
-        """Return how the policies compare at the horizon, also pairwise with the first: the same units met all.
+        """Return how the policies compare at the horizon, and how each differs from the first on the same units.
 
-        By regret, or by mean outcome where the environment does not know its Q-functions.
+        They are compared by regret, or by mean outcome where the environment does not know its Q-functions.
         """
         self._require_paths()
         if self.stage_regret is None:
@@ -136,7 +136,7 @@ class Study:
         paths: bool = False,
         log: bool = False,
     ) -> Axes:
-        """Draw mean regret over the paths with 95 % bands; ``paths`` adds each path, ``log`` counts rounds by log t."""
+        """Draw mean regret with 95 % bands; ``paths`` adds every path, ``log`` makes the axis of rounds logarithmic."""
         self._require_paths()
         curves = []
         rounds = times(self.horizon, None if log else np.linspace(1, self.horizon, 2 * POINTS).astype(np.int64))

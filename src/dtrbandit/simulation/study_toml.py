@@ -28,9 +28,9 @@ NUMBERS = {"horizon": 1, "paths": 1, "seed": 0}  # and the least that each may b
 
 
 def read_study(path: str | Path) -> Inputs:
-    """Read and check a study file; what is wrong is told with its line, and what is allowed.
+    """Read and check a study file; an error names the line, and what is allowed there.
 
-    Policies are tried on the design, so that a study which is read can run.
+    Every policy is tried on the design, so that a study that is read can run.
     """
     text = TomlText.read(Path(path), what="the study")
     _check_entries(text)
@@ -62,7 +62,7 @@ def _check_entries(text: TomlText) -> None:
 
 
 def _built(text: TomlText, kinds: Kinds, what: str, *keys: str | int) -> Any:
-    """Build the thing that a table describes by its ``name`` and parameters."""
+    """Build what a table describes by its ``name`` and parameters."""
     table = _table(text, *keys)
     with text.at(*keys):
         if "name" not in table:
@@ -128,7 +128,7 @@ def _durations(text: TomlText, key: str) -> Any:
 
 
 def _design(text: TomlText) -> Design | None:
-    """Read the learner's design from the file that is named, beside the study's."""
+    """Read the learner's design, from a file beside the study's."""
     if "design" not in text.tables:
         return None
     name = text.tables["design"]

@@ -22,7 +22,7 @@ REGRET, OUTCOME = "regret", "mean reward"  # the second is an outcome; its name 
 
 
 class PolicySummary(NamedTuple):
-    """A policy at the horizon: mean over paths, its standard error and 95 % interval, median, and the worst path.
+    """A policy at the horizon: its mean over paths with standard error and 95 % interval, median, worst path.
 
     ``second_half`` is the share of the regret that fell into the second half of the rounds; None for outcomes.
     """
@@ -38,7 +38,7 @@ class PolicySummary(NamedTuple):
 
 
 class PairedDifference(NamedTuple):
-    """A policy less the reference, path by path: the same units met both, which makes the interval narrow.
+    """A policy less the reference, path by path; both met the same units, so the interval is narrow.
 
     ``share_better`` is the share of the paths on which the policy did better than the reference.
     """
@@ -57,7 +57,7 @@ class StudySummary:
     """How policies compare; printing it gives tables, ``to_frame`` the numbers.
 
     ``measure`` is ``"regret"``, or ``"mean reward"`` where the environment does not know its Q-functions.
-    ``rows`` says what is compared, where it is not policies.
+    ``rows`` says what the rows are, such as "policy" or "setting".
     """
 
     measure: str
@@ -109,7 +109,7 @@ class StudySummary:
 
 
 def summarise(measure: str, final: Mapping[str, Array], half: Mapping[str, Array] | None, horizon: int) -> StudySummary:
-    """Return how policies compare, given each path's figure at the horizon and, for regret, at half of it."""
+    """Return how policies compare, given each path's figure at the horizon and, for regret, at half the horizon."""
     sign = 1.0 if measure == REGRET else -1.0  # of two regrets the lower is better
     policies, differences = [], []
     reference, first = next(iter(final.items()))
@@ -138,7 +138,7 @@ def _numbers(mean: float, std_error: float, low: float, high: float) -> list[str
 
 
 def _short(number: float) -> str:
-    """Return a number with as many digits as a reader compares."""
+    """Return a number with the digits that a reader compares."""
     if number != number:
         return "–"
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:,.1f}" if abs(number) >= 10 else f"{number:.3f}"

@@ -1,7 +1,7 @@
 """Theorem 1 (label "thm: regret upper bound"): its constants and its bound, as printed and as proved.
 
-Logarithms are natural. Where the printed theorem and its proof part ways, the printed formula has the plain name and
-the other says ``_as_proved``; ``docs/theory.md`` lists the differences.
+Logarithms are natural. Where the printed theorem and its proof differ, the printed formula has the plain name and the
+other ends in ``_as_proved``. ``docs/theory.md`` lists the differences.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def c_tilde_3(constants: Constants) -> float:
 
 
 def smallest_q(constants: Constants) -> int:
-    """Return the smallest q that Theorem 1 allows: C̃₁ ∨ C̃₂."""
+    """Return the smallest q for which Theorem 1 is stated: C̃₁ ∨ C̃₂."""
     return math.ceil(max(c_tilde_1(constants), c_tilde_2(constants)))
 
 
@@ -90,7 +90,7 @@ def f_as_proved(alpha: float, T: int) -> float:
 def regret_terms(constants: Constants, T: int, q: int) -> RegretTerms:
     """Return the bound of Theorem 1 term by term, as printed (eq. "upperboundrate").
 
-    It is proved for q of at least C̃₁ ∨ C̃₂; below, the number is the formula's, not a promise.
+    It is proved for q of at least C̃₁ ∨ C̃₂. For a smaller q the number is that of the formula, and no bound.
     """
     T, q, c = whole(T, "regret_terms: T", low=1), whole(q, "regret_terms: q", low=1), constants
     M = peeling_depth(min(c.alpha), c.d) if min(c.alpha) < math.inf else 0
@@ -126,7 +126,7 @@ def worst_regret(constants: Constants, T: int) -> float:
 
 
 def informative_from(constants: Constants, q: int) -> float:
-    """Return from which T on Theorem 1 says more than ``worst_regret`` does, within 1 %; ∞ if never."""
+    """Return the T, within 1 %, from which on Theorem 1 is below ``worst_regret``; ∞ if there is none."""
     low, high = 0.0, 600.0  # log T
     if regret_bound(constants, round(math.exp(high)), q) >= worst_regret(constants, round(math.exp(high))):
         return math.inf

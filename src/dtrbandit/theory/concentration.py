@@ -1,6 +1,6 @@
 """How likely the estimates are good: the propositions behind Theorem 1 (label "sec:upperboundanalysis").
 
-A function gives the right-hand side as printed, also where it exceeds 1 and says nothing.
+A function gives the right-hand side as printed, even where it exceeds 1 and so says nothing.
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ def delay_of(arrivals: ArrivalProcess, stages: int = 2) -> Delay:
 def delay_penalty(delay: Delay) -> float:
     """Return max{ν₁⁴/μ₁⁴, b₁²/μ₁², ν₂⁴/μ₁⁴, b₂²/μ₁²} + μ₂/μ₁: what delay adds to the order of regret.
 
-    It stands within an O(·) that hides constants (eq. "upperboundrate_delay"): to be compared, not to be spent.
+    It stands within an O(·) that hides constants (eq. "upperboundrate_delay"). So it serves to compare delays, and
+    bounds nothing by itself.
     """
     mu, one, two = delay.between.mean, delay.between, delay.delay
     return max((one.nu / mu) ** 4, (one.b / mu) ** 2, (two.nu / mu) ** 4, (two.b / mu) ** 2) + two.mean / mu
@@ -109,8 +110,8 @@ def feedback_misses(times: NDArray[np.float64], t: int) -> bool:
 def delay_cost(constants: Constants, delay: Delay, T: int) -> float:
     """Return Σ_t 4b_max·x_max·min(1, P(𝒪ᶜ_{t/2}) + P(𝒪ᶜ_t)) up to ``T``: the delay's term of the bound, with constants.
 
-    The sketch of the proof adds the failure of 𝒪 at e_t ≥ t/2, for Q̃, and at t, for Q̂. It is finite as T → ∞. The
-    other terms keep their order, with about half the samples.
+    The sketch of the proof adds the failure of 𝒪 at e_t ≥ t/2, for Q̃, and at t, for Q̂. The sum stays finite as T → ∞.
+    The other terms keep their order, with about half the samples.
     """
     missed = [min(1.0, feedback_fails(delay, max(t // 2, 1)) + feedback_fails(delay, t)) for t in range(1, T + 1)]
     return worst_regret(constants, 1) * sum(missed)

@@ -28,7 +28,7 @@ SINGULAR = 1e-12  # of the largest eigenvalue: smaller ones are rounding errors 
 class Region(NamedTuple):
     """An arm at a stage: P(U) summed over earlier arms, and the smallest eigenvalue of E[ψψᵀ 1{U}].
 
-    ``suboptimal``: worse than the best by more than Δ everywhere, so that nothing is asked of it.
+    An arm is ``suboptimal`` if it is worse than the best by more than Δ everywhere. The assumption then asks nothing.
     """
 
     stage: str
@@ -96,8 +96,8 @@ def estimate_diversity(
 ) -> Diversity:
     """Estimate φ_m and p_m from an environment, or from evidence such as ``from_session(session)``.
 
-    Without ``delta``, Δ_m is chosen stage by stage so that Δ_m·φ_m is largest: C̃₁ divides by the square of Δ₂φ₂, C̃₂ by
-    that of Δ₁φ₁. It divides by φ₂² too, so that with a smaller Δ₂ a somewhat smaller q may do.
+    Without ``delta``, Δ_m is chosen stage by stage so that Δ_m·φ_m is largest, since C̃₁ divides by the square of Δ₂φ₂
+    and C̃₂ by that of Δ₁φ₁. C̃₂ divides by φ₂² too, so with a smaller Δ₂ a somewhat smaller q may do.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def estimate_diversity(
 
 
 def regions_of(evidence: Evidence, m: int, delta: tuple[float, ...]) -> tuple[Region, ...]:
-    """Return how each arm of stage ``m`` does, given Δ of the stages up to it."""
+    """Return the region of each arm of stage ``m``, given Δ of the stages up to it."""
     stage, nodes = evidence.design.stages[m], _nodes(evidence, m, delta)
     return tuple(
         Region(stage.name, label, _suboptimal(nodes, arm, delta[m]), *_moments(nodes, arm, delta[m], evidence.units))
@@ -152,7 +152,7 @@ def profile(evidence: Evidence, m: int, tried: Array, before: tuple[float, ...])
 
 
 def _asked(stage: tuple[Region, ...]) -> tuple[Region, ...]:
-    """Return the arms of which the assumption asks something; of arms all alike, all."""
+    """Return the arms of which the assumption asks something; all of them where all are suboptimal."""
     return tuple(region for region in stage if not region.suboptimal) or stage
 
 

@@ -1,7 +1,7 @@
 """Histories with their Q-functions: what margin and diversity are judged by.
 
-They come from an environment, which knows the true Q, or from a session, which has estimated it on the units that its
-own decisions produced. The second carries caveats, and every result repeats them.
+They come from an environment, which knows the true Q, or from a session. A session has estimated Q on units that its
+own decisions produced. Such evidence has caveats, which every result repeats.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def from_environment(environment: Environment, rng: np.random.Generator, *, unit
 
 
 def from_session(session: Session) -> Evidence:
-    """Return what a session's own units and its Q̂ show, with caveats; a ProtocolError where Q̂ is not determined yet.
+    """Return the evidence of a session's own units and its Q̂, with caveats; a ProtocolError until there is a Q̂.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What holds of the theory's assumptions for a problem, and what does not: one finding each, in words."""
+"""Which assumptions of the theory hold for a problem, and which fail: a finding each, in words."""
 
 from __future__ import annotations
 

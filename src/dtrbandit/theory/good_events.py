@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class EventRate(NamedTuple):
-    """How often an event failed on simulated paths, with a 95 % interval, beside the bound on its probability to.
+    """How often an event failed on simulated paths, with a 95 % interval, beside the bound on that probability.
 
-    ``bound`` is as printed; for ℒ, where the paper prints none, as ``hat_fails`` has it. None: no bound is known, or
-    the delays are not sub-exponential. ``applies``: q and t are as large as the bound asks; with delays there is such a
-    bound for 𝒪 alone, since for the others the paper has an order only.
+    ``bound`` is as printed. For ℒ the paper prints none, and it is that of ``hat_fails``. It is None where no bound is
+    known, or the delays are not sub-exponential. ``applies`` says that q and t are as large as the bound asks. With
+    delays only the bound for 𝒪 applies, since for the others the paper has an order only.
     """
 
     event: str
@@ -96,8 +96,8 @@ def event_rates(  # each by its name
 ) -> EventRates:
     """Play DTRBandit on a problem with linear Q-functions and count at rounds ``at`` which events hold.
 
-    The supremum over histories in 𝒢 is taken over those drawn for the estimate of the constants. A round's state is the
-    one just before the next unit enrols. 𝒪 is counted with ``arrivals`` only. Where φ_m is 0, ℳ asks nothing.
+    The supremum over histories in 𝒢 is taken over the histories drawn to estimate the constants. The state of a round
+    is that just before the next unit enrols. 𝒪 is counted with ``arrivals`` only. Where φ_m is 0, ℳ always holds.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def wilson(failed: int, n: int) -> tuple[float, float]:
 
 
 def _events(design: Design, arrivals: ArrivalProcess | None) -> list[tuple[str, int | None]]:
-    """Return the events in the order of ``_failed``, with their stages."""
+    """Return the events with their stages, in the order of ``failures``."""
     stages: list[int | None] = list(range(len(design.stages)))
     events = [(event, m) for event in "GM" for m in stages] + [("L", None)] * (len(stages) > 1)
     return events + [("O", None)] * (arrivals is not None)
@@ -147,7 +147,7 @@ def _rate(simulation: Simulation, event: tuple[str, int | None], t: int, failed:
 
 
 def event_bound(simulation: Simulation, event: tuple[str, int | None], t: int) -> tuple[float | None, bool]:
-    """Return the bound on the probability that an event fails, and whether it is one for these q, t and delays."""
+    """Return the bound on the probability that an event fails, and whether it applies to these q, t and delays."""
     (name, m), constants, q = event, simulation.instance.constants, simulation.policy.q
     if name == "O":
         assert simulation.arrivals is not None

@@ -56,7 +56,7 @@ class Instance:
         delta: float | tuple[float, ...] | None = None,
         units: int = UNITS,
     ) -> Instance:
-        """Draw units and estimate; α_m = 1 is believed where it is within two standard errors.
+        """Draw units and estimate the constants; α_m = 1 is assumed where it is within two standard errors.
 
         Examples
         --------
@@ -86,7 +86,7 @@ class Instance:
         )
 
     def with_widest(self) -> Instance:
-        """Return it with the Δ_m at which Δ_m·φ_m is largest, stage by stage."""
+        """Return the instance with the Δ_m at which Δ_m·φ_m is largest, stage by stage."""
         return replace(self, diversity=estimate_diversity(self.evidence))
 
     @property

@@ -1,7 +1,7 @@
 """The margin condition (label "assumption: margin"): how rarely units are near a decision boundary.
 
-P(0 < |Q_m(h, i) − Q_m(h, j)| ≤ κ) ≤ γ_m κ^{α_m} for all κ > 0, after all earlier arms and, with more than
-two arms, for every pair of them (label "assumption: margin k arms").
+P(0 < |Q_m(h, i) − Q_m(h, j)| ≤ κ) ≤ γ_m κ^{α_m} for all κ > 0, whatever the earlier arms and, with more than two arms,
+for every pair of them (label "assumption: margin k arms").
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Between = Literal["pairs", "best"]
 
 
 class Gaps(NamedTuple):
-    """The positive gaps between arms at a node in ascending order, and of how many units they are."""
+    """The positive gaps between arms at a node, in ascending order, and the number of units there."""
 
     before: Plan
     pair: tuple[int, ...]  # of arms, or () for the best two

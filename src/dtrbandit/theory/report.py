@@ -1,4 +1,4 @@
-"""What the theory says about a problem, what it does not, and how far practice is from the bound."""
+"""The report: what the theory says about a problem, and how far simulated regret is from the bound."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Report:
 
     @property
     def promised(self) -> bool:
-        """Whether every assumption holds, so that the bound is one; with delays only its order is promised."""
+        """Whether every assumption holds, so that the formula is a bound; with delays only its order is proved."""
         held = all(finding.verdict != "fails" and finding.subject != "delay" for finding in self.findings)
         return held and self.instance.constants is not None
 
@@ -132,7 +132,7 @@ def report(  # noqa: PLR0913  # each by its name
     units: int = UNITS,
     seed: int = 0,
 ) -> Report:
-    """Say in words what the theory promises DTRBandit on a problem, and how far practice is from that.
+    """Say in words what the theory promises DTRBandit on a problem, beside the regret that is simulated.
 
     Constants are estimated from ``units`` drawn units, regret from ``paths`` simulated paths.
 

@@ -1,4 +1,4 @@
-"""One simulated path of DTRBandit, looked at from the proofs' side: which of their events fail, and when."""
+"""One simulated path of DTRBandit: which events of the proofs fail on it, and when."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Times = NDArray[np.float64]
 
 
 class Simulation(NamedTuple):
-    """What is played, and at which rounds it is looked at; ``instance`` has the truth."""
+    """What is simulated, and at which rounds events are judged; ``instance`` has the true coefficients."""
 
     environment: Environment
     policy: DTRBandit
@@ -48,7 +48,7 @@ def failures(simulation: Simulation, seed: np.random.SeedSequence) -> NDArray[np
 
 
 def _order(simulation: Simulation, seed: np.random.SeedSequence) -> tuple[NDArray[np.int32], Times | None]:
-    """Return the order of events and, with delays, their times, (n, M + 1)."""
+    """Return in which order things happen to units and, with delays, when, (n, M + 1)."""
     n, stages = simulation.rounds[-1] + 1, len(simulation.instance.coefficients)
     if simulation.arrivals is None:
         return at_once(n, stages), None
@@ -57,7 +57,7 @@ def _order(simulation: Simulation, seed: np.random.SeedSequence) -> tuple[NDArra
 
 
 def states(simulation: Simulation, units: Arrivals, *, seed: int) -> Iterator[tuple[int, Estimates]]:
-    """Give each round to look at and what is believed just before the next unit enrols."""
+    """Give each of the rounds, and the estimates just before the next unit enrols."""
     played = Played(simulation.policy, simulation.instance.evidence.design, len(units.features), seed=seed)
     enrolments = np.flatnonzero(units.events[:, 0] == 0)
     cuts = [0, *(int(enrolments[t]) for t in simulation.rounds)]  # unit t, from 0, is round t + 1

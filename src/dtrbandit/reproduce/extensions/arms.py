@@ -28,7 +28,7 @@ EARLY = 0.1  # of the rounds, and on to the next forced block: the first blocks
 
 
 class Pulls(NamedTuple):
-    """How many arms that are suboptimal everywhere each round was given, forced or free, (paths, horizon) each."""
+    """How many arms of each round are suboptimal everywhere, in forced and in free rounds, (paths, horizon) each."""
 
     forced: Array
     free: Array
@@ -49,7 +49,7 @@ def suboptimal_pulls(study: Study) -> Pulls:
 
 
 def first_blocks(horizon: int) -> int:
-    """Return how many rounds are the first blocks, up to a forced one: until then Q̃ stays as it is, errors and all."""
+    """Return how many rounds the first blocks have; they end where a forced block begins, which renews Q̃."""
     begins = np.flatnonzero(np.diff(forced_rounds(horizon, SETTING).astype(int)) == 1) + 1
     least = int(EARLY * horizon)
     return int(min(begins[begins >= least], default=least))

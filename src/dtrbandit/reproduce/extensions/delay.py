@@ -58,7 +58,7 @@ def penalty(studies: Studies, name: str) -> Interval:
 
 
 def uninformed(studies: Studies) -> float:
-    """Return what a round costs before anything is learnt: the mean over the first forced block, every plan alike."""
+    """Return what a round costs before anything is learnt: the mean over the first forced block."""
     return float(studies[AT_ONCE].total_regret(DTRB, [FIRST_BLOCK]).mean() / FIRST_BLOCK)
 
 

@@ -27,7 +27,7 @@ Studies = Mapping[str, Study]
 
 @dataclass(frozen=True)
 class Setting:
-    """Where DTRBandit plays, with which parameters; ``design`` is the learner's, if it differs."""
+    """Where DTRBandit plays, and with which parameters; ``design`` is the learner's, if that differs."""
 
     environment: Environment
     policy: DTRBandit

@@ -1,7 +1,7 @@
 """Misspecified features: too many cost a constant factor, too few cost every round (label "assumption: bounded").
 
-What too few cost is known: without x₁ at the first stage the best one can do is one arm for all there, without x₂ one
-plan for all. With E Beta(a, b) = a/(a + b) and a weight of mean ½, x₂ has mean 17/30 after arm 1, 13/30 after arm 2.
+What too few cost is known. Without x₁ the best that is left is one first arm for all; without x₂ it is one plan for
+all. With E Beta(a, b) = a/(a + b) and a weight of mean ½, x₂ has mean 17/30 after arm 1 and 13/30 after arm 2.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LOSS_WITHOUT_FIRST, LOSS_WITHOUT_SECOND = OPTIMAL_VALUE - ONE_ARM, OPTIMAL_VALUE
 
 
 def claims(studies: Studies) -> tuple[Claim, ...]:
-    """Measure what features cost that should not be there, and those that should; the same units met all."""
+    """Measure what superfluous features cost, and what missing ones do; all settings meet the same units."""
     return (
         _still_logarithmic(studies[TOO_MANY]),
         slower_than_root(studies, {name: SETTINGS[name] for name in (RIGHT, TOO_MANY)}),
@@ -104,7 +104,7 @@ def _loses_one_plan(study: Study) -> Claim:
 
 
 def _loses(sentence: str, study: Study, must: float, *, between: tuple[float, float]) -> Claim:
-    """Claim that a late round costs so many times what it ``must``."""
+    """Claim that a late round costs what it ``must`` cost, times a factor within a band."""
     loss, (low, high) = late_loss(study), between
     measured = f"{loss:.4f} a round in the second half, {loss / must:.2f} times {must:.4f}"
     return Claim(sentence, measured, f"{low:.2f} to {high:.2f} times", low <= loss / must <= high)

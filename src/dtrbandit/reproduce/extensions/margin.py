@@ -1,15 +1,15 @@
 """The margin: how regret beyond that of forced rounds grows with its exponent α (label "thm: regret upper bound").
 
-Theorem 1 bounds regret by that of forced rounds, of order log T, and by f(α): T^((1−α)/2) for α < 1, log T for α = 1,
-bounded for α > 1. Forced rounds hide the second term, so that of the free rounds is measured alone. It has three
-shapes by decade of t: each decade adds more than the one before, as much, or less, by a factor 10^((1−α)/2). The
-logarithm of that factor is the *exponent*.
+Theorem 1 bounds regret by that of forced rounds, of order log T, and by f(α). The second term is T^((1−α)/2) for
+α < 1, log T for α = 1, and bounded for α > 1. Forced rounds hide it, so the regret of free rounds is measured alone.
+By decade of t it has three shapes: each decade adds more than the one before, as much, or less, by a factor
+10^((1−α)/2). The logarithm of that factor is the *exponent*.
 
-The problem is the embedded one-stage problem, which has α₁ = α and α₂ = ∞, and by which section 4 shows that these
-rates are the best possible. With little noise and few forced rounds theory shows at 100,000 rounds. At fewer
-exponents come out too high (with α = 2 by 0.2 at 30,000, by 0.5 at 10,000): near the boundary, where errors matter, a
-forced round teaches as much as some 2, 4 and 9 free ones with α = 0.5, 1 and 2, which all lie on the arm's own side,
-so that early estimates are better than their number of rounds says.
+The problem is the embedded one-stage problem, which has α₁ = α and α₂ = ∞. By it section 4 shows that these rates are
+the best possible. With little noise and few forced rounds the theory shows at 100,000 rounds. With fewer rounds
+exponents come out too high: with α = 2 by 0.2 at 30,000 and by 0.5 at 10,000. The reason is that errors matter near
+the boundary. There a forced round teaches as much as some 2, 4 and 9 free ones with α = 0.5, 1 and 2, since free rounds
+all lie on the arm's own side. So early estimates are better than their number of rounds suggests.
 """
 
 from __future__ import annotations

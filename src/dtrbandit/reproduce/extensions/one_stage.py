@@ -1,8 +1,9 @@
 """The one-stage embedding of section 4: the regret of the embedded problem is that of the one-stage problem.
 
-With one arm at the second stage the plans are the arms, so the schedule is the same, and Y is linear in x₂ = Y without
-noise: backward induction gives back the outcome. With two arms there are twice as many plans, each arm's follow each
-other, and the schedule is that of twice q. Rounding in the second stage's fit could tip a tie; none has been seen.
+With one arm at the second stage the plans are the arms, so the schedule is the same. Y is linear in x₂ = Y without
+noise, so backward induction gives back the outcome. With two arms there are twice as many plans, and those of one first
+arm follow each other, so the schedule is that of twice q. Rounding in the second stage's fit could tip a tie; none has
+been seen.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Table1:
         return replace(self, data=data)
 
     def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
-        """Replay every algorithm; where patients are simulated, see also what they truly earn on new ones."""
+        """Replay every algorithm; where patients are simulated, also find its true mean outcome on new ones."""
         patients = Patients.simulated(self.cohort_seed) if self.data is None else Patients.read(self.data)
         folder.mkdir(parents=True, exist_ok=True)
         replays = _replays(patients.cohort, size)
@@ -58,21 +58,21 @@ def _replays(cohort: Cohort, size: Size) -> Mapping[str, Replay]:
 
 
 def _play(name: str, *, cohort: Cohort, size: Size) -> tuple[str, Replay]:
-    """Replay one algorithm; that the cohort is small is what the table is about."""
+    """Replay one algorithm, without the warning that the cohort is small: the table says so."""
     quiet: Size = {**size, "progress": False}
     with warnings.catch_warnings(action="ignore", category=SmallCohort):
         return name, replay(PLAYED[name], cohort, **quiet)
 
 
 def _truth(size: Size) -> Mapping[str, NDArray[np.float64]]:
-    """Return what each algorithm truly earns a round on each path: the best regime's value less its regret."""
+    """Return the true mean outcome of each algorithm on each path: the best regime's value less its regret."""
     study, best = simulate(STARD(), PLAYED, **size), STARD().optimal_value
     horizon = size["horizon"]
     return {name: best - study.total_regret(name, [horizon])[:, 0] / horizon for name in PLAYED}
 
 
 def _written(results: Results, folder: Path, name: str) -> tuple[Path, ...]:
-    """Write the picture, the table, and the patients if they are simulated: a file's stay where they are."""
+    """Write the picture, the table, and the patients if they are simulated."""
     picture, table = folder / f"{name}.png", folder / f"{name}.csv"
     draw(results).savefig(picture, dpi=DOTS_PER_INCH)
     pd.DataFrame(PrintedTable(results).records()).to_csv(table, index=False, float_format="%.6g")

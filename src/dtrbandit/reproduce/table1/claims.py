@@ -1,8 +1,8 @@
 """What the paper says about Table 1, and when it holds.
 
-The numbers are noisy, and some of the differences smaller than the noise. So a claim of order is refused when the
-other order is established: when the 95 % interval of a difference, path by path, lies on the wrong side of 0. What is
-measured says whether the claim itself is established or whether it cannot be told. Intervals are about paths through
+The numbers are noisy, and some differences are smaller than the noise. So a claim of order fails only when the other
+order is established: when the 95 % interval of the paired difference lies on the wrong side of 0. The text of what was
+measured says whether the claim itself is established, or whether it cannot be told. Intervals are about paths through
 this cohort; other cohorts differ more.
 """
 
@@ -53,7 +53,7 @@ def claims(averages: Averages, *, logging: float, offline: float) -> tuple[Claim
 
 
 def claims_about_dtr_bandit(averages: Averages, *, offline: float) -> tuple[Claim, Claim, Claim]:
-    """Measure all of them but the one about the logging policy."""
+    """Measure the three claims that are not about the logging policy."""
     return (
         _dtr_bandit_is_best(averages),
         _often_above_offline(averages, offline),

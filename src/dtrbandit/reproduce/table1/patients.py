@@ -39,7 +39,7 @@ def propensity_model(*, penalty: float) -> PropensityModel:
 
 @dataclass(frozen=True, eq=False)
 class Patients:
-    """An analysis table of STAR*D's shape; ``seed`` is that of a simulated one, None of a file."""
+    """An analysis table of STAR*D's shape; ``seed`` is None where it comes from a file."""
 
     table: pd.DataFrame
     seed: int | None

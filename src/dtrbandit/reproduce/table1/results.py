@@ -36,9 +36,9 @@ class Estimate(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An entry of the table; None where there is nothing to say.
+    """An entry of the table; None where there is no such number.
 
-    ``few`` is from the first ten paths, ``every`` from all, ``true`` what an algorithm earns on new patients;
+    ``few`` is from the first ten paths, ``every`` from all. ``true`` is the mean outcome on new patients.
     ``maximum_likelihood`` is the value by propensities without a penalty.
     """
 
@@ -52,7 +52,7 @@ class Row(NamedTuple):
 
     @property
     def optimism(self) -> float | None:
-        """How much more replay says than is true."""
+        """By how much replay exceeds the truth."""
         return None if self.true is None else self.every.value - self.true.value
 
 
