@@ -33,6 +33,17 @@ def some_session() -> dtr.Session:
     return session
 
 
+def session_of(units: int) -> dtr.Session:
+    """Return a session of so many units that have all ended, with five events each."""
+    stages = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")]
+    session = dtr.Session(dtr.Design(stages), dtr.DTRBandit(q=1, delta=0.5))
+    for t in range(units):
+        session.enroll(f"u{t}", {"x": t % 7 / 7})
+        session.respond(f"u{t}", {"z": t % 5 / 5})
+        session.complete(f"u{t}", t % 3)
+    return session
+
+
 @dataclass(frozen=True)
 class Says:
     """A policy that says whatever it is told to say."""

@@ -252,7 +252,7 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
     "number-beyond-floats": [
         (
             dtr.DesignError,
-            ("'s'", "expected_days", "positive"),
+            ("'s'", "expected_days", "above 0"),
             lambda _: dtr.Stage("s", ("a",), "1", expected_days=10**400),
         ),
         (dtr.DesignError, ("too large",), lambda _: dtr.Stage("s", ("a",), "1", expected_days=10**5000)),

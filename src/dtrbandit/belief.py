@@ -32,8 +32,8 @@ LONG = 1_000  # events from which facts are taken many at a time
 class Belief:
     """Histories and a policy's state, learnt from the first ``version`` events of a log.
 
-    Whatever interrupts or refuses more events leaves it not ``whole``: it may then hold half a fact. Its ``log`` is as
-    it was, and ``again`` reads that.
+    An interruption or a refusal while it takes more events leaves it not ``whole``: it may then hold half a fact. Its
+    ``log`` is as it was, and ``again`` learns from that.
     """
 
     def __init__(self, design: Design, policy: Policy[Any], seed: int) -> None:
@@ -64,7 +64,7 @@ class Belief:
         return Log(self.histories.log, 0, self.version)
 
     def again(self) -> Belief:
-        """Return what its log leads to."""
+        """Return a whole belief, learnt from the log again."""
         return believed(self.log, self.design, self.policy)
 
     def decide(self, history: History) -> Decision:
@@ -73,7 +73,7 @@ class Belief:
         return self._decide(self.state, history, u)
 
     def learn(self, facts: Sequence[Fact], arrived: History) -> None:
-        """Believe the facts of an answer; ``arrived`` is the history that the first leads to."""
+        """Record the facts of an answer and learn from them; ``arrived`` is the history that the first leads to."""
         self.whole = False
         histories, learn = self.histories, self._learn
         for fact in facts:
@@ -85,7 +85,7 @@ class Belief:
         self.whole = True
 
     def fold(self, events: Sequence[Event], *, decide_again: bool = False) -> None:
-        """Check events as if they came for the first time, and believe all of them or none.
+        """Check events as if they came for the first time, then record and learn from all of them or none.
 
         With ``decide_again`` every decision must be the one that the policy would make.
         """
@@ -95,7 +95,7 @@ class Belief:
             compile_for("the log", [self.policy], self.design, units=units)
         if long and not decide_again:
             self.whole = False
-            turn = self._last_teaching_amendment(events)
+            turn = self._last_amendment_that_counts(events)
             with all_at_once(self.state, learning=turn is None):
                 self._fold(events, turn=turn)
         else:
@@ -104,9 +104,9 @@ class Belief:
         self.whole = True
 
     def _fold(self, events: Sequence[Event], *, decide_again: bool = False, turn: int | None = None) -> None:
-        """Fold events: the one loop that resumes, verifies and follows.
+        """Take events one by one: the loop behind resuming, verifying and following.
 
-        The policy only writes facts down until event ``turn``, and learns from then on.
+        Until event ``turn`` the policy only writes facts down. From then on it learns.
         """
         histories, design, state, learn = self.histories, self.design, self.state, self._learn
         due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
@@ -133,8 +133,8 @@ class Belief:
             last = self.version + len(events)
             raise LogError(f"the log ends after event {last}, before the decision that it led to; it was cut off")
 
-    def _last_teaching_amendment(self, events: Sequence[Event]) -> int | None:
-        """Return the number of the last event that amends a unit whose rows count by then; None if there is none."""
+    def _last_amendment_that_counts(self, events: Sequence[Event]) -> int | None:
+        """Return the number of the last amendment to a unit whose rows already count; None if there is none."""
         amended = {_unit_of(event) for event in events if isinstance(event, Overridden | Corrected)}
         records = [self.histories.get(unit) for unit in amended]
         arms = Counter({record.history.unit: len(record.history.arms) for record in records if record})
@@ -159,7 +159,7 @@ class Belief:
 
 
 def _unit_of(event: Event) -> str:
-    """Return the unit of an event that was not checked yet, an empty name if there is none."""
+    """Return the unit of an event that is not checked yet; an empty text if it has none."""
     unit = getattr(getattr(event, "decision", event), "unit", None)
     return unit if isinstance(unit, str) else ""
 
@@ -167,7 +167,7 @@ def _unit_of(event: Event) -> str:
 def believed(
     log: Iterable[Event], design: Design | None, policy: Policy[Any] | None, *, decide_again: bool = False
 ) -> Belief:
-    """Return what a log leads to; design and policy are needed only where the log cannot hold them."""
+    """Return the belief that a log leads to. Design and policy are needed only where the log cannot hold them."""
     events = log if isinstance(log, Sequence) else list(log)
     belief = _opened(events[0] if events else None, design, policy)
     belief.fold(events[1:], decide_again=decide_again)
@@ -175,7 +175,7 @@ def believed(
 
 
 def _opened(event: Event | None, design: Design | None, policy: Policy[Any] | None) -> Belief:
-    """Return what the first event of a log leads to."""
+    """Return the belief that the first event of a log leads to."""
     if not isinstance(event, Opened):
         found = repr(event) if isinstance(event, str) else type(event).__name__
         raise LogError(f"a log begins with Opened, found {found}; use a whole log, or read_log(path) for a file")

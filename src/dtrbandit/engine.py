@@ -1,4 +1,4 @@
-"""Session: one event at a time, for any policy. A session is its log; everything else is a fold of it."""
+"""Sessions: one event at a time, for any policy. A session is its log; everything else follows from the log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Done = TypeVar("Done")
 
 
 class Session:
-    """A trial in memory: units enrol, respond and complete in any order, and each arrival gets a decision.
+    """A trial in memory: units enrol, respond and complete in any order, and get a decision at each stage.
 
     Repeating a call with equal content returns the recorded answer and writes nothing. An error changes nothing.
     Verbs take turns: a session may be called from several threads.
@@ -104,7 +104,7 @@ class Session:
         return reply.decision
 
     def _alone(self, act: Callable[[Given], Done], given: Given) -> Done:
-        """Let one verb act at a time: others wait, and one inside another, of a policy or a signal, is refused."""
+        """Let one verb act at a time. Other threads wait. A verb inside a verb, of a policy or a signal, is refused."""
         with self._turn:
             if self._is_nested():
                 raise ProtocolError("a verb of this session is under way in this thread; call the next one after it")
@@ -169,7 +169,7 @@ class Session:
             belief.fold(reply.facts)
 
     def follow(self, events: Iterable[Event]) -> None:
-        """Take a tail of the log that was written elsewhere, each event checked; a tail is believed whole or not."""
+        """Take a tail of the log that was written elsewhere. Each event is checked, and all are taken or none."""
         tail = events if isinstance(events, Sequence) else list(events)
         self._alone(self._fold, tail)
 
@@ -185,7 +185,7 @@ class Session:
 
     @property
     def log(self) -> Log:
-        """All events so far, in order; copies nothing, and does not change when the session goes on."""
+        """All events so far, in order. It copies nothing, and does not change when the session goes on."""
         with self._turn:
             return self._belief.log
 
@@ -248,7 +248,7 @@ class Session:
         return self._belief
 
     def _readable(self) -> Belief:
-        """Return what is believed, unless a verb that is under way in this thread has half changed it."""
+        """Return what is believed. Refuse if a verb under way in this thread has changed half of it."""
         if self._is_nested() and not self._belief.whole:
             raise ProtocolError("a verb of this session is under way in this thread; read after it")
         return self._whole()

@@ -25,7 +25,7 @@ class Coefficient(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """An arm whose estimate is not determined yet: which features, and how many more units it takes at least."""
+    """An arm whose estimate is not determined yet: which features, and how many more units are needed at least."""
 
     estimate: str  # "hat" or "tilde"
     stage: str
@@ -108,14 +108,14 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
     given: Counter[tuple[int, int]] = Counter()
     reasons: Counter[str] = Counter()
     outcomes: dict[int, float] = {}  # by round
-    for unit, rounds, known in histories.alike():
+    for record, rounds, known in histories.alike():
         count = len(rounds)
-        status[_state(design, unit)] += count
-        for stage_and_arm in enumerate(unit.history.arms):
+        status[_state(design, record)] += count
+        for stage_and_arm in enumerate(record.history.arms):
             given[stage_and_arm] += count
-        for decision in unit.decisions:
+        for decision in record.decisions:
             reasons[decision.reason] += count
-        for amendment in unit.amendments:
+        for amendment in record.amendments:
             status["arms overridden" if isinstance(amendment, Overridden) else "values corrected"] += count
         outcomes.update(zip(rounds, known, strict=False))
     total = 0.0
@@ -135,15 +135,15 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
     )
 
 
-def _state(design: Design, unit: UnitRecord) -> str:
-    """Return where a unit stands."""
-    if unit.outcome is not None:
-        return "left early, completed" if unit.left else "completed"
-    if unit.withdrawn is not None:
+def _state(design: Design, record: UnitRecord) -> str:
+    """Say where a unit stands."""
+    if record.outcome is not None:
+        return "left early, completed" if record.left else "completed"
+    if record.withdrawn is not None:
         return "withdrawn"
-    if unit.left or unit.awaited == len(design.stages):
+    if record.left or record.awaited == len(design.stages):
         return "awaiting the outcome"
-    return f"awaiting the response at stage {design.stages[unit.awaited].name}"
+    return f"awaiting the response at stage {design.stages[record.awaited].name}"
 
 
 def coefficient_table(design: Design, estimates: Estimates) -> tuple[Coefficient, ...]:

@@ -38,9 +38,9 @@ def squares(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         (lambda: dtr.Stage(" s", ("a",), "x"), r"name must not begin or end with a space, found ' s'; write 's'"),
         (lambda: dtr.Stage("s", ("a", "a "), "x"), r"arms: each must not .* a space, found 'a '; write 'a'"),
         (lambda: dtr.Stage("s", ("a",), "x", columns=(" z",)), r"columns: each must not .* found ' z'; write 'z'"),
-        (lambda: dtr.Stage("s", ("a",), "x", expected_days=-3), "positive"),
-        (lambda: dtr.Stage("s", ("a",), "x", expected_days=True), "positive"),
-        (lambda: dtr.Stage("s", ("a",), "x", expected_days=10**400), "positive"),
+        (lambda: dtr.Stage("s", ("a",), "x", expected_days=-3), "above 0, found -3"),
+        (lambda: dtr.Stage("s", ("a",), "x", expected_days=True), "above 0, found True"),
+        (lambda: dtr.Stage("s", ("a",), "x", expected_days=10**400), "above 0"),
         (lambda: dtr.Stage("s", tuple(map(str, range(65))), "x"), "64 at most, found 65"),
     ],
 )

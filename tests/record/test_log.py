@@ -6,17 +6,7 @@ import pickle
 
 import pytest
 
-import dtrbandit as dtr
-
-
-def session_of(units: int) -> dtr.Session:
-    stages = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")]
-    session = dtr.Session(dtr.Design(stages), dtr.DTRBandit(q=1, delta=0.5))
-    for t in range(units):
-        session.enroll(f"u{t}", {"x": t % 7 / 7})
-        session.respond(f"u{t}", {"z": t % 5 / 5})
-        session.complete(f"u{t}", t % 3)
-    return session
+from small_session import session_of
 
 
 def test_a_log_is_a_snapshot_that_is_read_as_a_sequence() -> None:

@@ -16,6 +16,7 @@ from dtrbandit.record.events import Fact, Opened
 from dtrbandit.record.log import Log
 from dtrbandit.record.packed import BLOCK, MOST_HEADS, PackedLog
 from dtrbandit.record.values import Values
+from small_session import session_of
 
 OPENED = Opened({}, {}, 0, 1)
 labels = st.sampled_from(["a", "b", "ä b", "c" * 200])
@@ -104,16 +105,6 @@ def test_a_head_too_many_is_kept_with_its_event() -> None:
 
     assert packed.story(1)[1:] == facts
     assert len(packed.heads) == MOST_HEADS
-
-
-def session_of(units: int) -> dtr.Session:
-    stages = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")]
-    session = dtr.Session(dtr.Design(stages), dtr.DTRBandit(q=1, delta=0.5))
-    for t in range(units):
-        session.enroll(f"u{t}", {"x": t % 7 / 7})
-        session.respond(f"u{t}", {"z": t % 5 / 5})
-        session.complete(f"u{t}", t % 3)
-    return session
 
 
 def test_units_that_have_ended_are_nothing_to_the_garbage_collector() -> None:

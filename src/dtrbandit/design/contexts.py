@@ -13,10 +13,8 @@ from dtrbandit.errors import ObservationError
 
 LARGEST = 1e100  # sums of squares of anything larger could overflow
 
-Context = dict[str, float]
 
-
-def accept_context(design: Design, m: int, context: Mapping[str, float], *, unit: str) -> Context:
+def accept_context(design: Design, m: int, context: Mapping[str, float], *, unit: str) -> dict[str, float]:
     """Return the context of ``unit`` at stage ``m`` as floats, or say what is wrong with it.
 
     Columns may be missing; ``require_columns`` refuses a context that lacks one it needs.

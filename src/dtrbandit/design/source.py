@@ -137,12 +137,12 @@ def _meant(node: ast.AST, name: str, value: object) -> object:
 def _dotted(node: ast.AST) -> Iterator[str]:
     """Give each name that occurs, and ``a.b.c`` where an attribute of a name is meant."""
     for each in ast.walk(node):
-        path: list[str] = []
+        attributes: list[str] = []
         while isinstance(each, ast.Attribute):
-            path.insert(0, each.attr)
+            attributes.insert(0, each.attr)
             each = each.value
         if isinstance(each, ast.Name):
-            yield ".".join([each.id, *path])
+            yield ".".join([each.id, *attributes])
 
 
 # -- what a function uses ------------------------------------------------------------------------------------

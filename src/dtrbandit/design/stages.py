@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dtrbandit.design.features import FeatureFunction, describe
 from dtrbandit.design.identity import identity
-from dtrbandit.design.values import as_float, shown
+from dtrbandit.design.parameters import positive
+from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 
 MOST_ARMS = 64
@@ -57,7 +57,7 @@ class Stage:
         if not callable(self.features) and not isinstance(self.features, str):
             raise DesignError(f"{where}: features must be a formula or a function, found {shown(self.features)}")
         if self.expected_days is not None:
-            object.__setattr__(self, "expected_days", _days(self.expected_days, f"{where}: expected_days"))
+            object.__setattr__(self, "expected_days", positive(self.expected_days, f"{where}: expected_days"))
 
     def to_dict(self) -> dict[str, object]:
         """Return the stage as plain values; a feature function is given by its name and what identifies it."""
@@ -120,10 +120,3 @@ def labels(texts: object, what: str, *, least: int = 1, most: int | None = None)
     if len(set(plain)) < len(plain) or len(plain) < least:
         raise DesignError(f"{what} must be at least {least} and all different, found {shown(list(plain))}")
     return plain
-
-
-def _days(value: object, what: str) -> float:
-    days = as_float(value)
-    if not (math.isfinite(days) and days > 0):
-        raise DesignError(f"{what} must be a positive number, found {shown(value)}")
-    return days

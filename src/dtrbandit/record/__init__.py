@@ -1,4 +1,4 @@
-"""The facts of a trial and their fold: commands, events, their packed and their text form, and units' histories."""
+"""The facts of a trial and their fold: commands, events, logs in memory and as text, and units' histories."""
 
 from dtrbandit.record.codec import read_log, write_log
 from dtrbandit.record.commands import Command, Complete, Correct, Enroll, Override, Reply, Respond, Withdraw

@@ -1,7 +1,7 @@
 """What may be amended: an arm that was not given, a value that was wrong.
 
-An amendment repeats only the latest one of its field: the arm of a stage, the outcome, columns of a stage's context.
-So corrections to 2.0, 1.5 and 2.0 are three, whatever their reasons.
+An amendment is a repetition only of the latest one of the same field: the arm of a stage, the outcome, or columns of
+a stage's context. So corrections to 2.0, 1.5 and 2.0 are three corrections, whatever their reasons.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _latest_correction(record: UnitRecord, fact: Corrected) -> Corrected | None:
 
 
 def stage_of_override(histories: Histories, record: UnitRecord, stage: str | None, arm: str, reason: str) -> int:
-    """Return the stage that an override speaks of: the one named, or the latest decided."""
+    """Return the stage that an override is about: the one named, or the latest decided."""
     unit, stages = record.history.unit, histories.design.stages
     latest = len(record.decisions) - 1
     if stage is not None:

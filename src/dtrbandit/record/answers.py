@@ -1,4 +1,4 @@
-"""From a command to the fact that answers it, and from a log's next event to the fact that it must be."""
+"""The fact that answers a command, and the fact that the next event of a log must be."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ Answer = tuple[Fact | None, UnitRecord | None, Decision | None]  # and the decis
 
 
 def answer_to(histories: Histories, command: Command) -> Answer:
-    """Return the fact that a command asks to record, None if it is on record, and the decision on record."""
+    """Return the fact that a command asks to record, the record of its unit, and the decision on record.
+
+    The fact is None if it is on record already. The record is None if the unit enrols.
+    """
     answer = ANSWERS.get(type(command))
     if answer is None:
         commands = ", ".join(kind.__name__ for kind in ANSWERS)
@@ -77,7 +80,7 @@ ANSWERS: dict[type, Callable[[Histories, Any], Answer]] = {
 }
 
 
-# what must hold for an event to be recorded next
+# what may be recorded next, for each kind of event
 RULES: dict[type, Callable[[Histories, Any], Found]] = {
     Enrolled: enrolled,
     Assigned: assigned,
@@ -97,7 +100,7 @@ def refuse(event: object) -> NoReturn:
 
 
 def require_in_turn(event: Event, due: Decision | str | None) -> None:
-    """Refuse an event out of turn; ``due`` is the decision that must come next, or the unit that it must be for."""
+    """Refuse an event out of turn. ``due`` is the decision that must come next, or the unit that it must be for."""
     found = event.decision if isinstance(event, Assigned) else None
     if due is None:
         if found is not None:

@@ -31,7 +31,7 @@ Read = Callable[[object, str], object]  # from what was found, and the words for
 
 
 def encode(event: Event) -> str:
-    """Return an event as one line of JSON; floats are written by ``repr`` and read back exactly."""
+    """Return an event as one line of JSON. Floats are written by ``repr``, so they are read back exactly."""
     return _text(_entries(event))
 
 
@@ -51,15 +51,15 @@ def write_log(path: str | Path, log: Iterable[Event]) -> None:
     '{"event":"Completed","outcome":-8.5,"unit":"u1"}'
     """
     place = Path(path).resolve()  # a link stays one
-    with beside(place) as part:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
+    with beside(place) as draft:
+        with draft.open("w", encoding="utf-8", newline="\n") as file:
             for sequence, event in enumerate(log, 1):
                 file.write(_text({"sequence": sequence, **_entries(event)}) + "\n")
-        settle(part, place)
+        settle(draft, place)
 
 
 def read_log(path: str | Path) -> list[Event]:
-    """Read the log that ``write_log`` wrote, and refuse one with a gap, a swap or half a line."""
+    """Return the log that ``write_log`` wrote. A file with a gap, a swap or half a line is refused."""
     events = []
     with Path(path).open("rb") as file:
         for number, line in enumerate(file, 1):

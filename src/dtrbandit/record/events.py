@@ -1,4 +1,4 @@
-"""The facts a log holds, each a past-tense noun, and the decision that answers an arrival."""
+"""The facts that a log holds, and the decision for a unit that arrives at a stage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Decision(NamedTuple):
     Attributes
     ----------
     stage, arm, contenders
-        Labels; the contenders are the arms among which the policy chose.
+        Labels. The contenders are the arms among which the policy chose.
     propensity
         The probability of this arm over the policy's randomness given the log; None when overridden.
     q_tilde, q_hat

@@ -18,7 +18,7 @@ ONE = Values(("1",), (1.0,)).packed
 
 
 def features_at(design: Design, unit: str, m: int, contexts: tuple[Context, ...], arms: tuple[int, ...]) -> Vector:
-    """Return ψ_m, given the contexts up to stage ``m`` and the arms given before it, or refuse values out of range."""
+    """Return ψ_m, given the contexts up to stage ``m`` and the arms before it; refuse values out of range."""
     features, _, _, pieces = design.parsed[m]
     if pieces is not None:  # each feature is 1 or a column
         packed = ONE

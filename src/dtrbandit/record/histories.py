@@ -1,7 +1,7 @@
 """Units' histories: the fold of a log.
 
-``advance`` gives the history that a fact leads to and changes nothing; ``record`` alone believes it. What may be
-recorded next is for ``record/rules.py`` to say.
+``advance`` returns the history that a fact leads to, and changes nothing. ``Histories.record`` is the only way in which
+a fact comes on record. Facts are not checked here: ``record/rules.py`` says what may be recorded next.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from dtrbandit.design.contexts import accept_context
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.record.events import (
@@ -66,7 +65,7 @@ new_history = partial(tuple.__new__, History)  # from a tuple, in half the time
 
 @dataclass(slots=True)
 class UnitRecord:
-    """What is on record for one unit: what was reported, what holds now, and what was decided."""
+    """What is on record of one unit: what was reported, what holds now, and what was decided."""
 
     history: History
     contexts: tuple[Context, ...]  # as they hold now, corrections included
@@ -89,7 +88,7 @@ class UnitRecord:
 
 
 class Alike(NamedTuple):
-    """Units on record that differ in their numbers alone."""
+    """Units that differ in their numbers alone: the record of the first, and the rounds of all."""
 
     first: UnitRecord
     rounds: list[int]
@@ -97,10 +96,10 @@ class Alike(NamedTuple):
 
 
 class Histories:
-    """All units of a log, and the log itself.
+    """The log, and the records of all its units.
 
-    A unit in flight is an object. One that has ended is only its packed events, which tell it again when it is
-    asked for.
+    The record of a unit in flight is kept. That of a unit that has ended is made again from its packed events when it
+    is asked for.
     """
 
     def __init__(self, design: Design, opened: Opened) -> None:
@@ -112,12 +111,12 @@ class Histories:
         return len(self.log.rounds)
 
     def __iter__(self) -> Iterator[UnitRecord]:
-        """Give all units in the order of their rounds, one at a time."""
+        """Give the records of all units in the order of their rounds, one at a time."""
         for t, unit in enumerate(self.log.names, 1):
             yield self.in_flight.get(unit) or self._retold(t)
 
     def alike(self) -> Iterator[Alike]:
-        """Give units by what happened to them, in the order of the first of each kind."""
+        """Give units that differ in their numbers alone together, in the order of the first of each kind."""
         rounds: dict[tuple[int, ...], list[int]] = {}
         for t, story in enumerate(self.log.heads_by_round(), 1):
             rounds.setdefault((*story, t) if ANY in story else story, []).append(t)
@@ -129,7 +128,7 @@ class Histories:
             yield Alike(record, [first, *others], outcomes)
 
     def get(self, unit: str) -> UnitRecord | None:
-        """Return what is on record for a unit, None if it is not enrolled."""
+        """Return what is on record of a unit, None if it is not enrolled."""
         record = self.in_flight.get(unit)
         if record is None:
             t = self.log.rounds.get(unit)
@@ -137,7 +136,7 @@ class Histories:
         return record
 
     def record(self, fact: Fact, known: UnitRecord | None, history: History) -> None:
-        """Believe a fact of a ``known`` unit, None if it enrols, and the history that the fact leads to."""
+        """Put a fact on record, and the history that it leads to; ``known`` is the unit's record, None if it enrols."""
         self.log.append(fact, history.round)
         kind = type(fact)
         if known is None:
@@ -145,14 +144,14 @@ class Histories:
         elif kind is Completed or kind is Withdrawn:
             del self.in_flight[history.unit]
         else:
-            _believe(self.design, known, fact, history)
+            _add(self.design, known, fact, history)
 
     def _retold(self, t: int) -> UnitRecord:
-        """Return the unit of a round from its events."""
+        """Return the record of the unit of a round, from its events."""
         first, *others = self.log.story(t)
         record = _newcomer(first, _enrolled(self.design, None, first))
         for fact in others:
-            _believe(self.design, record, fact, advance(self.design, record, fact))
+            _add(self.design, record, fact, advance(self.design, record, fact))
         return record
 
 
@@ -160,7 +159,7 @@ class Histories:
 
 
 def advance(design: Design, known: UnitRecord | None, fact: Fact) -> History:
-    """Return the history of a ``known`` unit, None if it enrols, as a fact makes it."""
+    """Return the history that a fact leads to; ``known`` is the record of its unit, None if it enrols."""
     return ADVANCES[type(fact)](design, known, fact)
 
 
@@ -213,16 +212,16 @@ def _corrected(design: Design, record: UnitRecord, fact: Corrected) -> History:
 
 
 def merged(design: Design, record: UnitRecord, fact: Corrected) -> tuple[float | None, tuple[Context, ...]]:
-    """Return the outcome and the contexts as a correction makes them."""
+    """Return the outcome and the contexts after a correction."""
     if fact.stage is None or fact.context is None:
         return fact.outcome, record.contexts
     m = design.stage_number(fact.stage)
-    accepted = accept_context(design, m, {**record.contexts[m], **fact.context}, unit=fact.unit)
-    return record.history.outcome, (*record.contexts[:m], in_order(design, m, accepted), *record.contexts[m + 1 :])
+    context = in_order(design, m, {**record.contexts[m], **fact.context})
+    return record.history.outcome, (*record.contexts[:m], context, *record.contexts[m + 1 :])
 
 
 def in_order(design: Design, m: int, accepted: dict[str, float]) -> Context:
-    """Return a context as it goes on record: its columns in the order of the stage's."""
+    """Return a context as it goes on record: its columns in the order of the design."""
     columns = design.columns[m]
     known = columns if len(accepted) == len(columns) else tuple([c for c in columns if c in accepted])
     return Values(known, tuple([accepted[column] for column in known]))
@@ -247,8 +246,8 @@ def _newcomer(fact: Any, history: History) -> UnitRecord:
     return UnitRecord(history, contexts, contexts)
 
 
-def _believe(design: Design, record: UnitRecord, fact: Any, history: History) -> None:
-    """Let a unit's record hold a fact and the history that it led to."""
+def _add(design: Design, record: UnitRecord, fact: Any, history: History) -> None:
+    """Add a fact, and the history that it led to, to the record of its unit."""
     kind = type(fact)
     if kind is Assigned:
         record.decisions += (fact.decision,)

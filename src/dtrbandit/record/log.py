@@ -10,7 +10,7 @@ from dtrbandit.record.packed import PackedLog
 
 
 class Log(Sequence[Event]):
-    """The events from one place to another, as a sequence that nothing changes. Making one, or a slice, copies nothing.
+    """The events from one place to another, as a sequence that does not change. A slice copies nothing.
 
     Examples
     --------

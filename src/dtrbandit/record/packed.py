@@ -1,8 +1,8 @@
 """A log in memory, packed: many events are few objects, so that the garbage collector has little to visit.
 
-An event is packed into some bytes: the number of its head, the unit's round, the place of the unit's event before,
-and the numbers that are its own. A head is what many events have in common: their kind, labels, arm, reason; it is kept
-once. The places lead from a unit's last event back through its whole story. Bytes are joined block by block.
+An event is packed into bytes: the number of its head, the round of its unit, the place of the event before it of the
+same unit, and its own numbers. A head is what many events have in common, such as kind, labels, arm and reason; it is
+kept once. The places lead from the last event of a unit back to its first. Bytes are joined block by block.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ new_completed = partial(tuple.__new__, Completed)
 
 
 class PackedLog:
-    """Events by their place, from 0, and units' stories. It only grows.
+    """Events by their place, from 0, and all events of each unit. It only grows.
 
     Whatever interrupts an append, the events before it can be read.
     """
@@ -72,7 +72,7 @@ class PackedLog:
     # -- writing ---------------------------------------------------------------------------------------------
 
     def append(self, fact: Fact, t: int) -> None:
-        """Pack a fact of the unit of round ``t``, whose first is its enrolment."""
+        """Pack a fact of the unit of round ``t``. Its first fact is its enrolment."""
         kind = type(fact)
         if kind is Enrolled:
             self.names.append(fact.unit)
@@ -87,7 +87,7 @@ class PackedLog:
         rest.append(entry)
 
     def _seal(self) -> tuple[int, list[bytes]]:
-        """Join the events after the last block to another one; it counts by one assignment."""
+        """Join the events after the last block to a new block, which counts from one assignment on."""
         count, rest = self._held
         self._blocks[count:] = [(b"".join(rest), array("I", accumulate(map(len, rest), initial=0)))]
         self._held = count + 1, []
@@ -123,13 +123,13 @@ class PackedLog:
         return [self._fact(entry) for entry in reversed(entries)]
 
     def last_outcome(self, t: int) -> float:
-        """Return the outcome of the unit of a round, whose last event must be that it completed."""
+        """Return the outcome of the unit of a round. Its last event must be ``Completed``."""
         (entry,) = self._entries(self._last[t - 1], self._last[t - 1] + 1)
         outcome: float = NUMBER.unpack_from(entry, HEAD.size)[0]
         return outcome
 
     def heads_by_round(self) -> list[tuple[int, ...]]:
-        """Return the numbers of the heads of each unit's events: its story but for what is its own."""
+        """Return, for each unit, the numbers of the heads of its events: its story without its own numbers."""
         stories: list[tuple[int, ...]] = [()] * len(self.names)
         for entry in self._entries(1, len(self)):
             number, t, _ = HEAD.unpack_from(entry)
@@ -228,7 +228,7 @@ def _reader(tilde: int, hat: int) -> Struct:
 
 
 def _plainly(decision: Decision) -> tuple[float, Values[float | None], Values[float | None]] | None:
-    """Return propensity and estimates as they are packed, None if they are not as usual."""
+    """Return propensity and estimates as they are packed, None if they cannot be."""
     _, _, _, _, reason, propensity, tilde, hat, contenders = decision
     if type(reason) is not str or type(contenders) is not tuple:
         return None
@@ -240,7 +240,7 @@ def _plainly(decision: Decision) -> tuple[float, Values[float | None], Values[fl
 
 
 def _as_values(numbers: QValues) -> Values[float | None] | None:
-    """Return a dict of plain floats as what holds them packed."""
+    """Return Values, or a dict of plain floats as Values; None for anything else."""
     if isinstance(numbers, Values):
         return numbers
     usual = type(numbers) is dict and all(q is None or (type(q) is float and q == q) for q in numbers.values())

@@ -1,8 +1,9 @@
 """What may be recorded next.
 
-Each verb has a function named after its event (``enrolled``, ``responded``, …), which takes the fields of that event as
-they were reported. It raises, or returns the fact to record, None when the same is on record already, and what is on
-record for the unit so far. None of them changes anything. Amendments have ``record/amendments.py``.
+Each verb has a function named after its event (``enrolled``, ``responded``, …). It takes the fields of that event as
+they were reported, and raises if this cannot be recorded now. Otherwise it returns the fact to record, None if the same
+is on record already, and the record of the unit. No function here changes anything. Amendments are in
+``record/amendments.py``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dtrbandit.record.values import Values, unpacked
 def enrolled(
     histories: Histories, fields: tuple[str, int | None, Mapping[str, float]]
 ) -> tuple[Enrolled | None, UnitRecord | None]:
-    """Return the enrolment of a unit, which takes the next round; if a round is given, it must be this."""
+    """Return the enrolment of a unit in the next round. A round that is given must be this one."""
     unit, t, context = fields
     if not isinstance(unit, str) or not 0 < len(unit) <= 200 or not unit.isprintable() or unit.strip() != unit:
         raise ObservationError(
@@ -121,7 +122,7 @@ def assigned(histories: Histories, fields: tuple[Decision]) -> tuple[Assigned, U
 
 
 def _is_usual(decision: Decision, arms: tuple[str, ...]) -> bool:
-    """Say at a glance that a decision is as sessions make them: nothing can be wrong with it."""
+    """Say, in little time, whether a decision is as sessions make them, so that nothing is wrong with it."""
     _, _, _, _, reason, propensity, tilde, hat, contenders = decision
     if type(tilde) is not Values or type(hat) is not Values or type(reason) is not str or type(propensity) is not float:
         return False
@@ -135,7 +136,7 @@ def _is_usual(decision: Decision, arms: tuple[str, ...]) -> bool:
 
 
 def what_is_wrong(decision: Decision, arms: tuple[str, ...]) -> str | None:
-    """Say which part of a decision a log could not hold, None if it can hold all."""
+    """Say which field of a decision a log cannot hold; None if it can hold all."""
     _, _, _, _, reason, propensity, tilde, hat, contenders = decision
     if type(reason) is not str or not reason:
         return f"the reason {shown(reason)}; it must be a text"
@@ -156,7 +157,7 @@ def what_is_wrong(decision: Decision, arms: tuple[str, ...]) -> str | None:
 
 
 def on_record(histories: Histories, unit: str) -> UnitRecord:
-    """Return what is on record for a unit, or say that it is unknown."""
+    """Return what is on record of a unit, or say that it is unknown."""
     record = histories.in_flight.get(unit) or histories.get(unit) if isinstance(unit, str) else None
     if record is None:
         raise ProtocolError(f"unknown unit {unit!r}: enroll it first ({len(histories)} units are enrolled)")
@@ -210,7 +211,7 @@ def expects(histories: Histories, record: UnitRecord) -> str:
 
 
 def stage_of_response(histories: Histories, record: UnitRecord, stage: str | None, context: Mapping[str, float]) -> int:
-    """Return the stage that a response speaks of: the one named, or the one its columns belong to."""
+    """Return the stage that a response is about: the one named, or the one that its columns belong to."""
     unit, awaited = record.history.unit, len(record.reported)
     closed = record.left or awaited == len(histories.design.stages) or record.ended
     if awaited == 1 and not closed and stage in (None, histories.design.stages[1].name):
@@ -249,7 +250,7 @@ def _needs_nothing(histories: Histories, m: int) -> bool:
 
 
 def _require_enough(histories: Histories, record: UnitRecord, m: int, context: Context) -> None:
-    """Refuse a response without the columns of enter_if, or, if the unit enters, without all."""
+    """Refuse a response without the columns of ``enter_if``; if the unit enters, all columns are needed."""
     design, unit = histories.design, record.history.unit
     condition = design.parsed[m].condition
     if condition is not None:

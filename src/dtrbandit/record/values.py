@@ -12,9 +12,10 @@ Number = TypeVar("Number", covariant=True)  # float, or float | None
 
 
 class Values(Mapping[str, Number]):
-    """Numbers by label, None where there is none. Labels are shared between units, and nothing can be changed.
+    """Numbers by label, None where there is none. Nothing in it can be changed.
 
-    A log holds many of these, so the numbers are kept as bytes, which the garbage collector need not visit.
+    A log holds many of these. So labels are shared between units, and numbers are kept as bytes, which the garbage
+    collector need not visit.
 
     Examples
     --------
