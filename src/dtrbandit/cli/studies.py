@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from dtrbandit.reproduce import Reproduction
+from dtrbandit.cli.result import Result
 from dtrbandit.reproduce.reproduction import written
 from dtrbandit.simulation.in_folder import simulate_in
 from dtrbandit.simulation.study_toml import read_study
 
 
-def run_file(file: Path, folder: Path, *, paths: int | None, n_jobs: int) -> Reproduction:
+def run_file(file: Path, folder: Path, *, paths: int | None, n_jobs: int) -> Result:
     """Run the study that a file describes, in a folder; ``paths``, if given, replaces the file's."""
     from matplotlib.figure import Figure as Picture
 
@@ -20,4 +20,4 @@ def run_file(file: Path, folder: Path, *, paths: int | None, n_jobs: int) -> Rep
     study = simulate_in(folder, inputs, n_jobs=n_jobs, progress=True)
     picture = Picture(figsize=(7.5, 4.5), layout="constrained")
     study.plot(picture.subplots(), paths=True)
-    return Reproduction(file.stem, study.summary(), (), written(study.regret(), picture, folder, name=file.stem))
+    return Result(file.stem, study.summary(), written(study.regret(), picture, folder, name=file.stem))
