@@ -6,7 +6,7 @@ STAMPS := $(VENV)/.stamps
 PEERS  ?= .venv-peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bench-peers clean
+.PHONY: demo test lint bench bench-peers coverage clean
 
 demo: $(STAMPS)/base
 	$(BIN)/dtrbandit reproduce figure1
@@ -19,6 +19,9 @@ bench: $(STAMPS)/base
 	$(BIN)/python benchmarks/sessions.py
 	$(BIN)/python benchmarks/studies.py
 	$(BIN)/python benchmarks/replay.py
+
+coverage: $(STAMPS)/base
+	$(BIN)/python benchmarks/coverage.py
 
 bench-peers: $(PEERS)/.stamp
 	$(PEERS)/bin/python benchmarks/peers.py
