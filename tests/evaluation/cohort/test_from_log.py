@@ -60,3 +60,14 @@ def test_a_log_without_an_ended_unit_or_an_opening_is_refused() -> None:
         Cohort.from_log(session.log[1:])
     with pytest.raises(LogError, match="a log begins with Opened and has no other"):
         Cohort.from_log([*session.log, *session.log])
+
+
+@pytest.mark.parametrize(
+    ("policy", "learner"),
+    [(dtr.DTRBandit(q=1, delta=1.0), "DTRBandit"), (dtr.Greedy(), "Greedy"), (dtr.UniformRandom(), None)],
+)
+def test_a_cohort_knows_the_policy_that_learnt_while_it_chose(policy: dtr.Greedy, learner: str | None) -> None:
+    cohort = Cohort.from_log(cohorts.session_of(cohorts.adhd(), policy).log)
+
+    assert cohort.collected_by == learner
+    assert ("units are not independent" in str(cohort)) == (learner is not None)

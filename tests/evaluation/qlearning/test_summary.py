@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dtrbandit.evaluation import QLearning
 from evaluation import cohorts
@@ -72,3 +73,13 @@ def test_what_became_of_drop_outs_is_said_with_counts() -> None:
     printed = str(QLearning(cohort.design, dropouts="complete").fit(cohort).summary())
 
     assert "Drop-outs, complete: none of their 252 rows counts at stage first" in " ".join(printed.split())
+
+
+def test_of_data_that_a_policy_collected_no_error_interval_or_p_is_printed() -> None:
+    cohort = replace(cohorts.ctn0030(), collected_by="DTRBandit")
+    fit = QLearning(cohort.design).fit(cohort)
+
+    assert set(fit.coef_["method"]) == {"none: adaptive"}
+    assert fit.coef_[["std_error", "low", "high"]].isna().all(axis=None)
+    assert "a policy chose the arms by what earlier units had taught it" in " ".join(str(fit.summary()).split())
+    assert "HC3" not in str(fit.summary())

@@ -46,6 +46,9 @@ class Cohort:
         (n,), how many units each stands for; 1 unless the data say otherwise.
     propensities
         How probable it was that each unit had the arms it had, and stayed; None unless estimated.
+    collected_by
+        The policy that chose the arms by what earlier units had taught it, None if there was none. Such units are not
+        independent, and intervals for independent units are not valid.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class Cohort:
     outcome: Vector
     weights: Vector
     propensities: FittedPropensities | None = field(default=None, kw_only=True)
+    collected_by: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.propensities is not None and not self._has_rows_of(self.propensities.cohort):
@@ -128,8 +132,9 @@ class Cohort:
 
         ``design`` is needed only where it holds Python functions, which a log cannot.
         """
-        frame, design = log_frame(log, design)
-        return cls.from_frame(frame, design, arms=[stage.name for stage in design.stages], outcome=OUTCOME, unit=UNIT)
+        frame, design, learner = log_frame(log, design)
+        arms = [stage.name for stage in design.stages]
+        return replace(cls.from_frame(frame, design, arms=arms, outcome=OUTCOME, unit=UNIT), collected_by=learner)
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -216,6 +221,8 @@ class Cohort:
         for m, stage in enumerate(self.design.stages[1:], 1):
             lines += _counted((self.dropped_out & (given == m)).sum(), f"of them before an arm at stage {stage.name}")
         lines += _counted((self.dropped_out & (given == len(self.design.stages))).sum(), "of them after the last arm")
+        if self.collected_by:
+            lines.append(f"{self.collected_by} chose the arms by what it had learnt: units are not independent.")
         if not np.all(self.weights == 1):
             lines.append(f"They stand for {self.weights.sum():,.6g} units.")
         return "\n".join([*lines, *self._plans()])

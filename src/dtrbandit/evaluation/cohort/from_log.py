@@ -22,11 +22,15 @@ from dtrbandit.record.events import (
 if TYPE_CHECKING:
     import pandas as pd
 
+LEARN_NOTHING = ("FixedRegime", "UniformRandom")  # policies whose arms do not depend on earlier units
 UNIT, OUTCOME = "the unit", "the outcome"
 
 
-def log_frame(log: Iterable[Event], design: Design | None) -> tuple[pd.DataFrame, Design]:
-    """Return a row per ended unit (columns, arms by their stage's name, ``UNIT``, ``OUTCOME``), and the design."""
+def log_frame(log: Iterable[Event], design: Design | None) -> tuple[pd.DataFrame, Design, str | None]:
+    """Return a row per ended unit, the design, and the policy that learnt while it chose arms, None if none did.
+
+    The columns are those of the contexts, the names of stages for arms, ``UNIT`` and ``OUTCOME``.
+    """
     import pandas as pd
 
     events = iter(log)
@@ -47,10 +51,14 @@ def log_frame(log: Iterable[Event], design: Design | None) -> tuple[pd.DataFrame
         raise NotEstimable(
             f"none of the {len(rows)} units of the log has an outcome yet, or was withdrawn; wait for some"
         )
-    columns = [name for context in design.columns for name in context]
-    return pd.DataFrame(
-        list(ended.values()), columns=[UNIT, *columns, *(s.name for s in design.stages), OUTCOME]
-    ), design
+    columns = [
+        UNIT,
+        *(name for context in design.columns for name in context),
+        *(s.name for s in design.stages),
+        OUTCOME,
+    ]
+    name = str(opened.policy.get("name"))
+    return pd.DataFrame(list(ended.values()), columns=columns), design, None if name in LEARN_NOTHING else name
 
 
 def _told(event: Event) -> dict[str, object]:

@@ -101,7 +101,7 @@ class QLearning:
             tuple(
                 self._arm_fit(cohort, m, arm, stage) for m, stage in enumerate(stages) for arm in range(len(stage.rows))
             ),
-            Uncertainty(sample, stages, self.bootstrap),
+            Uncertainty(sample, stages, self.bootstrap, cohort.collected_by is not None),
             float(np.average(best, weights=cohort.weights)),
             len(cohort),
             tuple(_dropped(cohort, sample, m) for m in range(len(stages))),

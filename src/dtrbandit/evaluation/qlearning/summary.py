@@ -11,7 +11,7 @@ import numpy as np
 
 from dtrbandit.evaluation.qlearning.induction import Dropouts
 from dtrbandit.evaluation.qlearning.regression import Regression
-from dtrbandit.evaluation.qlearning.uncertainty import BOOTSTRAP, SANDWICH, Intervals, Uncertainty
+from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, BOOTSTRAP, SANDWICH, Intervals, Uncertainty
 from dtrbandit.record.events import in_words
 
 HEADINGS = ("estimate", "std. error", "z", "P>|z|", "95 % interval")
@@ -30,6 +30,11 @@ NO_INTERVAL = (
     "Stage {stage} is not regular: for {near:,} of {units:,} units two arms of a later stage cannot be told apart. "
     "There are too few units for the bootstrap that is valid then: in more than 5 % of resamples some arm cannot be "
     "fitted."
+)
+ADAPTIVE_DATA = (
+    "There are no standard errors, intervals or P: a policy chose the arms by what earlier units had taught it. Then "
+    "estimates are biased and not normal, and no interval for independent units is valid. What is valid for such data: "
+    "docs/inference.md."
 )
 DROPPED = {
     "imputed": "{rows:,} of their {had:,} rows count at stage {stage}, since the next context was seen",
@@ -104,7 +109,7 @@ class QLearningSummary:
                 here = slice(arm * len(fit.terms), (arm + 1) * len(fit.terms))
                 lines += ["", *_table(fit, found, here, width)]
             lines += self._caveat(m, stage, found)
-        lines += ["", *wrap(ERRORS, WIDTH)]
+        lines += ["", *wrap(ADAPTIVE_DATA if self.uncertainty.adaptive else ERRORS, WIDTH)]
         for fit in self.arms:
             for note in fit.notes:
                 lines += wrap(f"Note: {note}", WIDTH, subsequent_indent="  ")
@@ -114,7 +119,7 @@ class QLearningSummary:
 
     def _caveat(self, m: int, stage: str, found: Intervals) -> list[str]:
         """Say which interval a stage has, where it is not the usual one."""
-        if found.method == SANDWICH:
+        if found.method in (SANDWICH, ADAPTIVE):
             return []
         near = self.uncertainty.regularity[m]
         numbers = {"stage": stage, "near": near.near, "units": near.units, "share": near.share}

@@ -24,7 +24,7 @@ from dtrbandit.evaluation.qlearning.influence import influences
 from dtrbandit.evaluation.qlearning.regularity import Regularity, regularity
 
 REACH = NormalDist().inv_cdf(0.975)
-SANDWICH, BOOTSTRAP, NO_INTERVAL = "sandwich", "m-out-of-n", "none"
+SANDWICH, BOOTSTRAP, NO_INTERVAL, ADAPTIVE = "sandwich", "m-out-of-n", "none", "none: adaptive"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +78,15 @@ class Intervals(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """The stages of a fit, the sample they were fitted to, and how to resample it."""
+    """The stages of a fit, the sample they were fitted to, and how to resample it.
+
+    Where a policy chose the arms by what earlier units had taught it, no interval is valid.
+    """
 
     sample: Sample
     stages: tuple[StageFit, ...]
     bootstrap: Bootstrap
+    adaptive: bool = False
 
     @cached_property
     def influences(self) -> tuple[Array, ...]:
@@ -97,11 +101,13 @@ class Uncertainty:
     def intervals(self, m: int, combinations: Array) -> Intervals:
         """Return linear combinations (L, K_m, d_m) of a stage's coefficients, with the intervals that hold there."""
         estimates = np.einsum("lad,ad->l", combinations, self.stages[m].coefficients)
+        none = np.full(len(estimates), np.nan)
+        if self.adaptive:
+            return Intervals(estimates, none, none, none, ADAPTIVE, none)
         errors = np.sqrt((np.einsum("lad,iad->il", combinations, self.influences[m]) ** 2).sum(axis=0))
         if not self.regularity[m].near:
             low, high = estimates - REACH * errors, estimates + REACH * errors
-            return Intervals(estimates, errors, low, high, SANDWICH, np.full(len(estimates), np.nan))
-        none = np.full(len(estimates), np.nan)
+            return Intervals(estimates, errors, low, high, SANDWICH, none)
         try:
             return self._by_bootstrap(m, combinations, estimates, errors)
         except NotEstimable:
