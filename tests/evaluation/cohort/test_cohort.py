@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import dtrbandit as dtr
+import open_data
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.evaluation import Cohort, PropensityModel
 from evaluation import cohorts
@@ -118,6 +119,39 @@ def test_a_cohort_prints_its_counts() -> None:
         "       1  ssri, then left early",
     ]
     assert repr(read(FRAME)) == "<Cohort of 5 units>"
+
+
+def test_units_left_out_are_printed_and_kept_when_a_cohort_is_changed() -> None:
+    cohort = read(changed(1, start1=None), missing="drop")
+
+    lines = str(cohort).splitlines()
+    place = lines.index("Left out, because a covariate is blank that a stage of theirs needs:")
+    assert lines[0] == "A cohort of 4 units:"
+    assert lines[place + 1 : place + 3] == ["       1  unit", "         1  without 'start1'"]
+    assert replace(cohort, weights=2 * cohort.weights).left_out is cohort.left_out
+    assert "Left out" not in str(read(FRAME, missing="drop"))
+
+
+def test_one_blank_covariate_does_not_refuse_a_real_trial() -> None:
+    frame = pd.read_csv(open_data.path("bmi"))
+    frame.loc[3, "parentBMI"] = None
+    frame.loc[[5, 8], "month4BMI"] = np.nan
+    roles = {"arms": ["A1", "A2"], "outcome": "month12BMI"}
+
+    cohort = Cohort.from_frame(frame, cohorts.bmi().design, **roles, missing="drop")
+
+    rest = Cohort.from_frame(frame.drop(index=[3, 5, 8]), cohorts.bmi().design, **roles)
+    assert len(cohort) == 207
+    assert cohort.left_out.units == ("4", "6", "9")
+    assert cohort.left_out.columns == {"parentBMI": 1, "month4BMI": 2}
+    pd.testing.assert_frame_equal(
+        dtr.QLearning(cohort.design).fit(cohort).coef_, dtr.QLearning(rest.design).fit(rest).coef_
+    )
+
+
+def test_an_unknown_way_to_go_about_missing_values_is_refused() -> None:
+    with pytest.raises(DesignError, match=r"missing must be 'refuse', .* found 'impute'"):
+        read(FRAME, missing="impute")
 
 
 def test_a_cohort_carries_its_propensities() -> None:

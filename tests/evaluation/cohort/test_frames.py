@@ -15,7 +15,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation import Cohort
-from dtrbandit.evaluation.cohort.frames import NO_ARM, UNKNOWN_ARM, arm_numbers, numbers, texts
+from dtrbandit.evaluation.cohort.frames import NO_ARM, UNKNOWN_ARM, arm_numbers, infinite, numbers, texts
 from evaluation.small_frame import FRAME, read
 from extras import needed
 
@@ -223,6 +223,13 @@ def test_cells_become_numbers_blanks_are_nan_and_the_rest_is_refused() -> None:
 
     np.testing.assert_array_equal(values, [1.0, 2.5, *[np.nan] * 7])
     assert refused.tolist() == [False] * 5 + [True] * 4
+
+
+def test_infinite_numbers_are_told_from_what_is_no_number() -> None:
+    cells = pd.Series([1, "inf", -math.inf, None, "high", True, 1e101, "nan"], dtype=object)
+
+    assert infinite(cells).tolist() == [False, True, True, False, False, False, False, False]
+    assert infinite(pd.Series([1.0, math.nan, math.inf])).tolist() == [False, False, True]
 
 
 def test_whole_numbers_are_texts_without_a_point() -> None:

@@ -18,6 +18,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.evaluation.cohort.frames import Recode, read_frame
 from dtrbandit.evaluation.cohort.from_log import OUTCOME, UNIT, log_frame
+from dtrbandit.evaluation.cohort.left_out import LeftOut, Missing, require_missing
 from dtrbandit.evaluation.cohort.validation import FrameReader, Roles, in_rows
 from dtrbandit.record.events import Event
 
@@ -46,6 +47,9 @@ class Cohort:
         (n,), how many units each stands for; 1 unless the data say otherwise.
     propensities
         How probable it was that each unit had the arms it had, and stayed; None unless estimated.
+    left_out
+        Which units of the frame are none of the cohort's, because a covariate of theirs is blank, and how many lack
+        which; nobody unless ``from_frame`` was told to, by ``missing="drop"``.
 
     Examples
     --------
@@ -65,6 +69,7 @@ class Cohort:
     outcome: Vector
     weights: Vector
     propensities: FittedPropensities | None = field(default=None, kw_only=True)
+    left_out: LeftOut = field(default_factory=LeftOut, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.propensities is not None and not self._has_rows_of(self.propensities.cohort):
@@ -74,7 +79,7 @@ class Cohort:
             )
 
     @classmethod
-    def from_frame(
+    def from_frame(  # noqa: PLR0913  # what each column of a frame is, by name
         cls,
         frame: object,
         design: Design,
@@ -84,6 +89,7 @@ class Cohort:
         unit: str | None = None,
         weights: str | None = None,
         recode: Mapping[str, Recode] | None = None,
+        missing: Missing = "refuse",
     ) -> Cohort:
         """Read a cohort from a frame with a row per unit, and check it against the design.
 
@@ -107,6 +113,10 @@ class Cohort:
         recode
             For columns of arms, what a cell means: ``{"A1": {1: "ssri", -1: "other"}}``, None for no arm. Labels,
             also as numbers, need none.
+        missing
+            What becomes of a unit with a blank covariate at a stage that it is known to have reached: ``"refuse"``
+            reads nothing and names its row; ``"drop"`` leaves the unit out, and counts it in ``left_out``. A drop-out
+            needs no covariates of stages after its last arm.
 
         Raises
         ------
@@ -117,9 +127,12 @@ class Cohort:
         """
         if not isinstance(design, Design):
             raise DesignError(f"a cohort needs a Design, found {design!r}; a file is read by Design.from_toml")
+        require_missing(missing)
         roles = Roles(arms, outcome, unit, weights, {} if recode is None else recode)
-        cohort = cls(design, *FrameReader(design, read_frame(frame), roles).read())
-        _require_usable(cohort)
+        found = FrameReader(design, read_frame(frame), roles, missing).read()
+        columns = found.contexts, found.arms, found.outcome, found.weights
+        cohort = cls(design, found.units, *columns, left_out=found.left_out)
+        _require_usable(cohort, found.rows)
         return cohort
 
     @classmethod
@@ -218,6 +231,7 @@ class Cohort:
         lines += _counted((self.dropped_out & (given == len(self.design.stages))).sum(), "of them after the last arm")
         if not np.all(self.weights == 1):
             lines.append(f"They stand for {self.weights.sum():,.6g} units.")
+        lines += [str(self.left_out)] if self.left_out else []
         return "\n".join([*lines, *self._plans()])
 
     def _plans(self) -> list[str]:
@@ -240,13 +254,15 @@ def _counted(count: int, what: str) -> list[str]:
     return [f"    {count:>6,}  {what}"] if count else []
 
 
-def _require_usable(cohort: Cohort) -> None:
-    """Refuse features that overflow, such as products of large columns."""
+def _require_usable(cohort: Cohort, rows: Mask) -> None:
+    """Refuse features that overflow, such as products of large columns; ``rows`` of the frame are the cohort's."""
     for m, features in enumerate(cohort.features):
         wrong = cohort.entered[:, m] & ~(np.abs(features) <= LARGEST).all(axis=1)
         if wrong.any():
+            found = np.zeros(len(rows), dtype=np.bool_)
+            found[rows] = wrong
             stage = cohort.design.stages[m].name
             raise ObservationError(
-                f"stage {stage!r}: features must be finite and at most {LARGEST:g} in size: {in_rows(wrong)} (counted "
+                f"stage {stage!r}: features must be finite and at most {LARGEST:g} in size: {in_rows(found)} (counted "
                 "from 1, without the header); put columns on another scale"
             )

@@ -113,6 +113,18 @@ def _require_whole(file: Path, lines: Mapping[int, list[str]], width: int) -> No
 
 def numbers(column: pd.Series) -> tuple[Vector, Mask]:
     """Return cells as numbers, NaN where blank, and which are neither blank nor a number we can work with."""
+    values, blank = _floats(column)
+    refused = ~blank & ~(np.abs(values) <= LARGEST)
+    return np.where(refused, np.nan, values), refused
+
+
+def infinite(column: pd.Series) -> Mask:
+    """Return which cells hold an infinite number."""
+    return np.isinf(_floats(column)[0])
+
+
+def _floats(column: pd.Series) -> tuple[Vector, Mask]:
+    """Return cells as floats, NaN where they are none, and which are blank."""
     blank = column.isna().to_numpy(dtype=np.bool_)
     if column.dtype.kind in "iuf":
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -122,8 +134,7 @@ def numbers(column: pd.Series) -> tuple[Vector, Mask]:
             [cell is None or (isinstance(cell, str) and cell.strip() in BLANK) for cell in cells], dtype=bool
         )
         values = np.array([_number(cell) for cell in cells], dtype=np.float64)
-    refused = ~blank & ~(np.abs(values) <= LARGEST)
-    return np.where(refused, np.nan, values), refused
+    return values, blank
 
 
 def _number(cell: object) -> float:
