@@ -161,6 +161,15 @@ class Cohort:
         """Which units left by ``enter_if``, with their outcome, before the last stage, (n,)."""
         return ~self.dropped_out & (self.arms[:, -1] < 0)
 
+    @property
+    def left_or_lost(self) -> Mask:
+        """Which units have no outcome, and are kept out of their next stage by ``enter_if``, (n,).
+
+        Whether they left early or were lost, the data cannot tell. They count as drop-outs.
+        """
+        either: Mask = np.any([self._left_or_lost(m) for m in range(len(self.design.stages))], axis=0)
+        return either
+
     @cached_property
     def features(self) -> tuple[Matrix, ...]:
         """ψ_m of each unit, (n, d_m) for each stage; NaN where its context is not whole."""
@@ -198,6 +207,12 @@ class Cohort:
             node = np.where((node >= 0) & (arm >= 0), child[np.maximum(node, 0), np.maximum(arm, 0)], -1)
         return tuple(masks)
 
+    def _left_or_lost(self, m: int) -> Mask:
+        """Return which units with all arms before stage ``m`` and no outcome are kept out of it, (n,)."""
+        known, admitted = self.admission(m)
+        arrived: Mask = np.all(self.arms[:, :m] >= 0, axis=1)
+        return arrived & self.dropped_out & known & ~admitted
+
     def _has_rows_of(self, other: Cohort) -> bool:
         return np.array_equal(self.arms, other.arms) and np.array_equal(self.outcome, other.outcome, equal_nan=True)
 
@@ -232,7 +247,7 @@ class Cohort:
         if not np.all(self.weights == 1):
             lines.append(f"They stand for {self.weights.sum():,.6g} units.")
         lines += [str(self.left_out)] if self.left_out else []
-        return "\n".join([*lines, *self._plans()])
+        return "\n".join([*lines, *self._plans(), *self._questions()])
 
     def _plans(self) -> list[str]:
         """Return how many units completed each plan, and how many left early on the way."""
@@ -243,6 +258,21 @@ class Cohort:
             labels = [stage.arms[arm] for stage, arm in zip(self.design.stages, plan, strict=True) if arm >= 0]
             left = ", then left early" if min(plan) < 0 else ""
             lines.append(f"  {completed[plan]:>6,}  {', then '.join(labels)}{left}")
+        return lines
+
+    def _questions(self) -> list[str]:
+        """Return what the data cannot tell, and the reader must: whether units left, or were lost."""
+        lines = []
+        for m, stage in enumerate(self.design.stages):
+            condition, count = self.design.arrivals[m].condition, int(self._left_or_lost(m).sum())
+            if condition is None or not count:
+                continue
+            seen = " or ".join(repr(name) for name in condition.columns if name in self.design.columns[m])
+            lines += [
+                f"Kept out of stage {stage.name} by enter_if {stage.enter_if!r}, without an outcome: {count:,}.",
+                "  They count as drop-outs. Did they leave, or were they lost? If they left, give them their outcome.",
+            ]
+            lines += [f"  If they were lost before {seen} was observed, blank it."] if seen else []
         return lines
 
 
