@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from dtrbandit.errors import DesignError
@@ -25,6 +27,11 @@ def test_nobody_is_left_out_unless_said() -> None:
     assert not nobody
     assert dict(nobody.columns) == {}
     assert str(nobody) == "Left out: nobody."
+
+
+@pytest.mark.parametrize("left_out", [LeftOut(), LeftOut(("u7",), {"age": 1})])
+def test_it_travels_with_a_cohort_to_other_processes(left_out: LeftOut) -> None:
+    assert pickle.loads(pickle.dumps(left_out)) == left_out
 
 
 @pytest.mark.parametrize("missing", ["impute", "", None, True, ["drop"]])

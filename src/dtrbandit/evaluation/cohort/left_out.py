@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal, get_args
 
 from dtrbandit.design.values import shown
@@ -34,7 +33,7 @@ class LeftOut:
     """
 
     units: tuple[str, ...] = ()
-    columns: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    columns: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.units)
