@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.errors import DesignError, ObservationError
+from dtrbandit.errors import ObservationError
 from dtrbandit.evaluation import Cohort
 from evaluation import cohorts
 from evaluation.small_frame import FRAME, changed, read
@@ -107,45 +107,6 @@ def test_of_many_rows_the_first_are_named_and_the_others_counted() -> None:
 
     with pytest.raises(ObservationError, match=r"rows 1, 2, 3, 4, 5 and 1,195 more$"):
         read(frame, unit=None)
-
-
-@pytest.mark.parametrize(
-    ("other", "message"),
-    [
-        ({"arms": ["A1"]}, r"arms must list one column for each of the stages \['first', 'second'\], found \['A1'\]"),
-        ({"arms": "A1"}, "arms must list one column .*found 'A1'"),
-        ({"arms": ["A1", "A1"], "recode": None}, r"arms must name a column for each stage, found \['A1', 'A1'\]"),
-        ({"outcome": "y"}, r"the frame lacks \['y'\]; it has \['id', 'start1', .*'w'\]"),
-        ({"outcome": "start2"}, "outcome='start2' is also a column of the design, of arms or of weights"),
-        ({"outcome": "A2"}, "outcome='A2' is also a column of the design, of arms or of weights"),
-        ({"outcome": "w", "weights": "w"}, "outcome='w' is also a column of the design, of arms or of weights"),
-        ({"outcome": ["Y"]}, r"columns are called by a text, found \[\['Y'\]\]"),
-        ({"arms": ["A1", 2], "unit": 0}, r"columns are called by a text, found \[2, 0\]"),
-        ({"unit": "unit", "weights": "weight"}, r"the frame lacks \['unit', 'weight'\]"),
-        ({"recode": {"A3": {1: "ssri"}}}, r"recode is for the columns of arms, \['A1', 'A2'\], found 'A3'"),
-        ({"recode": {"A1": {1: "SSRI"}}}, r"recode\['A1'\] must lead to \['ssri', 'other'\].*found \['SSRI'\]"),
-        ({"recode": {"A1": ["ssri"]}}, r"recode\['A1'\] must map cells to arms, found \['ssri'\]"),
-        ({"recode": "A1"}, "recode must map columns of arms"),
-    ],
-)
-def test_roles_that_do_not_fit_are_refused(other: dict[str, Any], message: str) -> None:
-    with pytest.raises(DesignError, match=message):
-        read(FRAME, **other)
-
-
-def test_all_roles_that_do_not_fit_are_told_at_once() -> None:
-    with pytest.raises(DesignError, match=r"recode is for .*; the frame lacks \['start1', 'y', 'unit'\]; it has"):
-        read(FRAME.drop(columns="start1"), outcome="y", unit="unit", recode={"x": {}})
-
-
-def test_a_column_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(DesignError, match=r"more than one column \['Y'\]"):
-        read(pd.concat([FRAME, FRAME[["Y", "w"]]], axis=1))
-
-
-def test_an_empty_frame_is_refused() -> None:
-    with pytest.raises(DesignError, match="the frame has no rows"):
-        read(FRAME.iloc[:0])
 
 
 # -- what is left out ----------------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.evaluation.cohort.frames import Recode, read_frame
 from dtrbandit.evaluation.cohort.from_log import OUTCOME, UNIT, log_frame
 from dtrbandit.evaluation.cohort.left_out import LeftOut, Missing, require_missing
-from dtrbandit.evaluation.cohort.validation import FrameReader, Roles, in_rows
+from dtrbandit.evaluation.cohort.roles import Roles
+from dtrbandit.evaluation.cohort.validation import FrameReader, in_rows
 from dtrbandit.record.events import Event
 
 if TYPE_CHECKING:
