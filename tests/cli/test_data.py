@@ -144,6 +144,22 @@ def test_a_cell_can_be_recoded_to_no_arm(run: Run) -> None:
     assert str(cohort()) in out
 
 
+def test_a_unit_with_a_blank_covariate_can_be_left_out(run: Run) -> None:
+    table = pd.read_csv("trial.csv")
+    table.loc[3, "qids_start1"] = None
+    table.to_csv("trial.csv", index=False)
+    refused, _, err = run("fit", *COLUMNS)
+
+    code, out, _ = run("fit", *COLUMNS, "--missing", "drop")
+    played, shown, _ = run("replay", *COLUMNS, "--policy", "Greedy", *SMALL, "--equal", "--missing", "drop")
+
+    assert (refused, code, played) == (2, 0, 0)
+    assert "--missing drop: row 4" in err
+    for said in (out, shown):
+        assert "A cohort of 399 units" in said
+        assert "1  without 'qids_start1'" in said
+
+
 def test_a_policy_is_written_as_python_prints_it() -> None:
     policy = dtr.DTRBandit(q=2, delta=0.5)
 

@@ -131,6 +131,18 @@ Weights = Annotated[str | None, typer.Option(help="The column that says how many
 RecodeOf = Annotated[list[str], typer.Option(help="What cells of arms mean: 'A1: 1=ssri, -1=other, 0='; 0= is no arm.")]
 
 
+class Blanks(StrEnum):
+    """What becomes of a unit with a blank covariate."""
+
+    refuse = "refuse"
+    drop = "drop"
+
+
+MissingOf = Annotated[
+    Blanks, typer.Option(help="A unit with a blank covariate: refuse the file, or drop the unit and count it.")
+]
+
+
 @app.command()
 def fit(
     data: Data,
@@ -140,6 +152,7 @@ def fit(
     unit: Unit = None,
     weights: Weights = None,
     recode: RecodeOf = [],
+    missing: MissingOf = Blanks.refuse,
     out: Out = None,
     json: Json = False,
 ) -> None:
@@ -152,7 +165,7 @@ def fit(
         from dtrbandit.cli.data import fit as learn
         from dtrbandit.cli.show import show
 
-        source = Source(data, design, arms, outcome, unit, weights, recode)
+        source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
         show(data.stem, [learn(source, out or RESULTS / data.stem)], as_json=json)
 
 
@@ -177,6 +190,7 @@ def replay(
     unit: Unit = None,
     weights: Weights = None,
     recode: RecodeOf = [],
+    missing: MissingOf = Blanks.refuse,
     out: Out = None,
     jobs: Jobs = -1,
     json: Json = False,
@@ -190,7 +204,7 @@ def replay(
         from dtrbandit.cli.data import Source, propensities, replay_all
         from dtrbandit.cli.show import show
 
-        source = Source(data, design, arms, outcome, unit, weights, recode)
+        source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
         model = None if equal else propensities(choice, staying, penalty=penalty, clip=clip)
         size = {"horizon": horizon, "paths": paths, "seed": seed, "n_jobs": jobs, "replace": not once}
         show(data.stem, [replay_all(source, policy, out or RESULTS / data.stem, model=model, **size)], as_json=json)

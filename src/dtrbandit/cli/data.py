@@ -13,6 +13,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.toml_text import toml_tables, unknown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
+from dtrbandit.evaluation.cohort.left_out import Missing
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.policies.builtin import BUILTIN
 from dtrbandit.policies.plain_values import policy_from_dict
@@ -35,6 +36,7 @@ class Source:
     unit: str | None
     weights: str | None
     recode: Sequence[str]
+    missing: Missing = "refuse"
 
     def read(self) -> Cohort:
         """Read the trial."""
@@ -46,6 +48,7 @@ class Source:
             unit=self.unit,
             weights=self.weights,
             recode=dict(_recoded(entry) for entry in self.recode),
+            missing=self.missing,
         )
 
 

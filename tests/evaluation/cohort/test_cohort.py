@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import dtrbandit as dtr
+import open_data
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.evaluation import Cohort, PropensityModel
 from evaluation import cohorts
@@ -118,6 +120,81 @@ def test_a_cohort_prints_its_counts() -> None:
         "       1  ssri, then left early",
     ]
     assert repr(read(FRAME)) == "<Cohort of 5 units>"
+
+
+def test_it_is_asked_whether_units_without_an_outcome_left_or_were_lost() -> None:
+    cohort = read(changed(4, end1=4))  # dropped out after the first arm, and would not have entered
+
+    assert cohort.left_or_lost.tolist() == [False, False, False, True, False]
+    assert cohort.dropped_out.tolist() == [False, False, False, True, True]
+    assert str(cohort).splitlines()[-3:] == [
+        "Kept out of stage second by enter_if 'end1 > 5', without an outcome: 1.",
+        "  They count as drop-outs. Did they leave, or were they lost? If they left, give them their outcome.",
+        "  If they were lost before 'end1' was observed, blank it.",
+    ]
+
+
+@pytest.mark.parametrize("frame", [FRAME, changed(4, end1=None), changed(4, end1=4, Y=-4.0)])
+def test_nothing_is_asked_where_the_data_tell(frame: pd.DataFrame) -> None:
+    cohort = read(frame)
+
+    assert not cohort.left_or_lost.any()
+    assert "were they lost?" not in str(cohort)
+
+
+def test_who_lost_an_arm_before_is_not_asked_about_a_later_stage() -> None:
+    stages = [dtr.Stage("one", ("a", "b"), "1 + x"), *(dtr.Stage(n, ("a", "b"), "1", enter_if="x > 0") for n in "23")]
+    frame = pd.DataFrame({"x": [-1, 1], "A1": ["a", "a"], "A2": [None, "a"], "A3": [None, "b"], "Y": [None, 1]})
+
+    printed = str(Cohort.from_frame(frame, dtr.Design(stages), arms=["A1", "A2", "A3"], outcome="Y"))
+
+    assert printed.count("were they lost?") == 1
+    assert printed.endswith("give them their outcome.")  # x was seen before: it is not to be blanked
+    assert "Kept out of stage 2 by enter_if 'x > 0', without an outcome: 1." in printed
+
+
+def test_a_trial_that_codes_its_drop_outs_as_not_entering_is_asked_about_all_of_them() -> None:
+    frame = pd.read_csv(open_data.path("ctn0030"))
+    stages = [dtr.Stage("first", ("1", "-1"), "1"), dtr.Stage("second", ("1", "-1"), "1", enter_if="stage2 == 1")]
+
+    cohort = Cohort.from_frame(frame, dtr.Design(stages), arms=["A1", "A2"], outcome="Y")
+
+    assert cohort.left_or_lost.sum() == 252
+    assert np.array_equal(cohort.left_or_lost, (frame["status"] == "dropout").to_numpy())
+    assert "Kept out of stage second by enter_if 'stage2 == 1', without an outcome: 252." in str(cohort)
+
+
+def test_units_left_out_are_printed_and_kept_when_a_cohort_is_changed() -> None:
+    cohort = read(changed(1, start1=None), missing="drop")
+
+    lines = str(cohort).splitlines()
+    place = lines.index("Left out, because a covariate is blank that a stage of theirs needs:")
+    assert lines[0] == "A cohort of 4 units:"
+    assert lines[place + 1 : place + 3] == ["       1  unit", "         1  without 'start1'"]
+    assert replace(cohort, weights=2 * cohort.weights).left_out is cohort.left_out
+    assert "Left out" not in str(read(FRAME, missing="drop"))
+
+
+def test_one_blank_covariate_does_not_refuse_a_real_trial() -> None:
+    frame = pd.read_csv(open_data.path("bmi"))
+    frame.loc[3, "parentBMI"] = None
+    frame.loc[[5, 8], "month4BMI"] = np.nan
+    roles: dict[str, Any] = {"arms": ["A1", "A2"], "outcome": "month12BMI"}
+
+    cohort = Cohort.from_frame(frame, cohorts.bmi().design, **roles, missing="drop")
+
+    rest = Cohort.from_frame(frame.drop(index=[3, 5, 8]), cohorts.bmi().design, **roles)
+    assert len(cohort) == 207
+    assert cohort.left_out.units == ("4", "6", "9")
+    assert cohort.left_out.columns == {"parentBMI": 1, "month4BMI": 2}
+    pd.testing.assert_frame_equal(
+        dtr.QLearning(cohort.design).fit(cohort).coef_, dtr.QLearning(rest.design).fit(rest).coef_
+    )
+
+
+def test_an_unknown_way_to_go_about_missing_values_is_refused() -> None:
+    with pytest.raises(DesignError, match=r"missing must be 'refuse', .* found 'impute'"):
+        read(FRAME, missing="impute")
 
 
 def test_a_cohort_carries_its_propensities() -> None:

@@ -15,7 +15,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation import Cohort
-from dtrbandit.evaluation.cohort.frames import NO_ARM, UNKNOWN_ARM, arm_numbers, numbers, texts
+from dtrbandit.evaluation.cohort.frames import NO_ARM, UNKNOWN_ARM, arm_numbers, infinite, numbers, texts
 from evaluation.small_frame import FRAME, read
 from extras import needed
 
@@ -142,7 +142,9 @@ def test_what_is_no_frame_is_refused(source: object, message: str) -> None:
     ("text", "message"),
     [
         (b"", "cannot read"),
-        (b"id,start1\n1,2,3,4\n", "cannot read .*Expected 2 fields in line 2, saw 4"),
+        (b" \n\n", "cannot read .*it is empty, where the first line must name the columns"),
+        (b"id,start1\n1,2,3,4\n", "cannot read .*as many cells as the header, 2; line 2 has 4 .lines count"),
+        (b'id,start1\n1,2\n2,"3\n3,4\n', "cannot read .*unexpected end of data"),
         (b"id,start1\n\xff,2\n", "cannot read .*text in UTF-8"),
         (b"id;start1;A1\n1;2;3\n", r"the frame lacks .*it has \['id;start1;A1'\]"),
         (b"id,id,start1,A1,end1,start2,A2,Y\n1,1,2,3,4,5,6,7\n", r"more than one column \['id'\]"),
@@ -154,6 +156,57 @@ def test_a_damaged_file_is_refused(text: bytes, message: str, tmp_path: Path) ->
 
     with pytest.raises(DesignError, match=message):
         read(tmp_path / "trial.csv")
+
+
+HEADER = "id,start1,A1,end1,start2,A2,Y"
+WHOLE = "u1,12,1,8,8.5,-1,-9"
+
+
+def test_a_line_that_is_cut_off_is_refused_and_no_drop_out(tmp_path: Path) -> None:
+    file = tmp_path / "trial.csv"
+    file.write_text(f"{HEADER}\n{WHOLE}\nu2,13,1,7,,,\n")
+    assert read(file).dropped_out.tolist() == [False, True]
+
+    file.write_text(f"{HEADER}\n{WHOLE}\nu2,13,1,7\n")
+
+    with pytest.raises(
+        DesignError, match=r"header, 7; line 3 has 4 \(lines .*cells of a drop-out are blank, not absent: add them"
+    ):
+        read(file)
+
+
+def test_lines_are_counted_as_an_editor_counts_them(tmp_path: Path) -> None:
+    """Empty lines are passed over, and a cell in quotes may hold several lines; both count."""
+    file = tmp_path / "trial.csv"
+    file.write_text(f'{HEADER},note\n\n{WHOLE},"one\ntwo"\n  \nu2,13\n{WHOLE},fine\n{WHOLE},too,much\n')
+
+    with pytest.raises(DesignError, match=r"header, 8; line 6 has 2, line 8 has 9 \("):
+        read(file)
+
+
+def test_of_many_damaged_lines_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    (tmp_path / "trial.tsv").write_text("\n".join([HEADER.replace(",", "\t"), *["u1\t12"] * 1206]))
+
+    with pytest.raises(DesignError, match=r"line 2 has 2, .*, line 6 has 2 and 1,201 more lines have others"):
+        read(tmp_path / "trial.tsv")
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_lines_may_end_as_on_any_system_and_the_last_not_at_all(ending: str, tmp_path: Path) -> None:
+    (tmp_path / "trial.csv").write_bytes(f"{HEADER}{ending}{WHOLE}{ending}{ending}u2,13,1,3,,,-3".encode())
+
+    cohort = read(tmp_path / "trial.csv")
+
+    assert cohort.units == ("u1", "u2")
+    assert cohort.outcome.tolist() == [-9.0, -3.0]
+
+
+def test_a_zipped_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    whole = gzip.compress(f"{HEADER}\n{WHOLE}\n".encode())
+    (tmp_path / "trial.csv.gz").write_bytes(whole[:-12])
+
+    with pytest.raises(DesignError, match="cannot read"):
+        read(tmp_path / "trial.csv.gz")
 
 
 def test_a_damaged_parquet_file_is_refused(tmp_path: Path) -> None:
@@ -170,6 +223,13 @@ def test_cells_become_numbers_blanks_are_nan_and_the_rest_is_refused() -> None:
 
     np.testing.assert_array_equal(values, [1.0, 2.5, *[np.nan] * 7])
     assert refused.tolist() == [False] * 5 + [True] * 4
+
+
+def test_infinite_numbers_are_told_from_what_is_no_number() -> None:
+    cells = pd.Series([1, "inf", -math.inf, None, "high", True, 1e101, "nan"], dtype=object)
+
+    assert infinite(cells).tolist() == [False, True, True, False, False, False, False, False]
+    assert infinite(pd.Series([1.0, math.nan, math.inf])).tolist() == [False, False, True]
 
 
 def test_whole_numbers_are_texts_without_a_point() -> None:

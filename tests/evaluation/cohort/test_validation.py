@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.errors import DesignError, ObservationError
+from dtrbandit.errors import ObservationError
 from dtrbandit.evaluation import Cohort
 from evaluation import cohorts
 from evaluation.small_frame import FRAME, changed, read
@@ -108,43 +109,106 @@ def test_of_many_rows_the_first_are_named_and_the_others_counted() -> None:
         read(frame, unit=None)
 
 
+# -- what is left out ----------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
-    ("other", "message"),
+    ("frame", "columns"),
     [
-        ({"arms": ["A1"]}, r"arms must list one column for each of the stages \['first', 'second'\], found \['A1'\]"),
-        ({"arms": "A1"}, "arms must list one column .*found 'A1'"),
-        ({"arms": ["A1", "A1"], "recode": None}, r"arms must name a column for each stage, found \['A1', 'A1'\]"),
-        ({"outcome": "y"}, r"the frame lacks \['y'\]; it has \['id', 'start1', .*'w'\]"),
-        ({"outcome": "start2"}, "outcome='start2' is also a column of the design, of arms or of weights"),
-        ({"outcome": "A2"}, "outcome='A2' is also a column of the design, of arms or of weights"),
-        ({"outcome": "w", "weights": "w"}, "outcome='w' is also a column of the design, of arms or of weights"),
-        ({"outcome": ["Y"]}, r"columns are called by a text, found \[\['Y'\]\]"),
-        ({"arms": ["A1", 2], "unit": 0}, r"columns are called by a text, found \[2, 0\]"),
-        ({"unit": "unit", "weights": "weight"}, r"the frame lacks \['unit', 'weight'\]"),
-        ({"recode": {"A3": {1: "ssri"}}}, r"recode is for the columns of arms, \['A1', 'A2'\], found 'A3'"),
-        ({"recode": {"A1": {1: "SSRI"}}}, r"recode\['A1'\] must lead to \['ssri', 'other'\].*found \['SSRI'\]"),
-        ({"recode": {"A1": ["ssri"]}}, r"recode\['A1'\] must map cells to arms, found \['ssri'\]"),
-        ({"recode": "A1"}, "recode must map columns of arms"),
+        (changed(1, start1=None), {"start1": 1}),
+        (changed(5, start1="NA"), {"start1": 1}),  # a drop-out has reached the first stage, too
+        (changed(1, start2=math.nan), {"start2": 1}),
+        (changed(1, end1=None), {"end1": 1}),  # whether it entered the second stage is not known
+        (changed(2, end1="."), {"end1": 1}),
+        (changed(4, A2=1), {"start2": 1}),  # a drop-out that reached the second stage, by its arm
+        (changed(4, Y=-8.0), {"start2": 1}),  # nobody asks for the second arm of a unit that is left out
+        (changed(1, start1=None, start2=None), {"start1": 1, "start2": 1}),
+        (changed(1, start1=math.inf), {"start1": 1}),
+        (changed(1, start2=-math.inf), {"start2": 1}),
+        (changed(3, start1=None, A2=1), {"start1": 1}),  # nor whether its second arm is feasible
+        (changed(2, start1=None, A2=1), {"start1": 1}),  # nor whether it should have one
     ],
 )
-def test_roles_that_do_not_fit_are_refused(other: dict[str, Any], message: str) -> None:
-    with pytest.raises(DesignError, match=message):
-        read(FRAME, **other)
+def test_a_unit_without_a_covariate_that_it_needs_is_left_out_and_counted(
+    frame: pd.DataFrame, columns: dict[str, int]
+) -> None:
+    (row,) = [i for i in range(5) if not frame.astype(object).iloc[i].equals(FRAME.astype(object).iloc[i])]
+    with pytest.raises(ObservationError):
+        read(frame, weights="w")
+
+    cohort = read(frame, weights="w", missing="drop")
+
+    rest = read(FRAME.drop(index=row), weights="w")
+    assert cohort.left_out.units == (f"u{row + 1}",)
+    assert cohort.left_out.columns == columns
+    assert cohort.units == rest.units
+    np.testing.assert_array_equal(cohort.arms, rest.arms)
+    np.testing.assert_array_equal(cohort.outcome, rest.outcome)
+    np.testing.assert_array_equal(cohort.weights, rest.weights)
+    for found, expected in zip(cohort.features, rest.features, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
-def test_all_roles_that_do_not_fit_are_told_at_once() -> None:
-    with pytest.raises(DesignError, match=r"recode is for .*; the frame lacks \['start1', 'y', 'unit'\]; it has"):
-        read(FRAME.drop(columns="start1"), outcome="y", unit="unit", recode={"x": {}})
+@pytest.mark.parametrize(
+    "frame",
+    [
+        FRAME,
+        changed(2, start2=None),  # left early, with what the second stage would have needed
+        changed(4, end1=None),  # dropped out after the first arm, and nothing more is known
+        changed(5, start2=math.inf),
+    ],
+)
+def test_who_does_not_need_a_covariate_is_not_left_out(frame: pd.DataFrame) -> None:
+    cohort = read(frame, missing="drop")
+
+    assert not cohort.left_out
+    assert cohort.units == ("u1", "u2", "u3", "u4", "u5")
+    assert cohort.dropped_out.tolist() == [False, False, False, True, True]
+    assert np.isfinite(cohort.outcome[:3]).all()
 
 
-def test_a_column_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(DesignError, match=r"more than one column \['Y'\]"):
-        read(pd.concat([FRAME, FRAME[["Y", "w"]]], axis=1))
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (changed(1, start1="high"), "column 'start1' must hold finite numbers .*found 'high': row 1$"),
+        (changed(1, start1=1e101), r"column 'start1' must hold finite numbers .*found 1e\+101: row 1$"),
+        (changed(1, Y=math.inf), "column 'Y' must hold finite numbers .*found inf: row 1$"),
+        (changed(1, w=math.inf), "column 'w' must hold finite numbers .*found inf: row 1$"),
+        (changed(1, w=None), "column 'w' must hold weights above 0; .*: row 1$"),
+        (changed(1, A1=None), "column 'A1' is blank, and several arms are feasible .*: row 1$"),
+        (changed(1, A1=None, start1=None, A2="x"), "column 'A2' must hold arms .*found 'x'; .*: row 1$"),
+        (changed(3, A2=1), r"stage 'second' has \['ssri'\] after \['other'\], .*: row 3$"),
+        (changed(2, A2=1), "units without 'end1 > 5' leave before stage 'second'.*: row 2$"),
+    ],
+)
+def test_what_is_no_blank_covariate_is_refused_all_the_same(frame: pd.DataFrame, message: str) -> None:
+    with pytest.raises(ObservationError, match=message):
+        read(frame, weights="w", missing="drop")
 
 
-def test_an_empty_frame_is_refused() -> None:
-    with pytest.raises(DesignError, match="the frame has no rows"):
-        read(FRAME.iloc[:0])
+def test_a_refusal_says_that_such_units_can_be_left_out() -> None:
+    with pytest.raises(ObservationError, match=r"; fill it in, or leave such units out by missing='drop' or --missing"):
+        read(changed(4, start1=None))
+
+
+def test_a_frame_in_which_everybody_lacks_something_is_refused() -> None:
+    with pytest.raises(
+        ObservationError,
+        match=r"each of the 5 units lacks a covariate .* leaves nobody; blank are \{'start1': 5\}; fill",
+    ):
+        read(FRAME.assign(start1=None), missing="drop")
+
+
+def test_units_left_out_do_not_shift_the_numbers_of_rows() -> None:
+    frame = pd.DataFrame({"x": [None, 1.0, 1e60], "y": [1.0, 1.0, 1e60], "A": ["a"] * 3, "Y": [1.0, 2.0, 3.0]})
+    product, sum_of_both = (dtr.Design([dtr.Stage("only", ("a",), each)]) for each in ("1 + x:y", "1 + x + y"))
+
+    cohort = Cohort.from_frame(frame, sum_of_both, arms=["A"], outcome="Y", missing="drop")
+
+    assert cohort.units == ("2", "3")
+    assert cohort.left_out.units == ("1",)
+    with pytest.raises(ObservationError, match=r"features must be finite .*: row 3 "):
+        Cohort.from_frame(frame, product, arms=["A"], outcome="Y", missing="drop")
 
 
 # -- against a plain reading, row by row ---------------------------------------------------------------------
@@ -158,6 +222,10 @@ CELLS: dict[str, st.SearchStrategy[object]] = {
 }
 
 
+class BlankError(ValueError):
+    """A covariate that a row needs is blank."""
+
+
 def plainly(row: dict[str, Any]) -> tuple[int, ...]:
     """Return the arms of a row, or raise ValueError: one unit, one stage after the other."""
     arms: list[int] = []
@@ -168,13 +236,13 @@ def plainly(row: dict[str, Any]) -> tuple[int, ...]:
             break
         decisive = {1: ("r",), 2: ("s",)}.get(m, ())
         if any(row[name] is None for name in decisive):
-            raise ValueError
+            raise BlankError
         if (m == 1 and not row["r"] > -1) or (m == 2 and not row["s"] < 1):
             if any(arm is not None for arm in given[m:]):
                 raise ValueError
             break
         if any(row[name] is None for name in BRANCHING.columns[m]):
-            raise ValueError
+            raise BlankError
         labels = [plan[m] for plan in BRANCHING.plans or () if plan[:m] == _labels(arms)]
         arm = given[m] if given[m] is not None else labels[0] if len(set(labels)) == 1 else None
         if arm not in labels:
@@ -207,12 +275,38 @@ def test_every_row_is_read_as_one_would_read_it_alone(rows: list[dict[str, objec
         assert _read_rows(good).arms.tolist() == [list(arms) for arms in expected]
 
 
+@given(st.lists(st.fixed_dictionaries(CELLS), min_size=1, max_size=8))
+def test_every_row_is_left_out_as_one_would_leave_it_out_alone(rows: list[dict[str, object]]) -> None:
+    arms: dict[str, list[int]] = {}
+    blank, whole = [], []
+    for number, row in enumerate(rows, 1):
+        if "c" in (row["A1"], row["A3"]):  # no arm of these stages: a cell that means nothing is never passed over
+            continue
+        try:
+            arms[str(number)] = list(plainly(row))
+        except BlankError:
+            blank.append(str(number))
+        except ValueError:
+            continue
+        whole.append(row)
+    if len(whole) < len(rows) or not arms:
+        with pytest.raises(ObservationError):
+            _read_rows(rows, missing="drop")
+        return
+
+    cohort = _read_rows(rows, missing="drop")
+
+    assert dict(zip(cohort.units, cohort.arms.tolist(), strict=True)) == arms
+    assert cohort.left_out.units == tuple(blank)
+    assert max(cohort.left_out.columns.values(), default=0) <= len(blank) <= sum(cohort.left_out.columns.values())
+
+
 def _named(line: str) -> list[str]:
     return line.rsplit(": ", 1)[1].removeprefix("rows ").removeprefix("row ").split(" and ")[0].split(", ")
 
 
-def _read_rows(rows: list[dict[str, object]]) -> Cohort:
-    return Cohort.from_frame(pd.DataFrame(rows), BRANCHING, arms=["A1", "A2", "A3"], outcome="Y")
+def _read_rows(rows: list[dict[str, object]], **other: Any) -> Cohort:
+    return Cohort.from_frame(pd.DataFrame(rows), BRANCHING, arms=["A1", "A2", "A3"], outcome="Y", **other)
 
 
 def test_the_arm_that_is_left_is_filled_in_where_the_file_is_blank() -> None:

@@ -175,6 +175,65 @@ def test_known_probabilities_of_arms_that_may_not_be_given_are_shared_out() -> N
     assert fit.probability == pytest.approx([0.5 * 0.3, 0.5 * 0.6, 0.5 * 0.4])
 
 
+def test_one_number_for_three_arms_must_be_a_third() -> None:
+    cohort = fewer_and_fewer_arms()
+
+    with pytest.raises(DesignError) as refusal:
+        PropensityModel(choice={"one": "uniform", "two": 0.5}).fit(cohort)
+    third = PropensityModel(choice={"one": 1 / 3, "two": "uniform"}).fit(cohort)
+
+    assert str(refusal.value) == (
+        "choice of a or b or c at stage 'two': 0.5 cannot be the probability of the arm given, whichever of 3 it was: "
+        "these would sum to 1.5. Give choice={'two': 'uniform'} (--choice 'two=uniform'), or the probability of each "
+        "arm, {'a': ..., 'b': ..., 'c': ...}"
+    )
+    uniform = PropensityModel(choice={"one": "uniform", "two": "uniform"}).fit(cohort)
+    assert third.probability == pytest.approx(uniform.probability)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PropensityModel(),
+        PropensityModel(penalty=3.0),
+        PropensityModel(clip=(0.2, 0.8)),
+        PropensityModel(clip=(0.05, 0.6)),
+        PropensityModel(choice={"first": 0.3, "second": 1 / 3}),
+        PropensityModel(choice={"first": "uniform", "second": {"a": 0.5, "b": 0.3, "c": 0.2}}),
+    ],
+)
+def test_probabilities_of_all_options_always_sum_to_one(model: PropensityModel) -> None:
+    cohort, _ = confounded_smart(1_000, seed=4)
+
+    fit = model.fit(cohort)
+
+    assert [len(each.risk_set.options) for each in fit.models] == [2, 2, 3, 2]
+    for each in fit.models:
+        assert each.probabilities.sum(axis=1) == pytest.approx(1, abs=1e-12)
+        if model.clip is not None:
+            assert model.clip[0] - 1e-12 <= each.probabilities.min()
+            assert each.probabilities.max() <= model.clip[1] + 1e-12
+
+
+def test_probabilities_of_three_arms_are_held_above_a_bound_by_mixing() -> None:
+    cohort, _ = confounded_smart(1_000, seed=4)
+
+    plain, held = (PropensityModel(clip=clip).fit(cohort) for clip in (None, (0.1, 0.9)))
+
+    second = plain.model_of("second").probabilities
+    assert second.min() < 0.1
+    assert held.model_of("second").probabilities == pytest.approx(0.1 + 0.7 * second)
+    assert "To keep their sum at 1, each p became 0.1 + 0.7·p." in held.summary()
+    assert "each p became" not in plain.summary()
+
+
+def test_bounds_that_three_arms_cannot_keep_are_refused_with_the_stage() -> None:
+    cohort, _ = confounded_smart(1_000, seed=4)
+
+    with pytest.raises(DesignError, match=r"^choice of a or b or c at stage 'second': .* low must be below 1/3"):
+        PropensityModel(clip=(0.4, 0.9)).fit(cohort)
+
+
 def test_a_penalty_draws_probabilities_together_and_clipping_bounds_them(stard: Cohort) -> None:
     plain, penalised = (PropensityModel(penalty=penalty).fit(stard) for penalty in (0.0, 20.0))
     clipped = PropensityModel(clip=(0.2, 0.8)).fit(stard)

@@ -18,7 +18,9 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.evaluation.cohort.frames import Recode, read_frame
 from dtrbandit.evaluation.cohort.from_log import OUTCOME, UNIT, log_frame
-from dtrbandit.evaluation.cohort.validation import FrameReader, Roles, in_rows
+from dtrbandit.evaluation.cohort.left_out import LeftOut, Missing, require_missing
+from dtrbandit.evaluation.cohort.roles import Roles
+from dtrbandit.evaluation.cohort.validation import FrameReader, in_rows
 from dtrbandit.record.events import Event
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ class Cohort:
     collected_by
         The policy that chose the arms by what earlier units had taught it, None if there was none. Such units are not
         independent, and intervals for independent units are not valid.
+    left_out
+        Which units of the frame are none of the cohort's, because a covariate of theirs is blank, and how many lack
+        which; nobody unless ``from_frame`` was told to, by ``missing="drop"``.
 
     Examples
     --------
@@ -69,6 +74,7 @@ class Cohort:
     weights: Vector
     propensities: FittedPropensities | None = field(default=None, kw_only=True)
     collected_by: str | None = field(default=None, kw_only=True)
+    left_out: LeftOut = field(default_factory=LeftOut, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.propensities is not None and not self._has_rows_of(self.propensities.cohort):
@@ -78,7 +84,7 @@ class Cohort:
             )
 
     @classmethod
-    def from_frame(
+    def from_frame(  # noqa: PLR0913  # what each column of a frame is, by name
         cls,
         frame: object,
         design: Design,
@@ -88,6 +94,7 @@ class Cohort:
         unit: str | None = None,
         weights: str | None = None,
         recode: Mapping[str, Recode] | None = None,
+        missing: Missing = "refuse",
     ) -> Cohort:
         """Read a cohort from a frame with a row per unit, and check it against the design.
 
@@ -111,6 +118,10 @@ class Cohort:
         recode
             For columns of arms, what a cell means: ``{"A1": {1: "ssri", -1: "other"}}``, None for no arm. Labels,
             also as numbers, need none.
+        missing
+            What becomes of a unit with a blank covariate at a stage that it is known to have reached: ``"refuse"``
+            reads nothing and names its row; ``"drop"`` leaves the unit out, and counts it in ``left_out``. A drop-out
+            needs no covariates of stages after its last arm.
 
         Raises
         ------
@@ -121,9 +132,12 @@ class Cohort:
         """
         if not isinstance(design, Design):
             raise DesignError(f"a cohort needs a Design, found {design!r}; a file is read by Design.from_toml")
+        require_missing(missing)
         roles = Roles(arms, outcome, unit, weights, {} if recode is None else recode)
-        cohort = cls(design, *FrameReader(design, read_frame(frame), roles).read())
-        _require_usable(cohort)
+        found = FrameReader(design, read_frame(frame), roles, missing).read()
+        columns = found.contexts, found.arms, found.outcome, found.weights
+        cohort = cls(design, found.units, *columns, left_out=found.left_out)
+        _require_usable(cohort, found.rows)
         return cohort
 
     @classmethod
@@ -152,6 +166,15 @@ class Cohort:
     def left_early(self) -> Mask:
         """Which units left by ``enter_if``, with their outcome, before the last stage, (n,)."""
         return ~self.dropped_out & (self.arms[:, -1] < 0)
+
+    @property
+    def left_or_lost(self) -> Mask:
+        """Which units have no outcome, and are kept out of their next stage by ``enter_if``, (n,).
+
+        Whether they left early or were lost, the data cannot tell. They count as drop-outs.
+        """
+        either: Mask = np.any([self._left_or_lost(m) for m in range(len(self.design.stages))], axis=0)
+        return either
 
     @cached_property
     def features(self) -> tuple[Matrix, ...]:
@@ -190,6 +213,12 @@ class Cohort:
             node = np.where((node >= 0) & (arm >= 0), child[np.maximum(node, 0), np.maximum(arm, 0)], -1)
         return tuple(masks)
 
+    def _left_or_lost(self, m: int) -> Mask:
+        """Return which units with all arms before stage ``m`` and no outcome are kept out of it, (n,)."""
+        known, admitted = self.admission(m)
+        arrived: Mask = np.all(self.arms[:, :m] >= 0, axis=1)
+        return arrived & self.dropped_out & known & ~admitted
+
     def _has_rows_of(self, other: Cohort) -> bool:
         return np.array_equal(self.arms, other.arms) and np.array_equal(self.outcome, other.outcome, equal_nan=True)
 
@@ -225,7 +254,8 @@ class Cohort:
             lines.append(f"{self.collected_by} chose the arms by what it had learnt: units are not independent.")
         if not np.all(self.weights == 1):
             lines.append(f"They stand for {self.weights.sum():,.6g} units.")
-        return "\n".join([*lines, *self._plans()])
+        lines += [str(self.left_out)] if self.left_out else []
+        return "\n".join([*lines, *self._plans(), *self._questions()])
 
     def _plans(self) -> list[str]:
         """Return how many units completed each plan, and how many left early on the way."""
@@ -238,6 +268,21 @@ class Cohort:
             lines.append(f"  {completed[plan]:>6,}  {', then '.join(labels)}{left}")
         return lines
 
+    def _questions(self) -> list[str]:
+        """Return what the data cannot tell, and the reader must: whether units left, or were lost."""
+        lines = []
+        for m, stage in enumerate(self.design.stages):
+            condition, count = self.design.parsed[m].condition, int(self._left_or_lost(m).sum())
+            if condition is None or not count:
+                continue
+            seen = " or ".join(repr(name) for name in condition.columns if name in self.design.columns[m])
+            lines += [
+                f"Kept out of stage {stage.name} by enter_if {stage.enter_if!r}, without an outcome: {count:,}.",
+                "  They count as drop-outs. Did they leave, or were they lost? If they left, give them their outcome.",
+            ]
+            lines += [f"  If they were lost before {seen} was observed, blank it."] if seen else []
+        return lines
+
 
 def _all_known(columns: Mapping[str, Vector], n: int) -> Mask:
     return np.all([np.isfinite(values) for values in columns.values()], axis=0) if columns else np.ones(n, dtype=bool)
@@ -247,13 +292,15 @@ def _counted(count: int, what: str) -> list[str]:
     return [f"    {count:>6,}  {what}"] if count else []
 
 
-def _require_usable(cohort: Cohort) -> None:
-    """Refuse features that overflow, such as products of large columns."""
+def _require_usable(cohort: Cohort, rows: Mask) -> None:
+    """Refuse features that overflow, such as products of large columns; ``rows`` of the frame are the cohort's."""
     for m, features in enumerate(cohort.features):
         wrong = cohort.entered[:, m] & ~(np.abs(features) <= LARGEST).all(axis=1)
         if wrong.any():
+            found = np.zeros(len(rows), dtype=np.bool_)
+            found[rows] = wrong
             stage = cohort.design.stages[m].name
             raise ObservationError(
-                f"stage {stage!r}: features must be finite and at most {LARGEST:g} in size: {in_rows(wrong)} (counted "
+                f"stage {stage!r}: features must be finite and at most {LARGEST:g} in size: {in_rows(found)} (counted "
                 "from 1, without the header); put columns on another scale"
             )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator, Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +29,7 @@ BLANK = frozenset(
 )  # as R, SAS, SQL, Python write it
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 TABLES = (".parquet", ".pq")
+MOST_LINES = 5  # of a file that are named in a message
 
 Recode = Mapping[Any, str | None]  # from a cell to an arm's label, None for no arm
 
@@ -66,21 +70,61 @@ def _read_file(file: Path) -> pd.DataFrame:
         import pyarrow.parquet as parquet
 
         return _from_arrow(parquet.read_table(file))
-    except (OSError, ValueError) as error:  # those of pandas and pyarrow are ValueErrors, and so is a NUL in a name
+    except DesignError:
+        raise
+    except (OSError, EOFError, ValueError, csv.Error, zlib.error) as error:  # pyarrow's, and no UTF-8, are ValueErrors
         raise DesignError(f"cannot read {file}: {error}; give a path to a whole file, text in UTF-8") from error
 
 
 def _read_text(file: Path, separator: str) -> pd.DataFrame:
-    """Read every cell as it is: an arm may be called NA, and pandas would rename a column that is there twice."""
+    """Read every cell as it is: an arm may be called NA, and a column may be there twice."""
     import pandas as pd
 
-    cells = pd.read_csv(file, sep=separator, header=None, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    header = [name.strip() for name in cells.iloc[0].fillna("")]
-    return cells.iloc[1:].set_axis(header, axis=1).reset_index(drop=True)
+    lines = dict(_lines(file, separator))
+    if not lines:
+        raise ValueError("it is empty, where the first line must name the columns")
+    header, *rows = lines.values()
+    _require_whole(file, lines, len(header))
+    return pd.DataFrame(rows, columns=[name.strip() for name in header], dtype=object)
+
+
+def _lines(file: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each line that is not empty, with the number of the line (of several, the first)."""
+    opened = gzip.open if file.name.lower().endswith(".gz") else open
+    with opened(file, "rt", encoding="utf-8-sig", newline="") as text:
+        lines, number = csv.reader(text, delimiter=separator, strict=True), 1
+        for cells in lines:
+            if cells and not (len(cells) == 1 and cells[0].isspace()):
+                yield number, cells
+            number = lines.line_num + 1
+
+
+def _require_whole(file: Path, lines: Mapping[int, list[str]], width: int) -> None:
+    """Refuse lines that are cut off, which would read as those of drop-outs, and lines with too many cells."""
+    wrong = [(number, len(cells)) for number, cells in lines.items() if len(cells) != width]
+    if wrong:
+        found = ", ".join(f"line {number} has {cells:,}" for number, cells in wrong[:MOST_LINES])
+        more = f" and {len(wrong) - MOST_LINES:,} more lines have others" if len(wrong) > MOST_LINES else ""
+        raise DesignError(
+            f"cannot read {file}: every line must have as many cells as the header, {width:,}; {found}{more} (lines "
+            "count from 1, the header's). The cells of a drop-out are blank, not absent: add them, or export it again"
+        )
 
 
 def numbers(column: pd.Series) -> tuple[Vector, Mask]:
     """Return cells as numbers, NaN where blank, and which are neither blank nor a number we can work with."""
+    values, blank = _floats(column)
+    refused = ~blank & ~(np.abs(values) <= LARGEST)
+    return np.where(refused, np.nan, values), refused
+
+
+def infinite(column: pd.Series) -> Mask:
+    """Return which cells hold an infinite number."""
+    return np.isinf(_floats(column)[0])
+
+
+def _floats(column: pd.Series) -> tuple[Vector, Mask]:
+    """Return cells as floats, NaN where they are none, and which are blank."""
     blank = column.isna().to_numpy(dtype=np.bool_)
     if column.dtype.kind in "iuf":
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -90,8 +134,7 @@ def numbers(column: pd.Series) -> tuple[Vector, Mask]:
             [cell is None or (isinstance(cell, str) and cell.strip() in BLANK) for cell in cells], dtype=bool
         )
         values = np.array([_number(cell) for cell in cells], dtype=np.float64)
-    refused = ~blank & ~(np.abs(values) <= LARGEST)
-    return np.where(refused, np.nan, values), refused
+    return values, blank
 
 
 def _number(cell: object) -> float:

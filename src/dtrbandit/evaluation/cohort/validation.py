@@ -2,6 +2,8 @@
 
 Each unit is followed from stage to stage. Every unit has reached the first stage. A unit with an outcome has reached
 each stage that ``enter_if`` lets it enter. A unit without an outcome has reached the stages up to its last arm.
+
+A unit that lacks a covariate of a stage it has reached is wrong, too, or is left out: ``missing`` says which.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,8 +21,10 @@ from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
-from dtrbandit.errors import DesignError, ObservationError
-from dtrbandit.evaluation.cohort.frames import NO_ARM, UNKNOWN_ARM, Recode, arm_numbers, numbers, texts
+from dtrbandit.errors import ObservationError
+from dtrbandit.evaluation.cohort.frames import NO_ARM, UNKNOWN_ARM, arm_numbers, infinite, numbers, texts
+from dtrbandit.evaluation.cohort.left_out import LeftOut, Missing
+from dtrbandit.evaluation.cohort.roles import Roles, require_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,14 +32,19 @@ if TYPE_CHECKING:
 MOST_NAMED = 5  # rows, or values, in a message
 
 
-class Roles(NamedTuple):
-    """Which columns of a frame hold what, beside the contexts, whose columns the design names."""
+class Reading(NamedTuple):
+    """What a frame says of the units that a cohort keeps.
 
-    arms: Sequence[str]
-    outcome: str
-    unit: str | None
-    weights: str | None
-    recode: Mapping[str, Recode]
+    ``rows`` tells which rows of the frame they are, (rows of the frame,); the others were left out.
+    """
+
+    units: tuple[str, ...]
+    contexts: tuple[Mapping[str, Vector], ...]
+    arms: NDArray[np.int8]
+    outcome: Vector
+    weights: Vector
+    rows: Mask
+    left_out: LeftOut
 
 
 @dataclass
@@ -44,14 +54,15 @@ class FrameReader:
     design: Design
     frame: pd.DataFrame
     roles: Roles
+    missing: Missing = "refuse"
     problems: list[str] = field(default_factory=list)
 
-    def read(self) -> tuple[tuple[str, ...], tuple[Mapping[str, Vector], ...], NDArray[np.int8], Vector, Vector]:
-        """Return units, contexts, arms, outcome and weights, or raise with all that is wrong."""
+    def read(self) -> Reading:
+        """Return what the frame holds, or raise with all that is wrong."""
         require_columns(self.frame, self.design, self.roles)
         units, weights = self._units(), self._weights()
         outcome, refused = self._numbers(self.roles.outcome)
-        read = {name: self._numbers(name) for columns in self.design.columns for name in columns}
+        read = {name: self._covariate(name) for columns in self.design.columns for name in columns}
         given = self._given()
         follow_up = FollowUp(self, read, given, ended=~np.isnan(outcome) | refused)
         for m in range(len(self.design.stages)):
@@ -61,16 +72,37 @@ class FrameReader:
                 "the frame does not fit the design (rows are counted from 1, without the header):\n  "
                 + "\n  ".join(self.problems)
             )
-        contexts = tuple({name: read[name][0] for name in columns} for columns in self.design.columns)
-        return units, contexts, follow_up.arms, outcome, weights
+        kept, left_out = ~follow_up.left_out, self._left_out(follow_up, units)
+        contexts = tuple({name: read[name][0][kept] for name in columns} for columns in self.design.columns)
+        return Reading(
+            tuple(compress(units, kept)), contexts, follow_up.arms[kept], outcome[kept], weights[kept], kept, left_out
+        )
 
     def note(self, rows: Mask, what: str) -> None:
         """Note what is wrong, if it is wrong in any row."""
         if rows.any():
             self.problems.append(f"{what}: {in_rows(rows)}")
 
-    def _numbers(self, name: str) -> tuple[Vector, Mask]:
+    def _left_out(self, follow_up: FollowUp, units: Sequence[str]) -> LeftOut:
+        columns = {name: int(lacking.sum()) for name, lacking in follow_up.lacking.items() if lacking.any()}
+        if follow_up.left_out.all():
+            raise ObservationError(
+                f"each of the {len(units):,} units lacks a covariate that it needs, so that missing='drop' leaves "
+                f"nobody; blank are {columns}; fill them in, or take columns out of the design"
+            )
+        return LeftOut(tuple(compress(units, follow_up.left_out)), columns)
+
+    def _covariate(self, name: str) -> tuple[Vector, Mask]:
+        """Return a column of a context; where blanks are left out, an infinite cell is as good as a blank."""
         values, refused = numbers(self.frame[name])
+        if self.missing == "drop":
+            refused &= ~infinite(self.frame[name])
+        return self._checked(name, values, refused)
+
+    def _numbers(self, name: str) -> tuple[Vector, Mask]:
+        return self._checked(name, *numbers(self.frame[name]))
+
+    def _checked(self, name: str, values: Vector, refused: Mask) -> tuple[Vector, Mask]:
         found = _some(map(_cell, self.frame[name][refused]))
         self.note(refused, f"column {name!r} must hold finite numbers up to 1e100 in size, or blanks, found {found}")
         return values, refused
@@ -121,6 +153,8 @@ class FollowUp:
         Where in the design's tree each unit is.
     present
         Who may be at the next stage, as far as the frame can tell.
+    lacking
+        By column, who needs it and has none, and is left out for it; nobody unless ``missing="drop"``.
     """
 
     def __init__(
@@ -131,6 +165,8 @@ class FollowUp:
         self.arms = np.full(given.shape, NO_ARM, dtype=np.int8)
         self.node = np.zeros(len(given), dtype=np.int64)
         self.present = np.ones(len(given), dtype=np.bool_)
+        self.lacking = {column: np.zeros(len(given), dtype=np.bool_) for column in read}
+        self.left_out = np.zeros(len(given), dtype=np.bool_)
 
     def follow(self, m: int) -> None:
         """Take the units through stage ``m``, and note what cannot be."""
@@ -155,7 +191,7 @@ class FollowUp:
         known = self.present & np.all([np.isfinite(values) for values in columns.values()], axis=0)
         enters: Mask = known & condition.mask(columns)
         stage = self.design.stages[m]
-        self.reader.note(
+        self._note(
             known & ~enters & (self.given[:, m:] != NO_ARM).any(axis=1),
             f"units without {stage.enter_if!r} leave before stage {stage.name!r}, and must have no arm there or later "
             f"in {_some(map(repr, self.reader.roles.arms[m:]))}; blank it, or change enter_if",
@@ -164,11 +200,20 @@ class FollowUp:
 
     def _require(self, m: int, column: str, reached: Mask) -> None:
         values, refused = self.read[column]
-        self.reader.note(
-            reached & np.isnan(values) & ~refused,
+        blank = reached & np.isnan(values) & ~refused
+        if self.reader.missing == "drop":
+            self.lacking[column] |= blank
+            self.left_out |= blank
+        self._note(
+            blank,
             f"column {column!r} is blank, and stage {self.design.stages[m].name!r} needs it of every unit known to "
-            "have reached it (by an outcome, or an arm there or later)",
+            "have reached it (by an outcome, or an arm there or later); fill it in, or leave such units out by "
+            "missing='drop' or --missing drop",
         )
+
+    def _note(self, rows: Mask, what: str) -> None:
+        """Note what cannot be, of units that are not left out: these are followed only to count their blanks."""
+        self.reader.note(rows & ~self.left_out, what)
 
     def _receive(self, m: int, reached: Mask) -> None:
         """Give the units that reached stage ``m`` their arms."""
@@ -180,8 +225,9 @@ class FollowUp:
         self._require_arm(m, reached & (arm == NO_ARM))
         infeasible = reached & (arm >= 0)
         infeasible &= ~feasible[np.arange(len(arm)), np.maximum(arm, 0)]
-        for node in np.unique(self.node[infeasible]):
-            self._refuse(m, infeasible & (self.node == node), int(node))
+        wrong = infeasible & ~self.left_out
+        for node in np.unique(self.node[wrong]):
+            self._refuse(m, wrong & (self.node == node), int(node))
         self.present = reached & (arm >= 0) & ~infeasible
         self.arms[self.present, m] = arm[self.present]
         self.node[self.present] = child[self.node[self.present], arm[self.present]]
@@ -193,7 +239,7 @@ class FollowUp:
         )
         if m == 0:
             why, remedy = "every unit", "leave out who was never given one"
-        self.reader.note(
+        self._note(
             rows,
             f"column {self.reader.roles.arms[m]!r} is blank, and several arms are feasible for units known to have "
             f"reached stage {self.design.stages[m].name!r} ({why}); fill it in, or {remedy}",
@@ -204,52 +250,11 @@ class FollowUp:
         before = [each.arms[arm] for each, arm in zip(self.design.stages, path, strict=False)]
         allowed = [arm for arm, yes in zip(stage.arms, self.design.tree.feasible[node], strict=True) if yes]
         found = sorted({stage.arms[arm] for arm in self.given[rows, m]})
-        self.reader.note(
+        self._note(
             rows,
             f"stage {stage.name!r} has {found} after {before}, which is in no plan of the design (feasible: {allowed})"
             "; add the plan, or mend the arm",
         )
-
-
-def require_columns(frame: pd.DataFrame, design: Design, roles: Roles) -> None:
-    """Refuse roles that do not fit the design, and columns that the frame does not have, or has twice."""
-    if isinstance(roles.arms, str) or not isinstance(roles.arms, Sequence) or len(roles.arms) != len(design.stages):
-        names = [stage.name for stage in design.stages]
-        raise DesignError(f"arms must list one column for each of the stages {names}, found {shown(roles.arms)}")
-    named = [*roles.arms, roles.outcome, *(name for name in (roles.unit, roles.weights) if name is not None)]
-    if strange := [name for name in named if not isinstance(name, str)]:
-        raise DesignError(f"columns are called by a text, found {shown(strange)}")
-    wrong = _strange_recodes(design, roles)
-    if len(set(roles.arms)) < len(roles.arms):
-        wrong.append(f"arms must name a column for each stage, found {list(roles.arms)}")
-    contexts = [name for columns in design.columns for name in columns]
-    if roles.outcome in (*contexts, *roles.arms, roles.weights):
-        wrong.append(f"outcome={roles.outcome!r} is also a column of the design, of arms or of weights; it comes last")
-    needed = dict.fromkeys([*contexts, *named])
-    columns = list(frame.columns)
-    if missing := [name for name in needed if name not in columns]:
-        wrong.append(f"the frame lacks {missing}; it has {shown(columns)}")
-    if twice := [name for name in needed if columns.count(name) > 1]:
-        wrong.append(f"the frame has more than one column {twice}; rename or drop one")
-    if not wrong and not len(frame):
-        wrong.append("the frame has no rows; a cohort needs at least one unit")
-    if wrong:
-        raise DesignError("; ".join(wrong))
-
-
-def _strange_recodes(design: Design, roles: Roles) -> list[str]:
-    if not isinstance(roles.recode, Mapping):
-        return [f"recode must map columns of arms to what their cells mean, found {shown(roles.recode)}"]
-    stages, wrong = dict(zip(roles.arms, design.stages, strict=True)), []
-    for name, recode in roles.recode.items():
-        if name not in stages:
-            wrong.append(f"recode is for the columns of arms, {list(roles.arms)}, found {shown(name)}")
-        elif not isinstance(recode, Mapping):
-            wrong.append(f"recode[{name!r}] must map cells to arms, found {shown(recode)}")
-        elif strange := [label for label in recode.values() if label is not None and label not in stages[name].arms]:
-            allowed = f"{list(stages[name].arms)}, or to None for no arm (with --recode, nothing behind '=')"
-            wrong.append(f"recode[{name!r}] must lead to {allowed}; found {shown(strange)}")
-    return wrong
 
 
 def _cell(cell: object) -> str:

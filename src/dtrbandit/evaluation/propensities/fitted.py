@@ -14,6 +14,7 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.propensities.balance import balance_table
+from dtrbandit.evaluation.propensities.bounds import Bounds, least
 from dtrbandit.evaluation.propensities.logistic import Logistic
 from dtrbandit.evaluation.propensities.overlap import plot_overlap
 from dtrbandit.evaluation.propensities.risk_sets import RiskSet, unobserved_columns
@@ -147,7 +148,7 @@ class FittedPropensities:
         dropped, everything = int(cohort.dropped_out.sum()), cohort.weights * self.weights
         share = everything[cohort.dropped_out].sum() / everything.sum()
         lines = [f"Propensities of {len(cohort):,} units, of whom {dropped:,} dropped out."]
-        lines += [f"  {line}" for model in self.models for line in _model_in_words(model, cohort)]
+        lines += [f"  {line}" for model in self.models for line in _model_in_words(model, cohort, self.model.clip)]
         lines += [f"  {_method_in_words(self.model)}"] if any(model.logistic for model in self.models) else []
         lines.append(
             f"Weights 1/p of the {len(cohort) - dropped:,} with an outcome: effective sample size "
@@ -183,7 +184,7 @@ class FittedPropensities:
         return (self.cohort.weights * self.weights)[~self.cohort.dropped_out]
 
 
-def _model_in_words(model: FittedModel, cohort: Cohort) -> Iterator[str]:
+def _model_in_words(model: FittedModel, cohort: Cohort, clip: Bounds | None) -> Iterator[str]:
     risk_set, logistic = model.risk_set, model.logistic
     counts = zip(risk_set.options, risk_set.counts(np.ones(len(cohort))).tolist(), strict=True)
     happened = ", ".join(f"{count:,} {option}" for option, count in counts)
@@ -200,6 +201,9 @@ def _model_in_words(model: FittedModel, cohort: Cohort) -> Iterator[str]:
         yield f"  Not observed for all of them, so not used: {', '.join(missing)}"
     if logistic.separating is not None:
         yield "  The terms separate what happened: probabilities of 0 and 1 were clipped."
+    if clip is not None and len(risk_set.options) > 2:
+        floor = least(clip, len(risk_set.options), where=str(risk_set))
+        yield f"  To keep their sum at 1, each p became {floor:g} + {1 - len(risk_set.options) * floor:g}·p."
 
 
 def _method_in_words(model: PropensityModel) -> str:

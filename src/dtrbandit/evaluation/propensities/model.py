@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Formula, Vector, parse_formula
+from dtrbandit.design.formula import Formula, Matrix, Vector, parse_formula
 from dtrbandit.design.parameters import real
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.propensities.bounds import as_bounds, bounded, least
 from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities
 from dtrbandit.evaluation.propensities.logistic import Logistic, fit_logistic
 from dtrbandit.evaluation.propensities.risk_sets import (
@@ -31,6 +32,7 @@ from dtrbandit.evaluation.weights import ExtremeWeights, largest_weight
 
 Known = float | Mapping[str, float]
 UNIFORM = "uniform"
+ROUNDING = 1e-9  # how far known probabilities may be from a sum of 1
 LARGE_SHARE, TIMES_EQUAL = 0.1, 10  # of the weight, and of the share it would have if all were equal
 LARGE_DROP_OUT = 0.5  # of all weight: a drop-out only costs draws
 
@@ -50,8 +52,9 @@ class PropensityModel:
     choice
         By stage: a formula, or known probabilities. These are ``"uniform"`` over the feasible arms; or
         ``{arm: probability}``, divided by the sum over the feasible arms; or one number, the probability of the arm
-        given, whichever it was. The model of a stage that is not named has an intercept, all columns known by then,
-        the arms given before, and the products of each of these arms with the columns observed before it.
+        given, whichever it was. With K > 2 feasible arms that number can only be 1/K. The model of a stage that is not
+        named has an intercept, all columns known by then, the arms given before, and the products of each of these arms
+        with the columns observed before it.
     staying
         By the stage that was to be reached, ``"outcome"`` after the last: a formula. A stage with ``enter_if`` has two
         more: ``"entry to second"``, until it was known who enters, and ``"outcome without second"``, for those who
@@ -60,7 +63,9 @@ class PropensityModel:
         λ of the L2 penalty ½λ‖β‖² on coefficients in the columns' own units, the intercept free: scikit-learn's ``C``
         is 1/λ. 0 is maximum likelihood.
     clip
-        Bounds, between 0 and 1, into which each fitted probability is moved.
+        Bounds, between 0 and 1, for each fitted probability; those of all options still sum to 1. Of two options a
+        probability beyond a bound is moved there. Of K > 2 every probability becomes λ + (1 − Kλ)p, λ being the lower
+        bound, or more if the upper one needs it.
 
     Examples
     --------
@@ -85,7 +90,7 @@ class PropensityModel:
                 raise DesignError(f"{name} must map stages to formulas, found {shown(getattr(self, name))}")
         object.__setattr__(self, "penalty", real(self.penalty, "penalty"))
         if self.clip is not None:
-            object.__setattr__(self, "clip", _bounds(self.clip))
+            object.__setattr__(self, "clip", as_bounds(self.clip))
 
     def fit(self, cohort: Cohort) -> FittedPropensities:
         """Estimate the propensities of a cohort's units."""
@@ -107,24 +112,15 @@ class PropensityModel:
     def _fitted(self, cohort: Cohort, risk_set: RiskSet) -> FittedModel:
         entry = (getattr(self, risk_set.kind) or {}).get(risk_set.stage)
         if risk_set.kind == "choice" and not _is_formula(entry):
-            shares = _known(entry, risk_set, cohort.design.stages[risk_set.m].arms)
-            return FittedModel(risk_set, np.tile(shares, (len(risk_set.rows), 1)), None)
+            return FittedModel(risk_set, _known(entry, risk_set, cohort.design.stages[risk_set.m].arms), None)
+        floor = 0.0 if self.clip is None else least(self.clip, len(risk_set.options), where=str(risk_set))
         formula = _default(cohort, risk_set) if entry is None else _formula(entry, cohort, risk_set)
         _require_every_option(risk_set, cohort.weights)
         features, weights = feature_matrix(cohort, risk_set, formula), cohort.weights[risk_set.rows]
         logistic = fit_logistic(features, formula.names, risk_set.happened, weights, penalty=self.penalty)
         if self.clip is None or logistic.separating is None:
             _require_maximum(logistic, risk_set, cohort.weights)
-        bounds = (0.0, 1.0) if self.clip is None else self.clip
-        return FittedModel(risk_set, np.clip(logistic.probabilities, *bounds), logistic)
-
-
-def _bounds(clip: object) -> tuple[float, float]:
-    if isinstance(clip, tuple | list) and len(clip) == 2:
-        low, high = (as_float(bound) for bound in clip)
-        if 0 < low < high < 1:
-            return low, high
-    raise DesignError(f"clip must be two numbers, 0 < low < high < 1, or None; found {shown(clip)}")
+        return FittedModel(risk_set, bounded(logistic.probabilities, floor), logistic)
 
 
 def _require_stages(what: str, entries: Mapping[str, object] | None, allowed: list[str]) -> None:
@@ -139,17 +135,37 @@ def _is_formula(entry: object) -> bool:
     return entry is None or (isinstance(entry, str) and entry != UNIFORM)
 
 
-def _known(entry: object, risk_set: RiskSet, arms: tuple[str, ...]) -> Vector:
-    """Return known probabilities of what could happen."""
+def _known(entry: object, risk_set: RiskSet, arms: tuple[str, ...]) -> Matrix:
+    """Return known probabilities of what could happen, (r, K)."""
+    if not isinstance(entry, str | Mapping) and 0 < as_float(entry) <= 1:
+        return _of_the_arm_given(as_float(entry), risk_set)
+    return np.tile(_shares(entry, risk_set, arms), (len(risk_set.rows), 1))
+
+
+def _of_the_arm_given(probability: float, risk_set: RiskSet) -> Matrix:
+    """Return a matrix that has ``probability`` for what happened, whatever it was; refuse what cannot be one."""
+    options = len(risk_set.options)
+    if options > 2 and abs(options * probability - 1) > ROUNDING:
+        each = ", ".join(f"{option!r}: ..." for option in risk_set.options)
+        raise DesignError(
+            f"{risk_set}: {probability:g} cannot be the probability of the arm given, whichever of {options} it was: "
+            f"these would sum to {options * probability:g}. Give choice={{{risk_set.stage!r}: 'uniform'}} (--choice "
+            f"'{risk_set.stage}=uniform'), or the probability of each arm, {{{each}}}"
+        )
+    matrix = np.full((len(risk_set.rows), options), (1 - probability) / (options - 1))
+    matrix[np.arange(len(risk_set.rows)), risk_set.happened] = probability
+    return matrix
+
+
+def _shares(entry: object, risk_set: RiskSet, arms: tuple[str, ...]) -> Vector:
+    """Return the known probabilities of the options, the same for every unit, (K,)."""
     if isinstance(entry, str):
         return np.full(len(risk_set.options), 1 / len(risk_set.options))
     if isinstance(entry, Mapping) and set(entry) == set(arms):
         shares = np.array([as_float(entry[arm]) for arm in arms])
-        if (shares > 0).all() and abs(shares.sum() - 1) < 1e-9:
+        if (shares > 0).all() and abs(shares.sum() - 1) < ROUNDING:
             own = shares[[arms.index(option) for option in risk_set.options]]
             return np.asarray(own / own.sum())
-    if 0 < as_float(entry) <= 1:
-        return np.full(len(risk_set.options), as_float(entry))
     raise DesignError(
         f"{risk_set}: needed is a formula, 'uniform', the probability of the arm given, or probabilities above 0 of "
         f"all of {list(arms)} that sum to 1; found {shown(entry)}"
