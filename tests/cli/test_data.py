@@ -57,7 +57,10 @@ def test_fit_as_json_is_one_document_with_the_numbers(run: Run) -> None:
 
     document = json.loads(out)
     assert code == 0
-    assert document["files"] == ["results/trial/recommendations.png", "results/trial/coefficients.csv"]
+    assert document["files"] == [
+        f"results/trial/{name}"
+        for name in ("recommendations.png", "coefficients.csv", "contrasts.csv", "recommendations.csv")
+    ]
     assert document["claims"] == []
     assert [(row["stage"], row["arm"], row["term"]) for row in document["table"][:2]] == [
         ("first", "ssri", "1"),

@@ -62,7 +62,12 @@ def fit(source: Source, folder: Path) -> Result:
     ):
         learned.plot(stage.name, cohort, ax)
     folder.mkdir(parents=True, exist_ok=True)
-    files = _saved(picture, folder / "recommendations.png"), _table(learned.coef_, folder / "coefficients.csv")
+    files = (
+        _saved(picture, folder / "recommendations.png"),
+        _table(learned.coef_, folder / "coefficients.csv"),
+        _table(learned.contrasts(), folder / "contrasts.csv"),
+        _table(learned.recommendations(cohort), folder / "recommendations.csv"),
+    )
     return Result(source.data.stem, ExplainedTable(f"{cohort}\n\n{learned.summary()}", learned.coef_), files)
 
 

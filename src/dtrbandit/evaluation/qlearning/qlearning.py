@@ -18,7 +18,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, NotEstimable, ObservationError, ProtocolError
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.qlearning.bootstrap import Array
+from dtrbandit.evaluation.qlearning.contrasts import coefficient_table, contrast_table, effect_table
 from dtrbandit.evaluation.qlearning.induction import (
     DROPOUTS,
     Dropouts,
@@ -28,10 +28,10 @@ from dtrbandit.evaluation.qlearning.induction import (
     sample_of,
 )
 from dtrbandit.evaluation.qlearning.leads import plot_leads
+from dtrbandit.evaluation.qlearning.recommendations import recommendations
+from dtrbandit.evaluation.qlearning.rule import rule_in_words
 from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary
 from dtrbandit.evaluation.qlearning.uncertainty import Bootstrap, Uncertainty
-
-INTERVAL = ("estimate", "std_error", "low", "high", "method")
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,34 +119,14 @@ class QLearning:
     @property
     def coef_(self) -> pd.DataFrame:
         """A row for each stage, arm and term, with its estimate and standard error."""
-        import pandas as pd
-
-        tables = []
-        for m, stage in enumerate(self.design.stages):
-            terms, arms = self._terms(m), len(stage.arms)
-            each = np.eye(arms * len(terms)).reshape(-1, arms, len(terms))
-            names = {"arm": np.repeat(stage.arms, len(terms)), "term": np.tile(terms, arms)}
-            tables.append(self._intervals(m, each, {"stage": stage.name, **names}))
-        return pd.concat(tables, ignore_index=True)
+        return coefficient_table(self.design, self._known().uncertainty)
 
     def contrasts(self, reference: Mapping[str, str] | None = None) -> pd.DataFrame:
         """Return how the coefficients of each arm differ from those of a reference arm, with the intervals that hold.
 
         ``reference`` names an arm for a stage; a stage that it leaves out has its first arm.
         """
-        import pandas as pd
-
-        tables = []
-        for m, stage in enumerate(self.design.stages):
-            terms, base = self._terms(m), self._reference(m, (reference or {}).get(stage.name))
-            for arm in range(len(stage.arms)):
-                if arm != base:
-                    each = np.zeros((len(terms), len(stage.arms), len(terms)))
-                    each[:, arm], each[:, base] = np.eye(len(terms)), -np.eye(len(terms))
-                    names = {"stage": stage.name, "arm": stage.arms[arm], "reference": stage.arms[base], "term": terms}
-                    tables.append(self._intervals(m, each, names))
-        _require_known(reference or {}, [stage.name for stage in self.design.stages])
-        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["stage", *INTERVAL])
+        return contrast_table(self.design, self._known().uncertainty, reference or {})
 
     def effect(self, stage: str, history: Mapping[str, float | str], *, reference: str | None = None) -> pd.DataFrame:
         """Return by how much each feasible arm's Q̂ differs from that of a reference arm for a history, with intervals.
@@ -154,14 +134,9 @@ class QLearning:
         The reference is the first feasible arm unless it is named.
         """
         m = self.design.stage_number(stage)
-        arms, feasible = self.design.stages[m].arms, _feasible(self.design, m, history)
-        base = self._reference(m, feasible[0] if reference is None else reference)
+        feasible = _feasible(self.design, m, history)
         features = history_features(self.design, m, history, where=f"effect at stage {stage!r}")
-        others = [arm for arm in feasible if arm != arms[base]]
-        each = np.zeros((len(others), len(arms), len(features)))
-        for row, arm in enumerate(others):
-            each[row, arms.index(arm)], each[row, base] = features, -features
-        return self._intervals(m, each, {"arm": others, "reference": arms[base]})
+        return effect_table(self.design, self._known().uncertainty, m, features, feasible, reference)
 
     def regularity(self) -> pd.DataFrame:
         """Return for each stage how many units are near a boundary between two later arms, and their share by weight.
@@ -181,23 +156,6 @@ class QLearning:
             for m, stage in enumerate(self.design.stages)
         ]
         return pd.DataFrame(rows, columns=["stage", "units", "near", "share", "method"])
-
-    def _intervals(self, m: int, combinations: Array, names: Mapping[str, object]) -> pd.DataFrame:
-        """Return linear combinations of a stage's coefficients under their names, with their intervals."""
-        import pandas as pd
-
-        found = self._known().uncertainty.intervals(m, combinations)
-        numbers = dict(zip(INTERVAL, found[:5], strict=True))
-        return pd.DataFrame({**names, **numbers}, index=range(len(combinations)))
-
-    def _terms(self, m: int) -> list[str]:
-        return list(self.design.parsed[m].features.names)
-
-    def _reference(self, m: int, arm: str | None) -> int:
-        stage = self.design.stages[m]
-        if arm is not None and arm not in stage.arms:
-            raise DesignError(f"reference: stage {stage.name!r} has the arms {list(stage.arms)}, found {shown(arm)}")
-        return 0 if arm is None else stage.arms.index(arm)
 
     @property
     def coefficients_(self) -> tuple[Matrix, ...]:
@@ -248,6 +206,25 @@ class QLearning:
             columns[stage.name] = np.where(cohort.entered[:, m], labels, None)
         return pd.DataFrame(columns, index=pd.Index(cohort.units, name="unit"), dtype=object)
 
+    def recommendations(self, cohort: Cohort) -> pd.DataFrame:
+        """Return for each unit and stage that it entered the arm, the next best one, its lead, and how sure that is.
+
+        ``confidence`` is the confidence that the arm is best; it is no probability that it is, and no P.
+        """
+        _require_own(cohort, self.design)
+        return recommendations(cohort, self._known().uncertainty)
+
+    def rule(self, stage: str) -> str:
+        """Return the rule of a stage in words: which arm has the largest Q̂, were all feasible.
+
+        Examples
+        --------
+        ``ssri if 0.3·start - 1.2·slope >= 4; otherwise other``
+        """
+        m = self.design.stage_number(stage)
+        terms = self.design.parsed[m].features.names
+        return rule_in_words(self.design.stages[m].arms, terms, self.coefficients_[m])
+
     def summary(self) -> QLearningSummary:
         """Return the fit in tables, per stage and arm, with what to keep in mind when reading them."""
         learned = self._known()
@@ -274,11 +251,6 @@ class QLearning:
 def _require_own(cohort: object, design: Design) -> None:
     if not isinstance(cohort, Cohort) or cohort.design != design:
         raise DesignError(f"Q-learning needs a Cohort read with its own design, found {cohort!r}; read it again")
-
-
-def _require_known(named: Mapping[str, str], stages: list[str]) -> None:
-    if strange := [stage for stage in named if stage not in stages]:
-        raise DesignError(f"reference: there is no stage {strange[0]!r}; the stages are {stages}")
 
 
 def _dropped(cohort: Cohort, sample: Sample, m: int) -> tuple[int, int]:

@@ -98,6 +98,11 @@ class Uncertainty:
         """Whether each stage is regular."""
         return tuple(regularity(self.sample, self.stages, m) for m in range(len(self.stages)))
 
+    def method(self, m: int) -> str:
+        """Return which interval stage ``m`` has."""
+        nothing = np.zeros((1, *self.stages[m].coefficients.shape))
+        return self.intervals(m, nothing).method
+
     def intervals(self, m: int, combinations: Array) -> Intervals:
         """Return linear combinations (L, K_m, d_m) of a stage's coefficients, with the intervals that hold there."""
         estimates = np.einsum("lad,ad->l", combinations, self.stages[m].coefficients)

@@ -1,0 +1,46 @@
+"""The learned rule of a stage in words, such as ``ssri if 0.3000·start - 1.200·slope >= 4.000; otherwise other``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dtrbandit.design.formula import Vector
+from dtrbandit.record.events import in_words
+
+INTERCEPT = "1"
+
+
+def rule_in_words(arms: tuple[str, ...], terms: tuple[str, ...], coefficients: np.ndarray) -> str:
+    """Return which arm the largest Q̂ is, as a comparison of the terms.
+
+    With two arms it is one comparison. With more, an arm's score is what its Q̂ has beyond that of the first arm.
+
+    Examples
+    --------
+    >>> rule_in_words(("ssri", "other"), ("1", "start"), np.array([[1.0, 0.3], [5.0, 0.0]]))
+    'ssri if 0.3000·start >= 4.000; otherwise other'
+    >>> print(rule_in_words(("a", "b", "c"), ("1", "x"), np.array([[1.0, 2.0], [0.0, 3.0], [2.0, 2.0]])))
+    the arm with the largest score: a: 0; b: -1.000 + 1.000·x; c: 1.000
+    """
+    if len(arms) == 1:
+        return f"{arms[0]} always"
+    if len(arms) > 2:
+        scores = [f"{arm}: {_sum(terms, own - coefficients[0])}" for arm, own in zip(arms, coefficients, strict=True)]
+        return f"the arm with the largest score: {'; '.join(scores)}"
+    lead = coefficients[0] - coefficients[1]
+    threshold = -sum(c for term, c in zip(terms, lead, strict=True) if term == INTERCEPT)
+    rest = np.array([0.0 if term == INTERCEPT else c for term, c in zip(terms, lead, strict=True)])
+    if not rest.any():
+        return f"{arms[0] if threshold <= 0 else arms[1]} always"
+    return f"{arms[0]} if {_sum(terms, rest)} >= {in_words(float(threshold))}; otherwise {arms[1]}"
+
+
+def _sum(terms: tuple[str, ...], coefficients: Vector) -> str:
+    """Return a sum of terms in words, 0 if there is none."""
+    words = ""
+    for term, coefficient in zip(terms, coefficients.tolist(), strict=True):
+        if coefficient:
+            size = in_words(abs(coefficient)) + ("" if term == INTERCEPT else f"·{term}")
+            sign = ("-" if coefficient < 0 else "") if not words else (" - " if coefficient < 0 else " + ")
+            words += f"{sign}{size}"
+    return words or "0"
