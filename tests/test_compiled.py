@@ -119,7 +119,7 @@ WORLDS = {"two stages": SYNTHETIC, "three stages": three_stages(250)}
 
 
 @pytest.mark.parametrize("delay", [False, True], ids=["at once", "delayed"])
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(len(policies(SYNTHETIC.design))))
 @pytest.mark.parametrize("world", WORLDS)
 def test_both_drivers_give_the_same_arms_and_bits(world: str, number: int, delay: bool) -> None:
     units = WORLDS[world]

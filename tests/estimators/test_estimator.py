@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from dtrbandit.estimators.estimator import NO_ESTIMATOR, Estimator
-from dtrbandit.estimators.exact import EXACT
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED
-from dtrbandit.estimators.optimistic import OPTIMISTIC_RIDGE
 from dtrbandit.kernels.compile import KERNELS
+from dtrbandit.policies.builtin import RULES
 from estimators.few_units import observed_units, small_design
 
 DESIGN = small_design()
-ESTIMATORS = [EXACT, OPTIMISTIC_RIDGE, NO_ESTIMATOR]
+ESTIMATORS = list(dict.fromkeys(rule.estimator for rule in RULES))
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.name)
 
 
@@ -39,7 +38,7 @@ def test_growing_changes_room_and_nothing_else(estimator: Estimator) -> None:
 
 
 def test_names_tell_estimators_apart() -> None:
-    assert len({estimator.name for estimator in ESTIMATORS}) == len(ESTIMATORS)
+    assert len({estimator.name for estimator in ESTIMATORS}) == len(ESTIMATORS) > 1
 
 
 def test_who_estimates_nothing_learns_nothing_and_has_nothing_to_tell() -> None:

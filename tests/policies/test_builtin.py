@@ -33,6 +33,14 @@ POLICIES: dict[str, Any] = {
     "uniform_random": dtr.UniformRandom(),
 }
 
+REASONS = {  # of the first decision
+    "dtr_bandit": "forced",
+    "epsilon_greedy": "forced",
+    "lsvi_ucb": "optimistic",
+    "fixed_regime": "rule",
+    "uniform_random": "uniform",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Inherits(dtr.Greedy):
@@ -44,6 +52,7 @@ def test_all_built_in_policies_are_public() -> None:
 
 
 def test_a_built_in_policy_is_compiled_unless_it_holds_a_function() -> None:
+    assert set(POLICIES) == set(KINDS), "each rule has an example in POLICIES above"
     assert all(map(is_compiled, POLICIES.values()))
     assert not is_compiled(dtr.FixedRegime(rule=lambda _: "a"))
     assert not is_compiled(Inherits())
@@ -52,7 +61,7 @@ def test_a_built_in_policy_is_compiled_unless_it_holds_a_function() -> None:
 
 def test_each_rule_and_each_estimator_has_a_name_of_its_own() -> None:
     assert [KINDS[rule.name] for rule in RULES] == [*range(len(RULES))]
-    assert set(ESTIMATORS) == {"exact", "optimistic", "nothing"}
+    assert set(ESTIMATORS.values()) == {rule.estimator for rule in RULES}
     assert EXAMPLE._fields == ("observed", "desk", *ESTIMATORS, *KINDS)
 
 
@@ -63,8 +72,7 @@ def test_the_switch_comes_to_the_rule_of_a_kind(name: str) -> None:
 
     arm, reason = decide(state.kind, opened, 0, 0, 0, np.array([1.0, 0.5]), 0.6, sheet)
 
-    expected = {"dtr_bandit": "forced", "epsilon_greedy": "forced", "lsvi_ucb": "optimistic", "fixed_regime": "rule"}
-    assert REASON_NAMES[reason] == expected.get(name, "uniform")
+    assert REASON_NAMES[reason] == REASONS[name]
     assert sheet[PROPENSITY, arm] > 0.0
     assert sheet[PROPENSITY].sum() == 1.0
 

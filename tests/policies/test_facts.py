@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import dtrbandit as dtr
 from dtrbandit.errors import DTRError
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.policy import Choice
+from dtrbandit.policies.rule import Rule
 from dtrbandit.record import Assigned, Completed, Corrected, History, Overridden, Responded, Withdrawn
 from dtrbandit.record.events import Fact
 
@@ -269,3 +270,17 @@ def test_an_override_after_the_response_moves_the_row_at_once(policy: Any, ridge
     psi = np.array([1.0, 2.0])
     first = [c.hat for c in session.coefficients() if (c.stage, c.arm) == ("first", other)]
     assert first == pytest.approx(target * psi / (ridge + psi @ psi), abs=1e-6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unlisted(dtr.UniformRandom):
+    """A policy whose rule was not added to the switch."""
+
+    @property
+    def compiled_rule(self) -> Rule:
+        return replace(super().compiled_rule, name="unlisted")
+
+
+def test_a_rule_that_the_switch_does_not_know_is_refused_with_advice() -> None:
+    with pytest.raises(dtr.DesignError, match=r"Unlisted\(\): its rule 'unlisted' is not among RULES .*; add it there"):
+        Unlisted().init(DESIGN)

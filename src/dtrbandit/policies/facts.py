@@ -94,6 +94,11 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
     rule = policy.compiled_rule
     if rule is None:
         raise DesignError(f"{policy!r} holds a Python function: it has no compiled state")
+    if rule.name not in builtin.KINDS:
+        raise DesignError(
+            f"{policy!r}: its rule {rule.name!r} is not among RULES in policies/builtin.py; add it there, or write "
+            "init, update and decide in Python (CONTRIBUTING.md, Add a policy)"
+        )
     supply.begin()
     return CompiledState(policy, rule, design)
 
