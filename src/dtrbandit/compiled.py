@@ -1,4 +1,4 @@
-"""The same fold as a Session's, over arrays of what happens to units: for studies and replay evaluation.
+"""The same fold as a Session's, over arrays of what happens to units: for studies.
 
 One loop takes events in order: a unit arrives at a stage, its outcome comes, it is lost. Arms are decided by the
 switch of ``policies/builtin.py``, and everything is learnt by the same kernels that serve one event at a time, in the
