@@ -88,7 +88,7 @@ def fixed_table(units: int, repetitions: int) -> Table:
     table = Table(
         "models", "estimator", "regime", "bias", "± MC", "std. error", "true", "covers", "all", "", title=title
     )
-    truths = {name: truth(regime) for name, regime in REGIMES.items()}
+    truths = {name: truth(name) for name in REGIMES}
     for models in MODELS:
         work = partial(fixed, models, units)
         frame = pd.concat(map_unordered(work, range(repetitions), n_jobs=JOBS, progress=models.name))

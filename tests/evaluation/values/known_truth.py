@@ -7,7 +7,7 @@ leavers by r. All outcome models are linear: e and s do not depend on x.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,15 +68,15 @@ def trial(n: int, rng: np.random.Generator) -> Cohort:
     return cohort_of(DESIGN, contexts, np.stack([first, np.where(arrives, second, -1)], axis=1), outcome)
 
 
-def truth(regime: dtr.FixedRegime, units: int = 1_000_000) -> float:
-    """Return the mean outcome of many units that all follow a regime."""
-    rng, rule = np.random.default_rng(99), regime.rule
-    assert isinstance(rule, Mapping)
-    x = rng.normal(size=units)
-    first = np.full(units, "abc".index(str(rule["first"])))
-    e, r, z, s = _responses(x, first, rng)
-    second = np.full(units, int(rule["second"] == "b")) if isinstance(rule["second"], str) else (s < 0).astype(np.int64)
-    return float(_outcome(x, r, z, s, first, np.where(e < 0.6, second, -1), rng).mean())
+def truth(name: str) -> float:
+    """Return the mean outcome if all follow a regime: x, s and the noise have mean 0, and e does not depend on them."""
+    first = "abc".index(name[0])
+    enters = NormalDist(0.4 * (first == 1)).cdf(0.6)
+    r = 0.3 * (first == 1)
+    z = 0.5 * r + 0.4 * (first == 2)
+    second = {"then a": 0.3, "then b": -0.2, "then by s": (0.3 + 0.6 - 0.2) / 2}[name[3:]]
+    both = 0.8 * r + 0.5 * (first == 1) - 0.3 * (first == 2)
+    return both + enters * (0.7 * z + second) + (1 - enters) * 0.5
 
 
 def _responses(x: Array, first: Arms, rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
@@ -90,5 +90,5 @@ def _responses(x: Array, first: Arms, rng: np.random.Generator) -> tuple[Array, 
 def _outcome(x: Array, r: Array, z: Array, s: Array, first: Arms, second: Arms, rng: np.random.Generator) -> Array:
     both = x + 0.8 * r + 0.5 * (first == 1) - 0.3 * (first == 2)
     later = np.select([second == 0, second == 1], [0.7 * z + 0.3 + 0.6 * s, 0.7 * z - 0.2], 0.5)
-    noise: Array = rng.normal(size=len(x))
-    return both + later + noise
+    outcome: Array = both + later + rng.normal(size=len(x))
+    return outcome

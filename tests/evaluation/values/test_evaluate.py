@@ -59,7 +59,8 @@ def test_a_learned_regime_has_no_naive_interval() -> None:
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
     cohort = trial(400, np.random.default_rng(1)).with_propensities(RIGHT)
-    regimes = {**REGIMES, "learned": dtr.QLearning(cohort.design).fit(cohort)}
+    learned = dtr.QLearning(cohort.design).fit(cohort)
+    regimes: dict[str, dtr.FixedRegime | dtr.QLearning] = {**REGIMES, "learned": learned}
 
     one, other = (dtr.evaluate(cohort, regimes, seed=3).to_frame() for _ in range(2))
 
@@ -142,7 +143,7 @@ def valued() -> pd.DataFrame:
             estimates = dtr.evaluate(of, own, outcome_model=outcomes).estimates
             frames += [(name, each.regime, each.estimator, each.value, each.low, each.high) for each in estimates]
     frame = pd.DataFrame(frames, columns=["models", "regime", "estimator", "value", "low", "high"])
-    frame["truth"] = frame["regime"].map({name: truth(REGIMES[name]) for name in NAMES})
+    frame["truth"] = frame["regime"].map({name: truth(name) for name in NAMES})
     return frame.set_index(["models", "regime", "estimator"]).sort_index()
 
 

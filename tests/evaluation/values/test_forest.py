@@ -20,8 +20,8 @@ def test_every_regime_is_named_and_drawn_where_its_value_is() -> None:
     ax = plot_forest(ESTIMATES, JOINT)
 
     marks = [line for line in ax.get_lines() if line.get_marker() not in ("None", None)]
-    assert [mark.get_xdata()[0] for mark in marks] == [1.0, 2.0, 3.0]
-    heights = [mark.get_ydata()[0] for mark in marks]
+    assert [float(np.ravel(mark.get_xdata())[0]) for mark in marks] == [1.0, 2.0, 3.0]
+    heights = [float(np.ravel(mark.get_ydata())[0]) for mark in marks]
     assert heights == sorted(heights, reverse=True)  # the first on top
     assert [label.get_text() for label in ax.get_yticklabels()] == ["always $a$", "always b", "learned"]
     assert not ax.get_yticklabels()[0].get_parse_math()

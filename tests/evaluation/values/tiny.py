@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 import dtrbandit as dtr
@@ -13,7 +15,7 @@ ALWAYS_A = dtr.FixedRegime(rule={"only": "a"})
 ALWAYS_B = dtr.FixedRegime(rule={"only": "b"})
 
 
-def coins(outcome: list[float], arms: list[int], weights: list[float] | None = None) -> Cohort:
+def coins(outcome: Sequence[float], arms: Sequence[int], weights: Sequence[float] | None = None) -> Cohort:
     """Return units of one stage whose arms were fair coins."""
     case = None if weights is None else np.array(weights, dtype=float)
     cohort = cohort_of(ONE, [{}], np.array(arms)[:, None], np.array(outcome, dtype=float), case)

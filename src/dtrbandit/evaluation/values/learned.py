@@ -42,7 +42,11 @@ WHOSE = (
     "{value:.4g}, found in sequence, for regimes learned from 30 % to {most:.0f} % of them. The regime learned from "
     "all units has no valid interval."
 )
-NO_INTERVAL = "There is no cross-fitted value: {why}"
+NO_VALUE = "There is no cross-fitted value: {why}"
+NO_INTERVAL = (
+    "The value is that of regimes learned as this one was from four fifths of the units. There is no interval, which "
+    "needs regimes learned from 30 % of them: {why}"
+)
 
 
 class InSequence(NamedTuple):
@@ -89,14 +93,15 @@ def learned_value(regime: str, learner: Learner, *, seed: int) -> Estimate:
     order = np.random.default_rng(seed).permutation(len(cohort))
     try:
         found = cross_fitted(learner, order)
+    except NotEstimable as error:
+        return without_interval(regime, CROSS_FITTED, np.nan, Support(0, np.nan, np.nan), NO_VALUE.format(why=error))
+    value, followed = float(np.average(found.scores, weights=cohort.weights)), found.weights[found.weights > 0]
+    support = Support(len(followed), effective_sample_size(followed), largest_weight(followed))
+    try:
         sequence = in_sequence(learner, order)
     except NotEstimable as error:
-        nothing = Support(0, np.nan, np.nan)
-        return without_interval(regime, CROSS_FITTED, np.nan, nothing, NO_INTERVAL.format(why=error))
-    value = float(np.average(found.scores, weights=cohort.weights))
-    followed = found.weights[found.weights > 0]
+        return without_interval(regime, CROSS_FITTED, value, support, NO_INTERVAL.format(why=error))
     low, high = (sequence.value + sign * REACH * sequence.std_error for sign in (-1, 1))
-    support = Support(len(followed), effective_sample_size(followed), largest_weight(followed))
     note = WHOSE.format(value=sequence.value, most=100 * (1 - (1 - FIRST) / BLOCKS))
     return Estimate(regime, CROSS_FITTED, value, sequence.std_error, low, high, support, None, note)
 
