@@ -77,7 +77,7 @@ def test_printing_says_what_to_keep_in_mind() -> None:
     assert "Values of regimes on 100 units, of whom 7 dropped out." in words
     assert "right if the propensities or the outcome models are" in words
     assert "learned, q-learning: It flatters." in words
-    assert "one: one unit carries 12 % of the weight." in words
+    assert "one: one unit carries 12 % of the weight. The values hang on that unit" in words
     assert "may be the best of the fixed regimes (95 %): other." in words
     assert "times as wide" in words
     assert "give it as the QLearning that learned it" in words

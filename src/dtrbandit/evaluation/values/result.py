@@ -35,7 +35,7 @@ FIXED = (
     "units suggested they would be too short: give it as the QLearning that learned it."
 )
 HEAVY = 0.1  # of all weight, carried by one unit
-ROOMS = (10, 12, 22, 13, 11, 10)
+ROOMS = (9, 11, 20, 12, 10, 9)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,9 +155,10 @@ class Values:
             if each.note:
                 yield from wrap(f"{each.regime}, {each.estimator}: {each.note}", WIDTH, subsequent_indent="  ")
         for each in self.estimates:
-            if each.estimator == WEIGHTED and each.support.largest_weight > HEAVY:
+            if each.estimator in (WEIGHTED, CROSS_FITTED) and each.support.largest_weight > HEAVY:
                 words = f"{each.regime}: one unit carries {100 * each.support.largest_weight:.0f} % of the weight."
-                yield from wrap(f"{words} Its values hang on that unit.", WIDTH, subsequent_indent="  ")
+                words += " The values hang on that unit, and intervals may be too short."
+                yield from wrap(words, WIDTH, subsequent_indent="  ")
         yield from self._compared()
         if any(each.influence is not None for each in self.estimates):
             yield from wrap(FIXED, WIDTH)
