@@ -59,7 +59,7 @@ def test_the_public_names_are_these() -> None:
             "Study", "StudyError", "StudyInterrupted", "UniformRandom", "__version__", "load_study", "read_log",
             "simulate", "suggested_beta", "verify", "write_log", "Cohort", "NotEstimable", "PropensityModel",
             "QLearning", "Replay", "replay", "Conflict", "Enroll", "Respond", "Complete", "Withdraw", "Override",
-            "Correct", "Reply", "Bootstrap",
+            "Correct", "Reply", "Bootstrap", "OutcomeModel", "Values", "evaluate",
         ]
     )  # fmt: skip
 

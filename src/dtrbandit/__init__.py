@@ -26,8 +26,9 @@ if TYPE_CHECKING:
         ObservationError,
         ProtocolError,
     )
-    from dtrbandit.evaluation import Bootstrap, Cohort, PropensityModel, QLearning, Replay
+    from dtrbandit.evaluation import Bootstrap, Cohort, OutcomeModel, PropensityModel, QLearning, Replay, Values
     from dtrbandit.evaluation.replay.algorithm_2 import replay
+    from dtrbandit.evaluation.values.evaluate import evaluate
     from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, FixedRegime, Greedy, UniformRandom, suggested_beta
     from dtrbandit.record import (
         Complete,
@@ -47,7 +48,9 @@ _HOMES = {
     "design": ("Design", "Stage"),
     "engine": ("Session", "verify"),
     "errors": ("Conflict", "DTRError", "DesignError", "LogError", "NotEstimable", "ObservationError", "ProtocolError"),
-    "evaluation": ("Bootstrap", "Cohort", "PropensityModel", "QLearning", "Replay", "replay"),
+    "evaluation": (
+        "Bootstrap", "Cohort", "OutcomeModel", "PropensityModel", "QLearning", "Replay", "Values", "evaluate", "replay",
+    ),
     "policies": (
         "LSVIUCB", "DTRBandit", "EpsilonGreedy", "FixedRegime", "Greedy", "UniformRandom", "suggested_beta",
     ),
@@ -78,6 +81,7 @@ __all__ = [
     "LogError",
     "NotEstimable",
     "ObservationError",
+    "OutcomeModel",
     "Override",
     "PropensityModel",
     "ProtocolError",
@@ -91,8 +95,10 @@ __all__ = [
     "StudyError",
     "StudyInterrupted",
     "UniformRandom",
+    "Values",
     "Withdraw",
     "__version__",
+    "evaluate",
     "load_study",
     "read_log",
     "replay",

@@ -12,7 +12,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.cli import app
-from dtrbandit.cli.data import _overlap, policy_from_text, propensities
+from dtrbandit.cli.data import _overlap, policy_from_text, propensities, regimes_from_text
 from dtrbandit.environments import STARD
 from evaluation.simulated_cohorts import fewer_and_fewer_arms
 
@@ -188,3 +188,81 @@ def test_the_overlap_of_every_choice_is_drawn() -> None:
         "a or b or c at stage 'two'",
         "b or c at stage 'two'",
     ]
+
+
+RULES = ("--regime", "switch: first=ssri, second=other", "--regime", "QLearning")
+
+
+def test_evaluate_gives_what_the_library_gives(run: Run) -> None:
+    code, out, _ = run("evaluate", *COLUMNS, *RULES, "--penalty", "1", "--json")
+
+    trial = cohort().with_propensities(dtr.PropensityModel(penalty=1.0))
+    switch = dtr.FixedRegime(rule={"first": "ssri", "second": "other"})
+    learned = dtr.QLearning(trial.design).fit(trial)
+    regimes: dict[str, dtr.FixedRegime | dtr.QLearning] = {"switch": switch, "QLearning": learned}
+    expected = dtr.evaluate(trial, regimes).to_frame()
+    document = json.loads(out)
+    assert code == 0
+    assert [(row["regime"], row["estimator"]) for row in document["table"]] == [
+        ("switch", "weighted"),
+        ("switch", "augmented"),
+        ("switch", "q-learning"),
+        ("QLearning", "q-learning"),
+        ("QLearning", "cross-fitted"),
+    ]
+    assert [row["value"] for row in document["table"]] == pytest.approx(expected["value"].tolist())
+    assert document["table"][3]["std_error"] is None
+    assert document["table"][4]["note"].startswith("The value is that of regimes learned as this one was")
+    assert document["files"] == [f"results/trial/{name}" for name in ("forest.png", "values.csv", "differences.csv")]
+    written = pd.read_csv("results/trial/values.csv")
+    assert written["high"].tolist() == pytest.approx(expected["high"].tolist(), rel=1e-6, nan_ok=True)
+    assert Path("results/trial/forest.png").stat().st_size > 10_000
+
+
+def test_evaluate_values_all_plans_unless_told_otherwise(run: Run) -> None:
+    code, out, _ = run("evaluate", *COLUMNS, "--choice", "first=1 + preference1", "--out", "here")
+
+    assert code == 0
+    for name in ("ssri, then ssri", "ssri, then other", "other, then other", "QLearning"):
+        assert f"  {name} " in out
+    assert "may be the best of the fixed regimes" in out
+    assert len(pd.read_csv("here/differences.csv")) == 3
+
+
+@pytest.mark.parametrize(
+    ("regime", "said"),
+    [
+        ("Greedy", ["only a fixed rule has a value", "replay"]),
+        ("first=ssri", ["an entry for each of", "second"]),
+        ("first=ssri, second=best", ["unknown arm 'best'"]),
+        ("FixedRegime(rule)", ["--regime", "write it as"]),
+    ],
+)
+def test_what_is_no_regime_is_said_and_leaves_nothing(run: Run, regime: str, said: list[str]) -> None:
+    code, out, err = run("evaluate", *COLUMNS, "--regime", regime)
+
+    assert (code, out) == (2, "")
+    assert all(word in err for word in said)
+    assert not Path("results").exists()
+
+
+def test_regimes_are_written_as_arms_or_as_in_python() -> None:
+    design = dtr.Design.from_toml(EXAMPLE)
+    plain = dtr.FixedRegime(rule={"first": "ssri", "second": "other"})
+
+    found = regimes_from_text(
+        [
+            "first=ssri, second=other",
+            "mine: first=ssri, second=other",
+            'by hand: FixedRegime(rule={first="ssri", second={ssri=[1, 0, 0, 0], other=[0, 0, 0, 0]}})',
+            "learned: QLearning",
+        ],
+        design,
+    )
+
+    assert found == {
+        "first=ssri, second=other": plain,
+        "mine": plain,
+        "by hand": dtr.FixedRegime(rule={"first": "ssri", "second": {"ssri": (1, 0, 0, 0), "other": (0, 0, 0, 0)}}),
+        "learned": None,
+    }

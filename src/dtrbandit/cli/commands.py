@@ -130,6 +130,13 @@ Unit = Annotated[str | None, typer.Option(help="The column of ids; rows are numb
 Weights = Annotated[str | None, typer.Option(help="The column that says how many units each stands for.")]
 RecodeOf = Annotated[list[str], typer.Option(help="What cells of arms mean: 'A1: 1=ssri, -1=other, 0='; 0= is no arm.")]
 
+ChoiceOf = Annotated[
+    list[str], typer.Option(help="How arms were chosen: 'second=1 + age', 'second=uniform', 'second=0.5'.")
+]
+StayingOf = Annotated[list[str], typer.Option(help="Who stayed until a stage: 'second=1 + age'.")]
+Penalty = Annotated[float, typer.Option(help="Of the logistic models; 0 is maximum likelihood.")]
+Clip = Annotated[tuple[float, float] | None, typer.Option(help="Bounds for estimated probabilities.")]
+
 
 class Blanks(StrEnum):
     """What becomes of a unit with a blank covariate."""
@@ -180,12 +187,10 @@ def replay(
     paths: Annotated[int, typer.Option(help="Independent repetitions.")] = 10,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     once: Annotated[bool, typer.Option("--once", help="Meet each unit at most once along a path.")] = False,
-    choice: Annotated[
-        list[str], typer.Option(help="How arms were chosen: 'second=1 + age', 'second=uniform', 'second=0.5'.")
-    ] = [],
-    staying: Annotated[list[str], typer.Option(help="Who stayed until a stage: 'second=1 + age'.")] = [],
-    penalty: Annotated[float, typer.Option(help="Of the logistic models; 0 is maximum likelihood.")] = 0.0,
-    clip: Annotated[tuple[float, float] | None, typer.Option(help="Bounds for estimated probabilities.")] = None,
+    choice: ChoiceOf = [],
+    staying: StayingOf = [],
+    penalty: Penalty = 0.0,
+    clip: Clip = None,
     equal: Annotated[bool, typer.Option("--equal", help="Draw all units alike: no propensities.")] = False,
     unit: Unit = None,
     weights: Weights = None,
@@ -208,3 +213,43 @@ def replay(
         model = None if equal else propensities(choice, staying, penalty=penalty, clip=clip)
         size = {"horizon": horizon, "paths": paths, "seed": seed, "n_jobs": jobs, "replace": not once}
         show(data.stem, [replay_all(source, policy, out or RESULTS / data.stem, model=model, **size)], as_json=json)
+
+
+@app.command()
+def evaluate(
+    data: Data,
+    design: DesignFile,
+    arms: Arms,
+    outcome: Outcome,
+    regime: Annotated[
+        list[str],
+        typer.Option(
+            help="A rule, 'name: first=ssri, second=other', or QLearning. By default all plans and QLearning."
+        ),
+    ] = [],
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    choice: ChoiceOf = [],
+    staying: StayingOf = [],
+    penalty: Penalty = 0.0,
+    clip: Clip = None,
+    unit: Unit = None,
+    weights: Weights = None,
+    recode: RecodeOf = [],
+    missing: MissingOf = Blanks.refuse,
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """Say what units of a finished trial would have earned under a regime: by weighting, regression, and both.
+
+    Values have 95 % intervals. QLearning is the regime that the trial suggests; its value is cross-fitted. Writes the
+    values and their differences as CSV, and a forest plot.
+    """
+    with reactions():
+        from dtrbandit.cli.data import Source, evaluate_all, propensities
+        from dtrbandit.cli.show import show
+
+        source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
+        model = propensities(choice, staying, penalty=penalty, clip=clip)
+        show(
+            data.stem, [evaluate_all(source, regime, out or RESULTS / data.stem, model=model, seed=seed)], as_json=json
+        )

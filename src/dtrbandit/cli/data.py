@@ -1,4 +1,4 @@
-"""Finished trials from the command line: what Q-learning makes of them, and what policies would have earned."""
+"""Finished trials from the command line: what Q-learning makes of them, and what regimes and policies would earn."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from dtrbandit.cli.result import ExplainedTable, Result
 from dtrbandit.design.spec import Design
 from dtrbandit.design.toml_text import toml_tables, unknown
 from dtrbandit.errors import DesignError
-from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, replay
+from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, evaluate, replay
 from dtrbandit.evaluation.cohort.left_out import Missing
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.policies.builtin import BUILTIN
+from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.policies.plain_values import policy_from_dict
 from dtrbandit.policies.policy import Policy
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH
@@ -23,6 +24,8 @@ from dtrbandit.reproduce.reproduction import DOTS_PER_INCH
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Picture
+
+LEARNED = "QLearning"
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,58 @@ def replay_all(
     return Result(source.data.stem, ExplainedTable("\n\n".join(words), table), tuple(files))
 
 
-def policy_from_text(text: str) -> Policy[Any]:
+def evaluate_all(source: Source, regimes: Sequence[str], folder: Path, *, model: PropensityModel, seed: int) -> Result:
+    """Value regimes on a trial; write the values, their differences, and a forest plot."""
+    cohort = source.read()
+    asked = regimes_from_text(regimes, cohort.design)
+    learned = {
+        name: QLearning(cohort.design).fit(cohort) if regime is None else regime for name, regime in asked.items()
+    }
+    cohort = cohort.with_propensities(model)
+    values = evaluate(cohort, learned, seed=seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = _picture(1)
+    picture.set_size_inches(8, 1.5 + 0.3 * len(values.estimates))
+    values.plot(picture.subplots())
+    files = (
+        _saved(picture, folder / "forest.png"),
+        _table(values.to_frame(), folder / "values.csv"),
+        _table(values.differences(), folder / "differences.csv"),
+    )
+    words = f"{cohort}\n\n{cohort.propensities}\n\n{values}"
+    return Result(source.data.stem, ExplainedTable(words, values.to_frame()), files)
+
+
+def regimes_from_text(texts: Sequence[str], design: Design) -> dict[str, FixedRegime | None]:
+    """Return regimes by name, None for the one that is to be learned; every plan and that one if none is given.
+
+    ``first=ssri, second=other`` has the same arms for everybody. A rule with coefficients is written as in Python,
+    ``FixedRegime(rule={first="ssri", second={ssri=[1, 0], other=[0, 0]}})``. A name may stand before, with a colon.
+    """
+    if not texts:
+        stages = [stage.name for stage in design.stages]
+        plans = {", then ".join(plan): dict(zip(stages, plan, strict=True)) for plan in design.plans or ()}
+        return {**{name: FixedRegime(rule=rule) for name, rule in plans.items()}, LEARNED: None}
+    return dict(_regime(text) for text in texts)
+
+
+def _regime(text: str) -> tuple[str, FixedRegime | None]:
+    named = re.fullmatch(r"\s*([^:({=]+):(.*)", text, re.DOTALL)
+    name, rest = (named[1].strip(), named[2].strip()) if named else (text.strip(), text.strip())
+    if rest == LEARNED:
+        return name, None
+    if "(" not in rest and "=" in rest:
+        return name, FixedRegime(rule=dict(map(_named, _listed(rest))))
+    policy = policy_from_text(rest, option="--regime")
+    if not isinstance(policy, FixedRegime):
+        raise DesignError(
+            f"--regime {text!r}: only a fixed rule has a value, such as 'first=ssri, second=other', or {LEARNED}; "
+            "what a policy that learns would have earned is said by replay"
+        )
+    return name, policy
+
+
+def policy_from_text(text: str, option: str = "--policy") -> Policy[Any]:
     """Return the policy that is written as in Python, such as ``DTRBandit(q=1, delta=50)``; lists as ``[1, 2]``."""
     found = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", text, re.DOTALL)
     try:
@@ -108,7 +162,8 @@ def policy_from_text(text: str) -> Policy[Any]:
             raise ValueError("a name and perhaps parameters in brackets are expected")
         parameters = toml_tables(f"given = {{{found[2] or ''}}}")["given"]
     except ValueError as error:  # TOML's own is one
-        raise DesignError(f"--policy {text!r}: {error}; write it as DTRBandit(q=1, delta=50.0)") from error
+        example = "DTRBandit(q=1, delta=50.0)" if option == "--policy" else "'first=ssri, second=other'"
+        raise DesignError(f"{option} {text!r}: {error}; write it as {example}") from error
     if found[1] not in BUILTIN:
         raise unknown("policy", found[1], BUILTIN)
     return policy_from_dict({**parameters, "name": found[1]})

@@ -4,17 +4,20 @@ from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.propensities import PropensityModel
 from dtrbandit.evaluation.qlearning import Bootstrap, QLearning
 from dtrbandit.evaluation.replay import Replay, SmallCohort, replay
-from dtrbandit.evaluation.values import logging_value, regime_value
+from dtrbandit.evaluation.values import OutcomeModel, Values, evaluate, logging_value, regime_value
 from dtrbandit.evaluation.weights import ExtremeWeights
 
 __all__ = [
     "Bootstrap",
     "Cohort",
     "ExtremeWeights",
+    "OutcomeModel",
     "PropensityModel",
     "QLearning",
     "Replay",
     "SmallCohort",
+    "Values",
+    "evaluate",
     "logging_value",
     "regime_value",
     "replay",

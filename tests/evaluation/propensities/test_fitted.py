@@ -10,6 +10,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.propensities.model import PropensityModel
+from evaluation.simulated_cohorts import fewer_and_fewer_arms, stard_like
 
 
 def test_the_columns_of_an_arm_that_all_who_could_choose_had_are_left_out_and_named(stard: Cohort) -> None:
@@ -61,3 +62,26 @@ def test_the_names_of_the_first_release_still_work(stard: Cohort) -> None:
     assert fit.parts is fit.models
     assert fit.part("second", "staying") is fit.model_of("second", "staying")
     assert all(part.fork is part.risk_set for part in fit.parts)
+
+
+def test_scores_sum_to_zero_at_the_maximum_and_are_zero_where_nobody_is_at_risk() -> None:
+    cohort = stard_like(900, seed=3)
+
+    fitted = PropensityModel().fit(cohort)
+
+    scores = fitted.scores
+    assert scores.shape == (900, len(fitted.coefficients()))
+    assert np.abs(scores.sum(axis=0)).max() < 1e-4 * np.abs(scores).sum(axis=0).max()
+    last = fitted.models[-1]
+    others = np.setdiff1d(np.arange(900), last.risk_set.rows)
+    assert not scores[others, -last.scores.shape[1] :].any()
+    assert fitted.by_likelihood
+
+
+def test_known_probabilities_have_no_scores() -> None:
+    cohort = fewer_and_fewer_arms()
+
+    fitted = PropensityModel(choice={"one": "uniform", "two": "uniform"}, penalty=1.0).fit(cohort)
+
+    assert fitted.scores.shape == (600, 0)
+    assert not fitted.by_likelihood

@@ -11,9 +11,11 @@ from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.propensities.risk_sets import (
     RiskSet,
     feature_matrix,
+    formula_at,
     full_formula,
     known_columns,
     main_effects,
+    require_places,
     risk_sets,
     unobserved_columns,
 )
@@ -125,3 +127,23 @@ def test_the_full_formula_has_the_products_of_earlier_arms_with_the_columns_befo
     start1 = cohort.contexts[0]["start1"][staying.rows]
     assert matrix[:, 0].tolist() == [1.0] * len(staying.rows)
     assert matrix[:, -1].tolist() == (other * start1).tolist()
+
+
+def test_a_formula_may_use_what_is_known_by_then() -> None:
+    cohort = fewer_and_fewer_arms()
+    first, *_, later = risk_sets(cohort)
+
+    assert formula_at("1 + x + C(one)", cohort, later).names == ("1", "x", "C(one)[b]", "C(one)[c]")
+    with pytest.raises(dtr.DesignError, match="unknown column 'x'; known by then are none"):
+        formula_at("1 + x", cohort, first)
+
+
+def test_places_are_stages_and_where_units_could_be_lost() -> None:
+    design = dtr.Design([ONE, TWO])
+
+    require_places("choice", {"two": "1"}, design)
+    require_places("staying", {"entry to two": "1", "outcome without two": "1", "outcome": "1"}, design)
+    with pytest.raises(dtr.DesignError, match="choice: there is no 'outcome'; allowed are 'one', 'two'"):
+        require_places("choice", {"outcome": "1"}, design)
+    with pytest.raises(dtr.DesignError, match="staying until 'two': needed is a formula, found 1"):
+        require_places("staying", {"two": 1}, design)

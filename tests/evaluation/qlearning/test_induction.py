@@ -9,6 +9,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort, PropensityModel
 from dtrbandit.evaluation.qlearning.induction import backward_induction, sample_of
+from dtrbandit.evaluation.qlearning.regression import regress
 from evaluation.qlearning.samples import everything
 
 DESIGN = dtr.Design([dtr.Stage("first", ("a", "b"), "1"), dtr.Stage("second", ("a", "b"), "1 + x")])
@@ -63,3 +64,20 @@ def test_weights_are_divided_by_the_probability_of_staying() -> None:
 def test_without_probabilities_of_staying_weighting_is_refused() -> None:
     with pytest.raises(dtr.DesignError, match="needs the probabilities of staying"):
         sample_of(cohort(), "weighted")
+
+
+def test_a_fixed_regime_has_its_own_arms_as_targets() -> None:
+    sample = everything(200, np.random.default_rng(4))
+    best = np.stack([stage.best for stage in backward_induction(sample)], axis=1)
+    first = np.stack([np.where(sample.entered[:, m], sample.feasible[m].argmax(axis=1), -1) for m in range(3)], axis=1)
+
+    same, other = backward_induction(sample, best), backward_induction(sample, first)
+
+    for stage, usual in zip(same, backward_induction(sample), strict=True):
+        assert stage.coefficients == pytest.approx(usual.coefficients)
+    q = (sample.features[2] * other[2].coefficients[first[:, 2]]).sum(axis=1)
+    target = np.where(sample.entered[:, 2], q, sample.outcome)
+    rows = other[1].rows[0]
+    expected = regress(sample.features[1][rows], target[rows], sample.weights[rows]).coefficients
+    assert other[1].coefficients[0] == pytest.approx(expected)
+    assert np.array_equal(other[1].best, first[:, 1])

@@ -53,6 +53,16 @@ class FittedModel:
         return self.probabilities[np.arange(len(self.risk_set.rows)), self.risk_set.happened]
 
     @property
+    def scores(self) -> Matrix:
+        """The derivative of the log-likelihood of each row by the coefficients, (r, (K − 1) d); none where known."""
+        if self.logistic is None:
+            return np.zeros((len(self.risk_set.rows), 0))
+        options = np.arange(1, len(self.risk_set.options))
+        residuals = (self.risk_set.happened[:, None] == options) - self.logistic.probabilities[:, 1:]
+        products: Matrix = np.einsum("rk,rd->rkd", residuals, self.logistic.features)
+        return products.reshape(len(residuals), -1)
+
+    @property
     def fork(self) -> RiskSet:
         """``risk_set``, by its name of the first release, until the next."""
         return self.risk_set
@@ -86,6 +96,21 @@ class FittedPropensities:
     def probability(self) -> Vector:
         """The propensity p of each unit, (n,)."""
         return self.choice * self.staying
+
+    @property
+    def scores(self) -> Matrix:
+        """The scores of all models side by side, (n, q): 0 for units that are not at risk."""
+        columns = []
+        for model in self.models:
+            own = model.scores
+            columns.append(np.zeros((len(self.cohort), own.shape[1])))
+            columns[-1][model.risk_set.rows] = own
+        return np.hstack(columns) if columns else np.zeros((len(self.cohort), 0))
+
+    @property
+    def by_likelihood(self) -> bool:
+        """Whether fitted probabilities are those of maximum likelihood, without a penalty or bounds."""
+        return self.model.penalty == 0 and self.model.clip is None
 
     @property
     def weights(self) -> Vector:

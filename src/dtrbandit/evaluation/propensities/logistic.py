@@ -28,6 +28,8 @@ class Logistic:
         The features x that it uses, ``"1"`` the intercept.
     dropped
         Features left out because those before them determine them: constant or collinear ones.
+    features
+        x of the rows it was given, (n, d), without those left out.
     coef
         β_k for k = 1, …, K − 1, (K − 1, d), in the features' own units.
     probabilities
@@ -41,6 +43,7 @@ class Logistic:
 
     names: tuple[str, ...]
     dropped: tuple[str, ...]
+    features: Matrix
     coef: Matrix
     probabilities: Matrix
     converged: bool
@@ -66,7 +69,7 @@ def fit_logistic(
     doubtful = penalty == 0 and (not converged or probabilities[counted].min() < CLOSE_TO_CERTAIN)
     separating = _separating(rows, labels, outcomes) if doubtful and separated(rows, outcomes) else None
     dropped = tuple(name for j, name in enumerate(names) if j not in kept)
-    return Logistic(labels, dropped, scaled.own_units(coef), probabilities, converged, separating)
+    return Logistic(labels, dropped, features[:, kept], scaled.own_units(coef), probabilities, converged, separating)
 
 
 def independent(features: Matrix) -> list[int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Formula, Matrix, Vector, parse_formula
+from dtrbandit.design.formula import Formula, Matrix, Vector
 from dtrbandit.design.parameters import real
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError, NotEstimable
@@ -18,13 +18,12 @@ from dtrbandit.evaluation.propensities.bounds import as_bounds, bounded, least
 from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities
 from dtrbandit.evaluation.propensities.logistic import Logistic, fit_logistic
 from dtrbandit.evaluation.propensities.risk_sets import (
-    ENTRY,
-    OUTCOME,
-    WITHOUT,
     RiskSet,
     feature_matrix,
+    formula_at,
     full_formula,
-    known_columns,
+    reject_unobserved,
+    require_places,
     risk_sets,
     unobserved_columns,
 )
@@ -100,11 +99,8 @@ class PropensityModel:
             )
         if cohort.dropped_out.all():
             raise NotEstimable(f"none of the {len(cohort):,} units has an outcome: nobody is left to learn from")
-        stages = [stage.name for stage in cohort.design.stages]
-        _require_stages("choice", self.choice, stages)
-        conditional = [stage.name for stage in cohort.design.stages if stage.enter_if is not None]
-        leaving = [f"{until}{name}" for name in conditional for until in (ENTRY, WITHOUT)]
-        _require_stages("staying", self.staying, [*stages, OUTCOME, *leaving])
+        require_places("choice", self.choice, cohort.design)
+        require_places("staying", self.staying, cohort.design)
         fitted = FittedPropensities(self, cohort, tuple(self._fitted(cohort, each) for each in risk_sets(cohort)))
         _check_weights(fitted)
         return fitted
@@ -114,21 +110,13 @@ class PropensityModel:
         if risk_set.kind == "choice" and not _is_formula(entry):
             return FittedModel(risk_set, _known(entry, risk_set, cohort.design.stages[risk_set.m].arms), None)
         floor = 0.0 if self.clip is None else least(self.clip, len(risk_set.options), where=str(risk_set))
-        formula = _default(cohort, risk_set) if entry is None else _formula(entry, cohort, risk_set)
+        formula = _default(cohort, risk_set) if entry is None else formula_at(entry, cohort, risk_set)
         _require_every_option(risk_set, cohort.weights)
         features, weights = feature_matrix(cohort, risk_set, formula), cohort.weights[risk_set.rows]
         logistic = fit_logistic(features, formula.names, risk_set.happened, weights, penalty=self.penalty)
         if self.clip is None or logistic.separating is None:
             _require_maximum(logistic, risk_set, cohort.weights)
         return FittedModel(risk_set, bounded(logistic.probabilities, floor), logistic)
-
-
-def _require_stages(what: str, entries: Mapping[str, object] | None, allowed: list[str]) -> None:
-    for name, entry in (entries or {}).items():
-        if name not in allowed:
-            raise DesignError(f"{what}: there is no {shown(name)}; allowed are {', '.join(map(repr, allowed))}")
-        if what == "staying" and not isinstance(entry, str):
-            raise DesignError(f"staying until {name!r}: needed is a formula, found {shown(entry)}")
 
 
 def _is_formula(entry: object) -> bool:
@@ -175,29 +163,8 @@ def _shares(entry: object, risk_set: RiskSet, arms: tuple[str, ...]) -> Vector:
 def _default(cohort: Cohort, risk_set: RiskSet) -> Formula:
     missing = unobserved_columns(cohort, risk_set)
     if risk_set.kind == "choice" and missing:  # only a drop-out may lack columns, those of a stage never reached
-        _reject_unobserved(cohort, risk_set, *next(iter(missing.items())))
+        reject_unobserved(cohort, risk_set, *next(iter(missing.items())))
     return full_formula(cohort, risk_set)
-
-
-def _formula(text: str, cohort: Cohort, risk_set: RiskSet) -> Formula:
-    earlier = {stage.name: stage.arms for stage in cohort.design.stages[: risk_set.m]}
-    formula = parse_formula(text, earlier=earlier, where=str(risk_set))
-    known, missing = known_columns(cohort, risk_set), unobserved_columns(cohort, risk_set)
-    for column in formula.columns:
-        if column not in known:
-            allowed = ", ".join(map(repr, known)) or "none"
-            raise DesignError(f"{risk_set}: unknown column {column!r}; known by then are {allowed}")
-        if column in missing:
-            _reject_unobserved(cohort, risk_set, column, missing[column])
-    return formula
-
-
-def _reject_unobserved(cohort: Cohort, risk_set: RiskSet, column: str, who: Mask) -> None:
-    unit = cohort.units[risk_set.rows[np.argmax(who)]]
-    raise DesignError(
-        f"{risk_set}: column {column!r} is not observed for {who.sum()} of {len(who)} units, unit {unit!r} among them; "
-        f"leave it out with {risk_set.kind}={{{risk_set.stage!r}: a formula}}"
-    )
 
 
 def _require_every_option(risk_set: RiskSet, weights: Vector) -> None:

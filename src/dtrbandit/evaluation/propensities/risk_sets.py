@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Column, Formula, Indicator, Matrix, Term, Vector
+from dtrbandit.design.formula import Column, Formula, Indicator, Matrix, Term, Vector, parse_formula
+from dtrbandit.design.spec import Design
+from dtrbandit.design.values import shown
+from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 
 OUTCOME = "outcome"  # where a unit stays to after the last stage
@@ -102,6 +105,42 @@ def full_formula(cohort: Cohort, risk_set: RiskSet) -> Formula:
         before |= {Column(name) for name in own}
         products += [(*column, arm) for arm in arms for column in main if column[0] in before]
     return Formula(((), *main, *products))
+
+
+def require_places(kind: str, entries: Mapping[str, object] | None, design: Design) -> None:
+    """Refuse formulas for places that a design does not have: stages, and where units could drop out."""
+    allowed = [stage.name for stage in design.stages]
+    if kind == "staying":
+        conditional = [stage.name for stage in design.stages if stage.enter_if is not None]
+        allowed += [OUTCOME, *(f"{until}{name}" for name in conditional for until in (ENTRY, WITHOUT))]
+    for name, entry in (entries or {}).items():
+        if name not in allowed:
+            raise DesignError(f"{kind}: there is no {shown(name)}; allowed are {', '.join(map(repr, allowed))}")
+        if kind == "staying" and not isinstance(entry, str):
+            raise DesignError(f"staying until {name!r}: needed is a formula, found {shown(entry)}")
+
+
+def formula_at(text: str, cohort: Cohort, risk_set: RiskSet) -> Formula:
+    """Read a formula of columns that are known at a risk set, and observed for everybody in it."""
+    earlier = {stage.name: stage.arms for stage in cohort.design.stages[: risk_set.m]}
+    formula = parse_formula(text, earlier=earlier, where=str(risk_set))
+    known, missing = known_columns(cohort, risk_set), unobserved_columns(cohort, risk_set)
+    for column in formula.columns:
+        if column not in known:
+            allowed = ", ".join(map(repr, known)) or "none"
+            raise DesignError(f"{risk_set}: unknown column {column!r}; known by then are {allowed}")
+        if column in missing:
+            reject_unobserved(cohort, risk_set, column, missing[column])
+    return formula
+
+
+def reject_unobserved(cohort: Cohort, risk_set: RiskSet, column: str, who: Mask) -> None:
+    """Refuse a column that is missing for some of the units at risk."""
+    unit = cohort.units[risk_set.rows[np.argmax(who)]]
+    raise DesignError(
+        f"{risk_set}: column {column!r} is not observed for {who.sum()} of {len(who)} units, unit {unit!r} among them; "
+        f"leave it out with {risk_set.kind}={{{risk_set.stage!r}: a formula}}"
+    )
 
 
 def _earlier(cohort: Cohort, risk_set: RiskSet) -> list[list[Indicator]]:

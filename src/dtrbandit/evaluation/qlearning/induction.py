@@ -127,8 +127,11 @@ def _counted(cohort: Cohort, m: int, dropouts: Dropouts) -> Mask:
     return (cohort.arms[:, m] >= 0) & known
 
 
-def backward_induction(sample: Sample) -> tuple[StageFit, ...]:
-    """Fit every stage and arm; each arm must have a row."""
+def backward_induction(sample: Sample, decided: NDArray[np.int64] | None = None) -> tuple[StageFit, ...]:
+    """Fit every stage and arm; each arm must have a row.
+
+    ``decided`` (n, M) are the arms of a fixed regime, in place of those with the largest Q̂.
+    """
     stages: list[StageFit] = []
     targets = sample.outcome
     for m in reversed(range(len(sample.features))):
@@ -136,7 +139,7 @@ def backward_induction(sample: Sample) -> tuple[StageFit, ...]:
         features, weights = sample.features[m], sample.weights
         regressions = tuple(regress(features[own], targets[own], weights[own]) for own in rows)
         q = sample.q_values(m, np.array([fit.coefficients for fit in regressions]))
-        best = np.where(sample.entered[:, m], q.argmax(axis=1), -1)
+        best = np.where(sample.entered[:, m], q.argmax(axis=1) if decided is None else decided[:, m], -1)
         stages.insert(0, StageFit(regressions, rows, features, best))
-        targets = np.where(sample.entered[:, m], q.max(axis=1), sample.outcome)
+        targets = np.where(best >= 0, q[np.arange(len(q)), best], sample.outcome)
     return tuple(stages)

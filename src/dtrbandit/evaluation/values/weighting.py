@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Vector
-from dtrbandit.errors import DesignError, NotEstimable
+from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.values.forks import known_propensities
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.histories import History
-
-if TYPE_CHECKING:
-    from dtrbandit.evaluation.propensities.fitted import FittedPropensities
 
 
 class WeightedMean(NamedTuple):
@@ -54,7 +52,7 @@ def logging_value(cohort: Cohort) -> WeightedMean:
     everybody = np.ones(len(cohort), dtype=np.bool_)
     if not cohort.dropped_out.any():
         return weighted_mean(cohort, cohort.weights, everybody)
-    return weighted_mean(cohort, cohort.weights / _propensities(cohort).staying, everybody)
+    return weighted_mean(cohort, cohort.weights / known_propensities(cohort).staying, everybody)
 
 
 def regime_value(cohort: Cohort, regime: FixedRegime) -> WeightedMean:
@@ -62,7 +60,7 @@ def regime_value(cohort: Cohort, regime: FixedRegime) -> WeightedMean:
 
     That is what replay of the regime converges to ("Offline" in the paper's Table 1).
     """
-    return weighted_mean(cohort, cohort.weights / _propensities(cohort).probability, agrees(cohort, regime))
+    return weighted_mean(cohort, cohort.weights / known_propensities(cohort).probability, agrees(cohort, regime))
 
 
 def agrees(cohort: Cohort, regime: FixedRegime) -> Mask:
@@ -79,12 +77,3 @@ def agrees(cohort: Cohort, regime: FixedRegime) -> Mask:
                 same[i] = False
                 break
     return same
-
-
-def _propensities(cohort: Cohort) -> FittedPropensities:
-    if cohort.propensities is None:
-        raise DesignError(
-            "the cohort has no propensities, which this mean is weighted by; "
-            "use cohort.with_propensities(PropensityModel())"
-        )
-    return cohort.propensities

@@ -1,0 +1,120 @@
+"""The value of a regime by weighting and regression together: augmented, or doubly robust.
+
+=============  =============================================================================================
+notation       meaning
+=============  =============================================================================================
+L_f            what is known of a unit at fork f, its earlier arms included
+μ_f(L_f)       the mean outcome from there on, if the regime is followed
+Γ_f            the score of a unit at fork f
+=============  =============================================================================================
+
+Regressions go backwards. The target at f is μ of the unit's next fork, or its outcome if there is none. The rows are
+those units that did at f what the regime wants; what they had before is in L_f and may be anything. Then
+
+    Γ_f = μ_f + (D_f / π_f)(Γ_next − μ_f),    Γ = Y after the last fork,    V̂ = Σ w_i Γ_i / Σ w_i
+
+with Γ_i the score at the unit's first fork. V̂ is right if all π are right or all μ are. Dropping out has forks of its
+own, with μ given what was seen until then. Merged into the choice before, they would not be doubly robust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.design.values import shown
+from dtrbandit.errors import DesignError, NotEstimable
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.propensities.risk_sets import (
+    RiskSet,
+    feature_matrix,
+    formula_at,
+    full_formula,
+    require_places,
+)
+from dtrbandit.evaluation.qlearning.regression import regress
+from dtrbandit.evaluation.values.forks import Fork
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeModel:
+    """The terms of μ at each fork, by stage, as in ``PropensityModel``.
+
+    Parameters
+    ----------
+    choice
+        By stage: a formula. A stage that is not named has its own features, those of the design.
+    staying
+        By the stage that was to be reached, ``"outcome"`` after the last. One that is not named has an intercept, the
+        columns observed for everybody at risk, the arms given before, and the products of each of these arms with the
+        columns observed before it.
+
+    Examples
+    --------
+    >>> OutcomeModel(choice={"second": "1 + age"}).choice
+    {'second': '1 + age'}
+    """
+
+    choice: Mapping[str, str] | None = None
+    staying: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("choice", "staying"):
+            entries = getattr(self, name) or {}
+            if not isinstance(entries, Mapping) or not all(isinstance(each, str) for each in entries.values()):
+                raise DesignError(f"OutcomeModel: {name} must map stages to formulas, found {shown(entries)}")
+
+    def require_places(self, cohort: Cohort) -> None:
+        """Refuse formulas for places that the design of a cohort does not have."""
+        require_places("choice", self.choice, cohort.design)
+        require_places("staying", self.staying, cohort.design)
+
+    def features(self, cohort: Cohort, risk_set: RiskSet) -> Matrix:
+        """Return the terms of μ for the units at risk, (r, d)."""
+        text = (getattr(self, risk_set.kind) or {}).get(risk_set.stage)
+        if text is not None:
+            return feature_matrix(cohort, risk_set, formula_at(text, cohort, risk_set))
+        if risk_set.kind == "choice":
+            return cohort.features[risk_set.m][risk_set.rows]
+        return feature_matrix(cohort, risk_set, full_formula(cohort, risk_set))
+
+
+def augmented_scores(cohort: Cohort, passed: Sequence[Fork], model: OutcomeModel) -> Vector:
+    """Return Γ of each unit, (n,). Units of weight 0 have scores too, but teach no μ."""
+    scores, targets = cohort.outcome.copy(), cohort.outcome.copy()
+    for fork in reversed(passed):
+        rows = fork.risk_set.rows
+        mu = _fitted(fork, model.features(cohort, fork.risk_set), targets[rows], cohort.weights[rows])
+        beyond = np.where(fork.taken, scores[rows] - mu, 0.0)  # what follows another option is never read
+        scores[rows] = mu + beyond / fork.probability
+        targets[rows] = mu
+    return scores
+
+
+def augmented(cohort: Cohort, scores: Vector) -> tuple[float, Vector]:
+    """Return Σ w Γ / Σ w, and φ, (n,)."""
+    share = cohort.weights / cohort.weights.sum()
+    value = float(share @ scores)
+    return value, share * (scores - value)
+
+
+def _fitted(fork: Fork, features: Matrix, targets: Vector, weights: Vector) -> Vector:
+    """Return μ of the units at risk, with coefficients of their own for each option that the regime wants, (r,)."""
+    mu = np.empty(len(targets))
+    for option in np.unique(fork.wanted).tolist():
+        here = fork.wanted == option
+        counted = (fork.risk_set.happened == option) & (weights > 0)  # who had it, wanted or not
+        if not counted.any():
+            raise NotEstimable(
+                f"{fork.risk_set}: none of {len(targets)} units took {fork.risk_set.options[option]!r}, which the "
+                "regime wants there; nothing tells what follows it"
+            )
+        own = counted & here
+        fit = regress(features[own], targets[own], weights[own]) if own.any() else None
+        if fit is None or fit.rank < features.shape[1]:  # too few to tell: all who had the option teach
+            fit = regress(features[counted], targets[counted], weights[counted])
+        mu[here] = features[here] @ fit.coefficients
+    return mu

@@ -1,0 +1,122 @@
+"""A learned regime: cross-fitted, and in sequence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.evaluation import Cohort
+from dtrbandit.evaluation.values.augmented import augmented_scores
+from dtrbandit.evaluation.values.decisions import decisions_by
+from dtrbandit.evaluation.values.forks import forks
+from dtrbandit.evaluation.values.learned import Learner, cross_fitted, in_sequence, learned_value
+from evaluation.simulated_cohorts import cohort_of
+from evaluation.values.known_truth import RIGHT, trial
+from evaluation.values.tiny import coins
+
+DESIGN = dtr.Design([dtr.Stage("only", arms=("a", "b"), features="1 + x")])
+COINS = dtr.PropensityModel(choice={"only": "uniform"})
+MODEL = dtr.OutcomeModel()
+
+
+def randomised(n: int, rng: np.random.Generator, effect: float = 0.0) -> Cohort:
+    x, noise = rng.normal(size=(2, n))
+    arms = rng.integers(2, size=n)
+    cohort = cohort_of(DESIGN, [{"x": x}], arms[:, None], effect * x * (arms - 0.5) + noise)
+    return cohort.with_propensities(COINS)
+
+
+def test_scores_rest_on_the_teachers_alone() -> None:
+    cohort = trial(500, np.random.default_rng(3)).with_propensities(RIGHT)
+    teachers = np.arange(500) < 350
+
+    found = Learner(cohort, "imputed", MODEL).scored(teachers)
+
+    moved = cohort.outcome + np.where(teachers, 0.0, 1e3)  # what the others had changes only their own scores
+    other = replace(cohort, outcome=moved, propensities=None).with_propensities(RIGHT)
+    again = Learner(other, "imputed", MODEL).scored(teachers)
+    assert again.scores[:350] == pytest.approx(found.scores[:350])
+    assert again.weights == pytest.approx(found.weights)
+    apart = ~np.isclose(again.scores, found.scores)
+    assert np.array_equal(np.flatnonzero(apart), np.flatnonzero((found.weights > 0) & ~teachers))
+
+
+def test_all_teachers_score_as_the_fit_itself() -> None:
+    cohort = randomised(80, np.random.default_rng(1), 1.0)
+    fit = dtr.QLearning(DESIGN).fit(cohort)
+
+    found = Learner(cohort, "imputed", MODEL).scored(np.ones(80, dtype=bool))
+
+    passed = forks(cohort, decisions_by(cohort, fit.coefficients_))
+    assert found.scores == pytest.approx(augmented_scores(cohort, passed, MODEL))
+
+
+def test_each_fold_is_scored_by_the_others() -> None:
+    cohort, order = randomised(60, np.random.default_rng(2)), np.arange(60)
+    learner = Learner(cohort, "imputed", MODEL)
+
+    found = cross_fitted(learner, order)
+
+    for k in range(5):
+        fold = (order >= 12 * k) & (order < 12 * (k + 1))
+        assert found.scores[fold] == pytest.approx(learner.scored(~fold).scores[fold])
+
+
+def test_in_sequence_each_block_is_scored_by_those_before() -> None:
+    cohort, order = randomised(100, np.random.default_rng(3)), np.arange(100)
+    learner = Learner(cohort, "imputed", MODEL)
+    seen = cross_fitted(learner, order[:30]).scores
+    total = divisor = 0.0
+    for start in range(30, 100, 7):
+        before = order < start
+        scores = learner.scored(before).scores
+        sd = seen[:start].std()
+        seen[start : start + 7] = scores[start : start + 7]
+        total += scores[start : start + 7].sum() / sd
+        divisor += 7 / sd
+
+    found = in_sequence(learner, order)
+
+    assert found.value == pytest.approx(total / divisor)
+    assert found.std_error == pytest.approx(np.sqrt(70) / divisor)
+
+
+def test_the_estimate_says_whose_value_it_is() -> None:
+    learner = Learner(randomised(100, np.random.default_rng(4)), "imputed", MODEL)
+
+    found = learned_value("learned", learner, seed=1)
+
+    sequence = in_sequence(learner, np.random.default_rng(1).permutation(100))
+    assert (found.low + found.high) / 2 == pytest.approx(sequence.value)
+    assert "learned as this one was from four fifths of the units" in found.note
+    assert f"{sequence.value:.4g}, found in sequence" in found.note
+    assert "The regime learned from all units has no valid interval." in found.note
+    assert found.influence is None  # it is compared with no other
+    assert found == learned_value("learned", learner, seed=1)
+
+
+def test_too_few_units_have_a_reason_in_place_of_a_number() -> None:
+    found = learned_value("learned", Learner(coins([1, 2, 3, 4], [0, 0, 0, 1]), "imputed", MODEL), seed=0)
+
+    assert np.isnan(found.value)
+    assert found.note.startswith("There is no cross-fitted value: nobody teaches what follows")
+
+
+def test_where_nothing_works_the_value_is_not_flattered_and_the_interval_holds() -> None:
+    """100 trials of 100 units, every regime is worth 0. The coverage is judged within two Monte-Carlo errors."""
+    own, plug_in, held = [], [], []
+    for repetition in range(100):
+        cohort = randomised(100, np.random.default_rng([7, repetition]))
+        found = learned_value("learned", Learner(cohort, "imputed", MODEL), seed=repetition)
+        own.append(found.value)
+        plug_in.append(dtr.QLearning(DESIGN).fit(cohort).value_)
+        held.append(found.low <= 0 <= found.high)
+
+    error = np.std(own) / np.sqrt(100)
+    assert abs(np.mean(own)) < 3 * error
+    assert np.mean(plug_in) > 0.05  # flattered, by many errors
+    share = np.mean(held)
+    assert share + 2 * np.sqrt(share * (1 - share) / 100) >= 0.93

@@ -1,0 +1,92 @@
+"""What is printed and tabulated of the values of regimes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.evaluation.values.estimate import AUGMENTED, WEIGHTED, Support, of_influence, without_interval
+from evaluation.values.tiny import ALWAYS_A, ALWAYS_B, TWELVE
+
+SUPPORT = Support(50, 40.0, 0.12)
+
+
+def two_regimes() -> dtr.Values:
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(2, 100)) / 100
+    estimates = (
+        of_influence("one", WEIGHTED, (1.0, one), SUPPORT),
+        of_influence("one", AUGMENTED, (1.0, one), SUPPORT),
+        of_influence("other", WEIGHTED, (1.5, one + other), SUPPORT),
+        of_influence("other", AUGMENTED, (1.5, one + other), SUPPORT),
+        without_interval("learned", "q-learning", 1.7, SUPPORT, "It flatters."),
+    )
+    return dtr.Values(estimates, 100, 7, 0)
+
+
+def test_the_frame_has_a_row_per_regime_and_estimator() -> None:
+    frame = two_regimes().to_frame()
+
+    columns = "regime estimator value std_error low high units effective_sample_size largest_weight"
+    assert list(frame) == [*columns.split(), "joint_low", "joint_high", "note"]
+    assert frame["regime"].tolist() == ["one", "one", "other", "other", "learned"]
+    assert (frame["joint_high"] - frame["joint_low"])[:4].gt((frame["high"] - frame["low"])[:4]).all()
+    assert frame.loc[4, ["std_error", "low", "joint_low"]].isna().all()
+    assert frame.loc[4, "note"] == "It flatters."
+
+
+def test_differences_are_paired() -> None:
+    found = two_regimes()
+    other = np.random.default_rng(0).normal(size=(2, 100))[1] / 100
+
+    (row,) = found.differences().to_dict("records")
+
+    assert (row["regime"], row["against"], row["difference"]) == ("one", "other", -0.5)
+    assert row["std_error"] == pytest.approx(np.sqrt((other**2).sum()))  # what they share does not count
+    assert row["high"] == pytest.approx(-0.5 + 1.96 * row["std_error"], abs=1e-4)
+
+
+def test_regimes_without_common_units_add_their_variances() -> None:
+    found = dtr.evaluate(TWELVE, {"a": ALWAYS_A, "b": ALWAYS_B})
+    errors = found.to_frame().set_index(["regime", "estimator"])["std_error"]
+
+    (row,) = found.differences(WEIGHTED).to_dict("records")
+
+    assert row["difference"] == pytest.approx(2.5)
+    assert row["std_error"] ** 2 == pytest.approx(errors["a", WEIGHTED] ** 2 + errors["b", WEIGHTED] ** 2)
+
+
+def test_the_better_regime_may_be_the_best() -> None:
+    found = two_regimes().best()
+
+    assert found["may_be_best"].tolist() == [False, True]
+    assert found["loses_at_most"].tolist()[1] == 0.0
+
+
+def test_only_fixed_regimes_are_compared() -> None:
+    with pytest.raises(dtr.DesignError, match="by one of weighted, augmented, q-learning; found 'cross-fitted'"):
+        two_regimes().differences("cross-fitted")
+    assert len(two_regimes().differences("q-learning")) == 0
+    assert len(two_regimes().best("q-learning")) == 0
+
+
+def test_printing_says_what_to_keep_in_mind() -> None:
+    words = " ".join(str(two_regimes()).split())
+
+    assert "Values of regimes on 100 units, of whom 7 dropped out." in words
+    assert "right if the propensities or the outcome models are" in words
+    assert "learned, q-learning: It flatters." in words
+    assert "one: one unit carries 12 % of the weight. The values hang on that unit" in words
+    assert "may be the best of the fixed regimes (95 %): other." in words
+    assert "times as wide" in words
+    assert "give it as the QLearning that learned it" in words
+    assert max(len(line) for line in str(two_regimes()).splitlines()) <= 110
+    assert repr(two_regimes()) == "<Values of 3 regimes on 100 units>"
+
+
+def test_a_single_regime_has_no_joint_interval() -> None:
+    found = dtr.evaluate(TWELVE, {"a": ALWAYS_A})
+
+    assert found.to_frame()["joint_low"].isna().all()
+    assert "may be the best" not in str(found)
