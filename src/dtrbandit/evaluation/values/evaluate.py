@@ -131,8 +131,8 @@ def _require_usable(cohort: object, regimes: object, model: object) -> None:
         raise DesignError(f"outcome_model must be an OutcomeModel, found {shown(model)}")
     if cohort.collected_by is not None:
         raise NotEstimable(
-            f"{cohort.collected_by} chose the arms of these units by what earlier ones had taught it: weights fitted to "
-            "them are wrong, and no interval for independent units is valid; docs/inference.md says what is possible"
+            f"{cohort.collected_by} chose the arms of these units by what earlier ones had taught it: weights fitted "
+            "to them are wrong, and no interval for independent units is valid; docs/inference.md says what is possible"
         )
     model.require_places(cohort)
     known_propensities(cohort)
