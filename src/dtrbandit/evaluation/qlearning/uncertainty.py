@@ -94,6 +94,11 @@ class Uncertainty:
         return influences(self.stages)
 
     @cached_property
+    def roots(self) -> tuple[Array, ...]:
+        """R of each stage, (r, K_m, d_m), small and with RᵀR = Σ_i φ_i φ_iᵀ; NaN for arms whose φ is."""
+        return tuple(_root(phi) for phi in self.influences)
+
+    @cached_property
     def regularity(self) -> tuple[Regularity, ...]:
         """Whether each stage is regular."""
         return tuple(regularity(self.sample, self.stages, m) for m in range(len(self.stages)))
@@ -109,7 +114,7 @@ class Uncertainty:
         none = np.full(len(estimates), np.nan)
         if self.adaptive:
             return Intervals(estimates, none, none, none, ADAPTIVE, none)
-        errors = np.sqrt((np.einsum("lad,iad->il", combinations, self.influences[m]) ** 2).sum(axis=0))
+        errors = self._std_errors(m, combinations)
         if not self.regularity[m].near:
             low, high = estimates - REACH * errors, estimates + REACH * errors
             return Intervals(estimates, errors, low, high, SANDWICH, none)
@@ -117,6 +122,13 @@ class Uncertainty:
             return self._by_bootstrap(m, combinations, estimates, errors)
         except NotEstimable:
             return Intervals(estimates, errors, none, none, NO_INTERVAL, none)
+
+    def _std_errors(self, m: int, combinations: Array) -> Array:
+        """Return the standard errors of linear combinations; NaN for those of an arm that has none, and only these."""
+        unknown = np.isnan(self.roots[m]).any(axis=0)
+        scaled = np.tensordot(combinations, np.where(unknown, 0.0, self.roots[m]), axes=([1, 2], [1, 2]))
+        rests_on_it = ((combinations != 0) & unknown).any(axis=(1, 2))
+        return np.where(rests_on_it, np.nan, np.sqrt((scaled**2).sum(axis=1)))
 
     def _by_bootstrap(self, m: int, combinations: Array, estimates: Array, errors: Array) -> Intervals:
         xi = self._xi(m, combinations, estimates)
@@ -150,3 +162,11 @@ class Uncertainty:
     @cached_property
     def _drawn(self) -> dict[tuple[int, float], Array]:
         return {}
+
+
+def _root(phi: Array) -> Array:
+    flat = phi.reshape(len(phi), -1)
+    unknown = np.isnan(flat).any(axis=0)
+    root: Array = np.linalg.qr(np.where(unknown, 0.0, flat), mode="r")
+    root[:, unknown] = np.nan
+    return root.reshape(-1, *phi.shape[1:])
