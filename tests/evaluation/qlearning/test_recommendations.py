@@ -96,7 +96,7 @@ def test_an_arm_that_nobody_knows_the_error_of_gives_no_confidence() -> None:
     arms = ["a"] * 30 + ["b"] * 29 + ["c"]
     rng = np.random.default_rng(0)
     frame = {"x": rng.normal(size=60), "A1": arms, "Y": rng.normal(size=60)}
-    cohort = read(frame, THREE)  # type: ignore[arg-type]  # arrays are sequences
+    cohort = read(frame, THREE)
 
     found = QLearning(THREE).fit(cohort).recommendations(cohort)
 

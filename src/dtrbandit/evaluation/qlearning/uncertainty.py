@@ -167,6 +167,6 @@ class Uncertainty:
 def _root(phi: Array) -> Array:
     flat = phi.reshape(len(phi), -1)
     unknown = np.isnan(flat).any(axis=0)
-    root: Array = np.linalg.qr(np.where(unknown, 0.0, flat), mode="r")
+    root: Array = np.asarray(np.linalg.qr(np.where(unknown, 0.0, flat), mode="r"))
     root[:, unknown] = np.nan
     return root.reshape(-1, *phi.shape[1:])
