@@ -84,7 +84,7 @@ def test_draws_and_the_normal_lead_agree() -> None:
     rng = np.random.default_rng(3)
     arms, x = rng.choice(THREE.stages[0].arms, 300), rng.normal(size=300)
     frame = {"x": x, "A1": arms, "Y": (arms == "b") * x - 90 * (arms == "c") + rng.normal(size=300)}
-    cohort = read(frame, THREE)  # type: ignore[arg-type]  # arrays are sequences
+    cohort = read(frame, THREE)
 
     found = QLearning(THREE).fit(cohort).recommendations(cohort)
 
@@ -96,7 +96,7 @@ def test_an_arm_that_nobody_knows_the_error_of_gives_no_confidence() -> None:
     arms = ["a"] * 30 + ["b"] * 29 + ["c"]
     rng = np.random.default_rng(0)
     frame = {"x": rng.normal(size=60), "A1": arms, "Y": rng.normal(size=60)}
-    cohort = read(frame, THREE)
+    cohort = read(frame, THREE)  # type: ignore[arg-type]  # arrays are sequences
 
     found = QLearning(THREE).fit(cohort).recommendations(cohort)
 

@@ -60,7 +60,12 @@ def test_too_few_units_have_no_interval() -> None:
 
 @pytest.mark.parametrize(
     ("how", "message"),
-    [({"xi": -1}, "xi must be a finite number"), ({"resamples": 10}, "resamples"), ({"double": 1}, "double")],
+    [
+        ({"xi": -1}, "xi must be a finite number"),
+        ({"resamples": 10}, "resamples"),
+        ({"double": 1}, "double"),
+        ({"seed": -1}, "seed must be a whole number"),
+    ],
 )
 def test_strange_parameters_are_refused(how: dict[str, object], message: str) -> None:
     with pytest.raises(DesignError, match=message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import erfc, sqrt
 from textwrap import wrap
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dtrbandit.evaluation.qlearning.double import LEVEL, XIS
 from dtrbandit.evaluation.qlearning.induction import Dropouts
 from dtrbandit.evaluation.qlearning.regression import Regression
 from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, BOOTSTRAP, SANDWICH, Intervals, Uncertainty
@@ -24,7 +26,11 @@ ERRORS = (
 NOT_REGULAR = (
     "Stage {stage} is not regular: for {near:,} of {units:,} units ({share:.0%} by weight) two arms of a later stage "
     "cannot be told apart, and the targets have a kink there. No standard error, z or P is valid. The intervals are "
-    "those of the m-out-of-n bootstrap ({resamples:,} resamples of {size})."
+    "those of the m-out-of-n bootstrap ({resamples:,} resamples of {size}, ξ = {xi}{redrawn})."
+)
+NOT_REACHED = (
+    " For {short} of {count} coefficients no ξ up to {most} made the double bootstrap cover 95 % (the least: "
+    "{held:.1%}); their intervals may be too short."
 )
 NO_INTERVAL = (
     "Stage {stage} is not regular: for {near:,} of {units:,} units two arms of a later stage cannot be told apart. "
@@ -125,9 +131,19 @@ class QLearningSummary:
         numbers = {"stage": stage, "near": near.near, "units": near.units, "share": near.share}
         if found.method != BOOTSTRAP:
             return ["", *wrap(NO_INTERVAL.format(**numbers), WIDTH)]
-        sizes = sorted({self.uncertainty.size(m, float(xi)) for xi in found.xi})
-        size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-        words = NOT_REGULAR.format(**numbers, size=f"{size} units", resamples=self.uncertainty.bootstrap.resamples)
+        xis = np.unique(found.xi).tolist()
+        again = sum(self.uncertainty.redrawn(m, xi) for xi in xis)
+        words = NOT_REGULAR.format(
+            **numbers,
+            size=f"{_range([self.uncertainty.size(m, xi) for xi in xis])} units",
+            resamples=self.uncertainty.bootstrap.resamples,
+            xi=_range(xis),
+            redrawn=f"; {again:,} that did not determine an arm were drawn again" if again else "",
+        )
+        short = found.held < LEVEL
+        if short.any():
+            least = float(found.held[short].min())
+            words += NOT_REACHED.format(short=short.sum(), count=len(short), most=XIS[-1], held=least)
         return ["", *wrap(words, WIDTH)]
 
     def _dropped_in_words(self) -> list[str]:
@@ -138,6 +154,11 @@ class QLearningSummary:
             if had
         ]
         return wrap(f"Drop-outs, {self.dropouts}: {'; '.join(told)}; {VALID_IF[self.dropouts]}.", WIDTH) if told else []
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _table(fit: ArmFit, found: Intervals, here: slice, width: int) -> list[str]:
