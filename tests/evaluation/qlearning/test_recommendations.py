@@ -101,3 +101,16 @@ def test_an_arm_that_nobody_knows_the_error_of_gives_no_confidence() -> None:
     found = QLearning(THREE).fit(cohort).recommendations(cohort)
 
     assert found["confidence"].isna().all()
+
+
+@pytest.mark.parametrize("design", [TWO, THREE])
+def test_a_perfect_fit_gives_no_confidence(design: dtr.Design) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(11, 37, 90)
+    arms = [*design.stages[0].arms] * (90 // len(design.stages[0].arms))
+    cohort = read({"x": x.tolist(), "A1": arms, "Y": (0.3 * x).tolist()}, design)
+
+    fit = QLearning(design).fit(cohort)
+
+    assert fit.recommendations(cohort)["confidence"].isna().all()
+    assert "<0.001" not in str(fit.summary())

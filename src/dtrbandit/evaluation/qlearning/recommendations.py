@@ -64,10 +64,10 @@ def _of_stage(cohort: Cohort, known: Uncertainty, m: int, units: np.ndarray) -> 
     table.loc[~chosen, ["lead", "std_error", "low", "high"]] = np.nan
     regular = (table["method"] == SANDWICH).all()
     confidence = _confidence(known, m, features, q, best) if regular else np.full(len(units), np.nan)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scores = (table["lead"] / table["std_error"]).to_numpy()
-    two = regular & (np.isfinite(q).sum(axis=1) == 2)
-    confidence[two] = [NormalDist().cdf(score) for score in scores[two]]
+    lead, error = table["lead"].to_numpy(), table["std_error"].to_numpy()
+    two = regular & (np.isfinite(q).sum(axis=1) == 2) & (error > 0)
+    confidence[two] = [NormalDist().cdf(score) for score in lead[two] / error[two]]
+    confidence[~(error > 0)] = np.nan  # none, or none to speak of: a perfect fit
     table.insert(len(table.columns) - 1, "confidence", confidence)
     return table
 
