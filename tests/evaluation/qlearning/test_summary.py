@@ -107,3 +107,20 @@ def test_the_summary_says_which_xi_was_taken_and_where_none_is_enough() -> None:
     short = not_regular(0.91, 0.5)
     assert "ξ = 0.025 to 0.5)" in short
     assert "For 1 of 2 coefficients no ξ up to 0.5 made the double bootstrap cover 95 % (the least: 91.0%)" in short
+
+
+def test_the_summary_says_why_an_earlier_arm_has_no_standard_error() -> None:
+    """Only one arm is feasible after b, so that nobody is near a boundary; one unit was given it."""
+    design = Design(
+        [Stage("first", ("a", "b"), "1"), Stage("second", ("a", "b"), "1", enter_if="r > 0")],
+        plans=[("a", "a"), ("b", "b")],
+    )
+    r = [1, 1, 1, 0, 0, 1, 0, 0]
+    second = ["a", "a", "a", None, None, "b", None, None]
+    outcome = [1.0, 2, 4, 3, 5, 7, 6, 9]
+    fit = QLearning(design).fit(read({"r": r, "A1": list("aaaabbbb"), "A2": second, "Y": outcome}, design))
+
+    words = " ".join(str(fit.summary()).split())
+
+    assert "Stage first has no standard errors for b: the targets rest on an arm of a later stage" in words
+    assert fit.coef_["std_error"].isna().tolist() == [False, True, False, True]

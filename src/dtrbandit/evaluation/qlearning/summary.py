@@ -37,6 +37,9 @@ NO_INTERVAL = (
     "There are too few units for the bootstrap that is valid then: in more than 5 % of resamples some arm cannot be "
     "fitted."
 )
+RESTS_ON_LATER = (
+    "Stage {stage} has no standard errors for {arms}: the targets rest on an arm of a later stage that has none."
+)
 ADAPTIVE_DATA = (
     "There are no standard errors, intervals or P: a policy chose the arms by what earlier units had taught it. Then "
     "estimates are biased and not normal, and no interval for independent units is valid. What is valid for such data: "
@@ -114,7 +117,7 @@ class QLearningSummary:
             for arm, fit in enumerate(own):
                 here = slice(arm * len(fit.terms), (arm + 1) * len(fit.terms))
                 lines += ["", *_table(fit, found, here, width)]
-            lines += self._caveat(m, stage, found)
+            lines += self._caveat(m, own, found)
         lines += ["", *wrap(ADAPTIVE_DATA if self.uncertainty.adaptive else ERRORS, WIDTH)]
         for fit in self.arms:
             for note in fit.notes:
@@ -123,10 +126,17 @@ class QLearningSummary:
 
     __repr__ = __str__
 
-    def _caveat(self, m: int, stage: str, found: Intervals) -> list[str]:
+    def _caveat(self, m: int, own: Sequence[ArmFit], found: Intervals) -> list[str]:
         """Say which interval a stage has, where it is not the usual one."""
-        if found.method in (SANDWICH, ADAPTIVE):
+        stage = own[0].stage
+        if found.method == ADAPTIVE:
             return []
+        if found.method == SANDWICH:
+            errors = found.std_errors.reshape(len(own), -1)
+            arms = [
+                fit.arm for fit, each in zip(own, errors, strict=True) if np.isnan(each[0]) and fit.regression.varies
+            ]
+            return ["", *wrap(RESTS_ON_LATER.format(stage=stage, arms=", ".join(arms)), WIDTH)] if arms else []
         near = self.uncertainty.regularity[m]
         numbers = {"stage": stage, "near": near.near, "units": near.units, "share": near.share}
         if found.method != BOOTSTRAP:
