@@ -53,8 +53,8 @@ DROPPED = {
 VALID_IF = {
     "imputed": "this is right if the Q-functions are as the features say",
     "complete": "this is right only if loss depends on nothing but the features",
-    "weighted": "this is right if the model of staying is; standard errors take its probabilities as known, which "
-    "makes them too large rather than too small",
+    "weighted": "this is right if the model of staying is; standard errors and intervals take its probabilities as "
+    "known, which makes them too large rather than too small",
 }
 VALUE = (
     "Estimated value of the regime: {value}, the mean over all units of the largest Q at stage {stage}. It flatters, "

@@ -20,7 +20,7 @@ from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.qlearning.bootstrap import Array, reflected, resample_size, resampled
 from dtrbandit.evaluation.qlearning.double import Chosen, Double, choose_xi
 from dtrbandit.evaluation.qlearning.induction import Sample, StageFit
-from dtrbandit.evaluation.qlearning.influence import influences
+from dtrbandit.evaluation.qlearning.influence import influences, root_of
 from dtrbandit.evaluation.qlearning.regularity import Regularity, regularity
 
 REACH = NormalDist().inv_cdf(0.975)
@@ -99,7 +99,7 @@ class Uncertainty:
     @cached_property
     def roots(self) -> tuple[Array, ...]:
         """R of each stage, (r, K_m, d_m), small and with RᵀR = Σ_i φ_i φ_iᵀ; NaN for arms whose φ is."""
-        return tuple(_root(phi) for phi in self.influences)
+        return tuple(root_of(phi) for phi in self.influences)
 
     @cached_property
     def regularity(self) -> tuple[Regularity, ...]:
@@ -172,11 +172,3 @@ class Uncertainty:
     @cached_property
     def _drawn(self) -> dict[tuple[int, float], tuple[Array, int]]:
         return {}
-
-
-def _root(phi: Array) -> Array:
-    flat = phi.reshape(len(phi), -1)
-    unknown = np.isnan(flat).any(axis=0)
-    root: Array = np.asarray(np.linalg.qr(np.where(unknown, 0.0, flat), mode="r"))
-    root[:, unknown] = np.nan
-    return root.reshape(-1, *phi.shape[1:])
