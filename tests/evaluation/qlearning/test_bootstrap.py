@@ -75,3 +75,32 @@ def test_the_same_seed_gives_the_same_resamples() -> None:
     found = [resampled(sample, 0, size=80, resamples=50, rng=np.random.default_rng(4))[0] for _ in range(2)]
 
     assert np.array_equal(found[0], found[1])
+
+
+def test_columns_far_from_zero_are_fitted() -> None:
+    """Eight heights: the determinant of their unit columns is 1e-20, though 100 units an arm determine them well."""
+    rng = np.random.default_rng(1)
+    sample = smart(200, 0.0, rng)
+    heights = np.column_stack([np.ones(200), rng.normal(170, 8, (200, 8))])
+    sample = sample._replace(features=(sample.features[0], heights))
+    units = rng.integers(200, size=200)
+
+    (found,), whole = refitted(sample, np.bincount(units, minlength=200)[None].astype(np.float64), 0)
+
+    assert whole.all()
+    assert found == pytest.approx(backward_induction(sample.of(units))[0].coefficients)
+    resampled(sample, 0, size=150, resamples=100, rng=rng)
+
+
+def test_an_arm_of_which_the_whole_sample_does_not_determine_a_feature_cannot_be_resampled() -> None:
+    sample = smart(200, 0.0, np.random.default_rng(1))
+    twice = sample.features[1][:, [0, 1, 2, 2]]
+
+    with pytest.raises(NotEstimable, match="some arm cannot be fitted"):
+        resampled(
+            sample._replace(features=(sample.features[0], twice)),
+            0,
+            size=200,
+            resamples=100,
+            rng=np.random.default_rng(2),
+        )

@@ -67,3 +67,19 @@ def test_the_reference_is_the_first_arm_unless_named() -> None:
     assert reference_arm(DESIGN, 0, "b") == 1
     with pytest.raises(dtr.DesignError, match=r"stage 'first' has the arms \['a', 'b'\], found 'c'"):
         reference_arm(DESIGN, 0, "c")
+
+
+def test_an_arm_that_is_not_feasible_is_no_reference(known: Uncertainty) -> None:
+    assert effect_table(DESIGN, known, 0, np.ones(2), ["b"], None).empty
+    with pytest.raises(dtr.ObservationError, match=r"'a' is not feasible for this history; \['b'\] are"):
+        effect_table(DESIGN, known, 0, np.ones(2), ["b"], "a")
+
+
+def test_a_design_of_single_arms_has_no_contrasts_in_the_usual_columns() -> None:
+    design = dtr.Design([dtr.Stage("first", ("a",), "1")])
+    sample = smart(40, 1.0, np.random.default_rng(1))
+
+    found = contrast_table(design, Uncertainty(sample, backward_induction(sample), Bootstrap()), {})
+
+    assert list(found.columns[:4]) == ["stage", "arm", "reference", "term"]
+    assert found.empty

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dtrbandit.evaluation.qlearning.induction import Sample, StageFit, backward_induction
-from dtrbandit.evaluation.qlearning.influence import influences
+from dtrbandit.evaluation.qlearning.influence import influences, root_of
 from dtrbandit.evaluation.qlearning.regression import regress
 from evaluation.qlearning.samples import everything, smart
 
@@ -93,3 +93,16 @@ def test_what_rests_on_an_undetermined_arm_has_no_error() -> None:
         assert np.isnan(found[1][:, arm]).all() == (stages[2].best[rows] == 0).any()
     assert np.isnan(found[1]).any()
     assert np.isfinite(found[1]).any()
+
+
+def test_the_root_gives_the_variance_of_combinations_also_where_terms_cancel() -> None:
+    """Years and their squares: terms of the variance are 1e12 times its value, as the plain sum of squares has it."""
+    year = np.random.default_rng(1).normal(2_020, 3, 200)
+    rows = np.column_stack([np.ones(200), year, year**2])
+    fit = regress(rows, np.random.default_rng(2).normal(size=200), np.ones(200))
+    phi = np.stack([fit.influence.T, np.full((200, 3), np.nan)], axis=1)
+
+    root = root_of(phi)
+
+    assert np.isnan(root[:, 1]).all()
+    assert ((rows @ root[:, 0].T) ** 2).sum(axis=1) == pytest.approx(((rows @ phi[:, 0].T) ** 2).sum(axis=1), rel=1e-4)

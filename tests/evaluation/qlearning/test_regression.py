@@ -132,3 +132,13 @@ def test_plain_regression_imports_no_compiler() -> None:
     value, loaded = run.stdout.splitlines()
     assert float(value) > 0
     assert loaded == ""
+
+
+def test_a_perfect_fit_leaves_no_residuals() -> None:
+    x = np.random.default_rng(0).normal(11, 37, 50)
+    rows = np.column_stack([np.ones(50), x])
+
+    assert not regress(rows, 0.3 * x, np.ones(50)).residuals.any()
+    constant = regress(rows, np.full(50, 0.1), np.linspace(0.3, 2.0, 50))
+    assert not constant.residuals.any()
+    assert np.isnan(constant.r_squared)

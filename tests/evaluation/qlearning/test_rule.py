@@ -33,3 +33,15 @@ def test_the_comparison_says_what_the_largest_q_says() -> None:
 
 def test_one_arm_is_given_always() -> None:
     assert rule_in_words(("a",), ("1",), np.array([[3.0]])) == "a always"
+
+
+def test_small_coefficients_of_large_columns_are_not_zero() -> None:
+    words = rule_in_words(("a", "b"), ("1", "cells"), np.array([[0.0, 3e-10], [4.0, 0.0]]))
+
+    assert words == "a if 3.000e-10·cells >= 4.000; otherwise b"
+
+
+def test_rounding_is_no_rule() -> None:
+    words = rule_in_words(("a", "b"), ("1", "x"), np.array([[1.0, 0.1 + 0.2], [0.0, 0.3]]))
+
+    assert words == "a always"

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from unittest.mock import patch
 
+import numpy as np
+
+from dtrbandit import Bootstrap, Design, Stage
 from dtrbandit.evaluation import QLearning
+from dtrbandit.evaluation.qlearning.double import Chosen
 from evaluation import cohorts
 from evaluation.tiny_trials import ONE_STAGE, read
 
@@ -83,3 +88,39 @@ def test_of_data_that_a_policy_collected_no_error_interval_or_p_is_printed() -> 
     assert fit.coef_[["std_error", "low", "high"]].isna().all(axis=None)
     assert "a policy chose the arms by what earlier units had taught it" in " ".join(str(fit.summary()).split())
     assert "HC3" not in str(fit.summary())
+
+
+def not_regular(held: float, xi: float) -> str:
+    """Return the summary of two means in which nothing works, as if the double bootstrap had found this."""
+    rng = np.random.default_rng(1)
+    design = Design([Stage("first", ("a", "b"), "1"), Stage("second", ("a", "b"), "1")])
+    frame = {"A1": rng.choice(["a", "b"], 60), "A2": rng.choice(["a", "b"], 60), "Y": rng.normal(size=60)}
+    fit = QLearning(design, bootstrap=Bootstrap(xi="double", resamples=100)).fit(read(frame, design))  # type: ignore[arg-type]  # arrays are sequences
+    chosen = Chosen(np.array([xi, 0.025]), np.array([held, 0.96]))
+    with patch("dtrbandit.evaluation.qlearning.uncertainty.choose_xi", lambda *_, **__: chosen):
+        return " ".join(str(fit.summary()).split())
+
+
+def test_the_summary_says_which_xi_was_taken_and_where_none_is_enough() -> None:
+    assert "units, ξ = 0.025 to 0.05)." in not_regular(0.95, 0.05)
+    assert "may be too short" not in not_regular(0.95, 0.05)
+    short = not_regular(0.91, 0.5)
+    assert "ξ = 0.025 to 0.5)" in short
+    assert "For 1 of 2 coefficients no ξ up to 0.5 made the double bootstrap cover 95 % (the least: 91.0%)" in short
+
+
+def test_the_summary_says_why_an_earlier_arm_has_no_standard_error() -> None:
+    """Only one arm is feasible after b, so that nobody is near a boundary; one unit was given it."""
+    design = Design(
+        [Stage("first", ("a", "b"), "1"), Stage("second", ("a", "b"), "1", enter_if="r > 0")],
+        plans=[("a", "a"), ("b", "b")],
+    )
+    r = [1, 1, 1, 0, 0, 1, 0, 0]
+    second = ["a", "a", "a", None, None, "b", None, None]
+    outcome = [1.0, 2, 4, 3, 5, 7, 6, 9]
+    fit = QLearning(design).fit(read({"r": r, "A1": list("aaaabbbb"), "A2": second, "Y": outcome}, design))
+
+    words = " ".join(str(fit.summary()).split())
+
+    assert "Stage first has no standard errors for b: the targets rest on an arm of a later stage" in words
+    assert fit.coef_["std_error"].isna().tolist() == [False, True, False, True]

@@ -60,8 +60,34 @@ def test_too_few_units_have_no_interval() -> None:
 
 @pytest.mark.parametrize(
     ("how", "message"),
-    [({"xi": -1}, "xi must be a finite number"), ({"resamples": 10}, "resamples"), ({"double": 1}, "double")],
+    [
+        ({"xi": -1}, "xi must be a finite number"),
+        ({"resamples": 10}, "resamples"),
+        ({"double": 1}, "double"),
+        ({"seed": -1}, "seed must be a whole number"),
+    ],
 )
 def test_strange_parameters_are_refused(how: dict[str, object], message: str) -> None:
     with pytest.raises(DesignError, match=message):
         Bootstrap(**how)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_an_arm_without_standard_errors_leaves_the_others_theirs() -> None:
+    sample = smart(200, 5.0, np.random.default_rng(1))
+    sample.rows[1][np.flatnonzero(sample.rows[1][:, 1])[1:], 1] = False  # one row for four features
+    each = np.eye(8).reshape(8, 2, 4)
+
+    found = of(sample).intervals(1, each)
+
+    assert np.isfinite(found.std_errors[:4]).all()
+    assert np.isnan(found.std_errors[4:]).all()
+    assert np.isnan(of(sample).intervals(1, each[:1] - each[4:5]).std_errors).all()
+
+
+def test_standard_errors_are_the_sum_of_squared_influences() -> None:
+    known = of(smart(200, 5.0, np.random.default_rng(1)))
+
+    errors = known.intervals(0, DIFFERENCE).std_errors
+
+    own = np.einsum("lad,iad->il", DIFFERENCE, known.influences[0])
+    assert errors == pytest.approx(np.sqrt((own**2).sum(axis=0)))

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from dtrbandit.design.condition import Mask
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.qlearning.induction import Sample
+from dtrbandit.rank import scaled_rows
 
 Array = NDArray[np.float64]
 
 LOW, HIGH = 0.025, 0.975
 MOST_REDRAWN = 0.05
-SINGULAR = 1e-10  # of the determinant in the whole sample, both with columns of unit length
-ROUNDING = 1e-14  # a determinant of unit columns below this is none
+SINGULAR = 1e-10  # a smaller determinant is none; features are orthonormal in the whole sample, where it is 1
 AT_A_TIME = 2_000_000  # counts in memory
 
 
@@ -92,16 +92,29 @@ def _fit_arms(sample: Sample, m: int, counts: Array, targets: Array, whole: Mask
     for a in range(coefficients.shape[1]):
         rows = sample.rows[m][:, a]
         features, weights = sample.features[m][rows], sample.weights[rows]
+        weights = weights / weights.mean()
+        features, back = _orthonormal(features, weights)
         products = (features[:, :, None] * features[:, None, :]).reshape(-1, d * d)
         own = counts[:, rows] * weights
         gram = (own @ products).reshape(-1, d, d)
         moment = (own * targets[:, rows]) @ features
-        usual = _volume((weights @ products).reshape(1, d, d))
-        determined = _volume(gram) > np.maximum(SINGULAR * usual, ROUNDING)
+        determined = _volume(gram) > SINGULAR
         gram[~determined] = np.eye(d)
-        coefficients[:, a] = np.linalg.solve(gram, moment[:, :, None])[:, :, 0]
+        coefficients[:, a] = np.linalg.solve(gram, moment[:, :, None])[:, :, 0] @ back.T
         whole &= determined
     return coefficients
+
+
+def _orthonormal(features: Array, weights: Array) -> tuple[Array, Array]:
+    """Return features as combinations that are orthonormal under the weights, and the way back for coefficients.
+
+    Columns far from 0, such as heights, are nearly parallel; these are not. Zeros where the rank is not full.
+    """
+    scale, _, singular, right, rank = scaled_rows(features * np.sqrt(weights)[:, None])
+    if rank < len(scale):
+        return np.zeros_like(features), np.zeros((len(scale), len(scale)))
+    back: Array = right.T / singular / scale[:, None]
+    return features @ back, back
 
 
 def _volume(gram: Array) -> Array:

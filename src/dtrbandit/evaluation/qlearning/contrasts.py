@@ -10,13 +10,14 @@ import numpy as np
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
-from dtrbandit.errors import DesignError
+from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.evaluation.qlearning.bootstrap import Array
 from dtrbandit.evaluation.qlearning.uncertainty import Uncertainty
 
 if TYPE_CHECKING:
     import pandas as pd
 
+CONTRAST = ("stage", "arm", "reference", "term")
 INTERVAL = ("estimate", "std_error", "low", "high", "method")
 
 
@@ -47,7 +48,7 @@ def contrast_table(design: Design, known: Uncertainty, references: Mapping[str, 
         for arm in range(len(stage.arms))
         if arm != base
     ]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["stage", *INTERVAL])
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=[*CONTRAST, *INTERVAL])
 
 
 def _against(design: Design, known: Uncertainty, m: int, arm: int, base: int) -> pd.DataFrame:
@@ -64,6 +65,8 @@ def effect_table(
     """Return a row for each feasible arm other than the reference, which is the first feasible one unless named."""
     arms = design.stages[m].arms
     base = reference_arm(design, m, feasible[0] if reference is None else reference)
+    if arms[base] not in feasible:
+        raise ObservationError(f"reference: {arms[base]!r} is not feasible for this history; {list(feasible)} are")
     others = [arm for arm in feasible if arm != arms[base]]
     each = np.zeros((len(others), len(arms), len(features)))
     for row, arm in enumerate(others):

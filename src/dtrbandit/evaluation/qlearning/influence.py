@@ -63,3 +63,16 @@ def _through(rows: Rows, fit: Regression, following: StageFit, phi: NDArray[np.f
         if best.any():
             moved += phi[:, c] @ (fit.operator[:, best] @ following.features[rows[best]]).T
     return moved
+
+
+def root_of(phi: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return R (r, K, d), small and with RᵀR = Σ_i φ_i φ_iᵀ; NaN for arms whose φ is.
+
+    The variance of a combination c is |Rc|². It has no sum whose terms cancel, as cᵀRᵀRc has where columns are far from
+    0, and is never negative.
+    """
+    flat = phi.reshape(len(phi), -1)
+    unknown = np.isnan(flat).any(axis=0)
+    root: NDArray[np.float64] = np.asarray(np.linalg.qr(np.where(unknown, 0.0, flat), mode="r"))
+    root[:, unknown] = np.nan
+    return root.reshape(-1, *phi.shape[1:])

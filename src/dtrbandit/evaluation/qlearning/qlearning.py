@@ -85,6 +85,8 @@ class QLearning:
             raise DesignError(f"Q-learning needs a Design, found {design!r}; a file is read by Design.from_toml")
         if dropouts not in DROPOUTS:
             raise DesignError(f"dropouts must be one of {', '.join(DROPOUTS)}, found {shown(dropouts)}")
+        if not isinstance(bootstrap, Bootstrap | None):
+            raise DesignError(f"bootstrap must be a Bootstrap, such as Bootstrap(xi=0.05), found {shown(bootstrap)}")
         self.design = design
         self.dropouts: Dropouts = dropouts
         self.bootstrap = bootstrap or Bootstrap()
@@ -151,7 +153,7 @@ class QLearning:
             (
                 stage.name,
                 *known.regularity[m],
-                known.intervals(m, np.zeros((1, *known.stages[m].coefficients.shape))).method,
+                known.method(m),
             )
             for m, stage in enumerate(self.design.stages)
         ]

@@ -3,18 +3,18 @@
 The lead is Q̂ of the recommended arm less that of the next best one, with the interval that holds at the stage. The
 *confidence that the arm is best* is Φ(lead / standard error) for two arms, and for more the share of draws
 β* ~ N(β̂, Cov) in which it stays best. It is neither a probability that the arm is best nor a P. Where estimates are not
-regular they are not normal, and there is none.
+regular they are not normal, and there is none; nor is there for a unit with one feasible arm.
 """
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.qlearning.bootstrap import Array
 from dtrbandit.evaluation.qlearning.contrasts import interval_table
 from dtrbandit.evaluation.qlearning.uncertainty import SANDWICH, Uncertainty
 
@@ -62,21 +62,25 @@ def _of_stage(cohort: Cohort, known: Uncertainty, m: int, units: np.ndarray) -> 
     }
     table = interval_table(known, m, each, names).rename(columns={"estimate": "lead"})
     table.loc[~chosen, ["lead", "std_error", "low", "high"]] = np.nan
-    table.insert(len(table.columns) - 1, "confidence", _confidence(known, m, features, q, best))
+    regular = (table["method"] == SANDWICH).all()
+    confidence = _confidence(known, m, features, q, best) if regular else np.full(len(units), np.nan)
+    lead, error = table["lead"].to_numpy(), table["std_error"].to_numpy()
+    two = regular & (np.isfinite(q).sum(axis=1) == 2) & (error > 0)
+    confidence[two] = [NormalDist().cdf(score) for score in lead[two] / error[two]]
+    confidence[~(error > 0)] = np.nan  # none, or none to speak of: a perfect fit
+    table.insert(len(table.columns) - 1, "confidence", confidence)
     return table
 
 
 def _confidence(known: Uncertainty, m: int, features: Matrix, q: Matrix, best: np.ndarray) -> Vector:
-    """Return for each unit the share of draws in which its arm stays best; NaN where that means nothing."""
-    if known.method(m) != SANDWICH:
-        return np.full(len(q), np.nan)
-    drawn = known.stages[m].coefficients + _normal(known.influences[m])
-    values = np.where(np.isfinite(q), np.einsum("bad,nd->bna", drawn, features), -np.inf)
-    return np.asarray((values.argmax(axis=2) == best).mean(axis=0))
+    """Return for each unit the share of draws in which its arm stays best.
 
-
-def _normal(phi: Array) -> Array:
-    """Draw Σ_i g_i φ_i, which is normal with the covariance of the coefficients, (B, K, d)."""
-    g = np.random.default_rng(SEED).standard_normal((DRAWS, len(phi)))
-    drawn: Array = np.einsum("bi,iad->bad", g, phi, optimize=True)
-    return drawn
+    NaN where that means nothing: for a unit without a choice, or with an arm of which nobody knows how it varies.
+    """
+    root, feasible = known.roots[m], np.isfinite(q)
+    unknown = np.isnan(root).any(axis=(0, 2))
+    g = np.random.default_rng(SEED).standard_normal((DRAWS, len(root)))
+    drawn = known.stages[m].coefficients + np.tensordot(g, root, axes=1)
+    values = np.where(feasible & ~unknown, features @ drawn.swapaxes(1, 2), -np.inf)
+    told = (feasible.sum(axis=1) > 1) & ~(feasible & unknown).any(axis=1)
+    return np.where(told, (values.argmax(axis=2) == best).mean(axis=0), np.nan)

@@ -25,6 +25,7 @@ from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.rank import scaled_rows
 
 LEVERAGE_ONE = 1.0 - 1e-8
+ROUNDING = 1e-13  # of what it is the difference of, a residual is none
 
 
 class Regression(NamedTuple):
@@ -86,14 +87,21 @@ def regress(rows: Matrix, targets: Vector, weights: Vector) -> Regression:
     if rank < rows.shape[1]:
         null = right[rank:].T / scale[:, None]  # adding any combination of these changes no fitted value
         shortest -= null @ np.linalg.lstsq(null, shortest, rcond=None)[0]
-    residuals, leverage = targets - rows @ shortest, np.einsum("ij,ij->i", left, left)
+    residuals, leverage = _residuals(rows, targets, shortest), np.einsum("ij,ij->i", left, left)
     return Regression(
         shortest, solve * root, residuals, leverage, rank, fit.determined,
         leverage > LEVERAGE_ONE, _r_squared(targets, residuals, weights),
     )  # fmt: skip
 
 
+def _residuals(rows: Matrix, targets: Vector, coefficients: Vector) -> Vector:
+    """Return targets less fitted values, 0 where that is rounding: a perfect fit has no standard error, z or P."""
+    residuals = targets - rows @ coefficients
+    size = np.abs(targets) + np.abs(rows) @ np.abs(coefficients)
+    return np.where(np.abs(residuals) <= ROUNDING * size, 0.0, residuals)
+
+
 def _r_squared(targets: Vector, residuals: Vector, weights: Vector) -> float:
     spread = targets - np.average(targets, weights=weights)
-    total = float(weights @ spread**2)
-    return 1.0 - float(weights @ residuals**2) / total if total > 0 else float("nan")
+    total, none = float(weights @ spread**2), ROUNDING**2 * float(weights @ targets**2)
+    return 1.0 - float(weights @ residuals**2) / total if total > none else float("nan")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.condition import Mask
 from dtrbandit.evaluation.qlearning.induction import Sample, StageFit
-from dtrbandit.evaluation.qlearning.influence import influences
+from dtrbandit.evaluation.qlearning.influence import influences, root_of
 
 NEAR = NormalDist().inv_cdf(1 - 0.001 / 2) ** 2
 
@@ -51,13 +51,12 @@ def near_boundary(stage: StageFit, feasible: Mask, phi: NDArray[np.float64]) -> 
 
     A unit that did not enter, or had no choice, is not near. An arm whose variance nobody knows is.
     """
-    covariance = np.einsum("iad,ibe->abde", phi, phi)
+    root = root_of(phi)
     q = stage.features @ stage.coefficients.T
     near = np.zeros(len(q), dtype=np.bool_)
     for b in range(q.shape[1]):
         for c in range(q.shape[1]):
-            spread = covariance[b, b] + covariance[c, c] - covariance[b, c] - covariance[c, b]
             asked = (stage.best == b) & feasible[:, c] & (b != c)
             psi, gap = stage.features[asked], q[asked, b] - q[asked, c]
-            near[asked] |= ~(gap**2 > NEAR * np.einsum("nd,de,ne->n", psi, spread, psi))
+            near[asked] |= ~(gap**2 > NEAR * ((psi @ (root[:, b] - root[:, c]).T) ** 2).sum(axis=1))
     return near

@@ -8,6 +8,8 @@ from dtrbandit.design.formula import Vector
 from dtrbandit.record.events import in_words
 
 INTERCEPT = "1"
+TINY = 1e-4
+ROUNDING = 1e-12  # of two coefficients, their difference is none
 
 
 def rule_in_words(arms: tuple[str, ...], terms: tuple[str, ...], coefficients: np.ndarray) -> str:
@@ -25,14 +27,27 @@ def rule_in_words(arms: tuple[str, ...], terms: tuple[str, ...], coefficients: n
     if len(arms) == 1:
         return f"{arms[0]} always"
     if len(arms) > 2:
-        scores = [f"{arm}: {_sum(terms, own - coefficients[0])}" for arm, own in zip(arms, coefficients, strict=True)]
+        scores = [
+            f"{arm}: {_sum(terms, _less(own, coefficients[0]))}" for arm, own in zip(arms, coefficients, strict=True)
+        ]
         return f"the arm with the largest score: {'; '.join(scores)}"
-    lead = coefficients[0] - coefficients[1]
+    lead = _less(coefficients[0], coefficients[1])
     threshold = -sum(c for term, c in zip(terms, lead, strict=True) if term == INTERCEPT)
     rest = np.array([0.0 if term == INTERCEPT else c for term, c in zip(terms, lead, strict=True)])
     if not rest.any():
         return f"{arms[0] if threshold <= 0 else arms[1]} always"
-    return f"{arms[0]} if {_sum(terms, rest)} >= {in_words(float(threshold))}; otherwise {arms[1]}"
+    return f"{arms[0]} if {_sum(terms, rest)} >= {_number(float(threshold))}; otherwise {arms[1]}"
+
+
+def _less(own: Vector, other: Vector) -> Vector:
+    """Return the difference of two arms' coefficients, 0 where it is rounding."""
+    difference = own - other
+    return np.where(np.abs(difference) <= ROUNDING * (np.abs(own) + np.abs(other)), 0.0, difference)
+
+
+def _number(value: float) -> str:
+    """Return a number in words; a small coefficient belongs to a column of large numbers, and is not 0."""
+    return f"{value:.3e}" if 0 < abs(value) < TINY else in_words(value)
 
 
 def _sum(terms: tuple[str, ...], coefficients: Vector) -> str:
@@ -40,7 +55,7 @@ def _sum(terms: tuple[str, ...], coefficients: Vector) -> str:
     words = ""
     for term, coefficient in zip(terms, coefficients.tolist(), strict=True):
         if coefficient:
-            size = in_words(abs(coefficient)) + ("" if term == INTERCEPT else f"·{term}")
+            size = _number(abs(coefficient)) + ("" if term == INTERCEPT else f"·{term}")
             sign = ("-" if coefficient < 0 else "") if not words else (" - " if coefficient < 0 else " + ")
             words += f"{sign}{size}"
     return words or "0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import erfc, sqrt
 from textwrap import wrap
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dtrbandit.evaluation.qlearning.double import LEVEL, XIS
 from dtrbandit.evaluation.qlearning.induction import Dropouts
 from dtrbandit.evaluation.qlearning.regression import Regression
 from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, BOOTSTRAP, SANDWICH, Intervals, Uncertainty
@@ -24,12 +26,19 @@ ERRORS = (
 NOT_REGULAR = (
     "Stage {stage} is not regular: for {near:,} of {units:,} units ({share:.0%} by weight) two arms of a later stage "
     "cannot be told apart, and the targets have a kink there. No standard error, z or P is valid. The intervals are "
-    "those of the m-out-of-n bootstrap ({resamples:,} resamples of {size})."
+    "those of the m-out-of-n bootstrap ({resamples:,} resamples of {size}, ξ = {xi}{redrawn})."
+)
+NOT_REACHED = (
+    " For {short} of {count} coefficients no ξ up to {most} made the double bootstrap cover 95 % (the least: "
+    "{held:.1%}); their intervals may be too short."
 )
 NO_INTERVAL = (
     "Stage {stage} is not regular: for {near:,} of {units:,} units two arms of a later stage cannot be told apart. "
     "There are too few units for the bootstrap that is valid then: in more than 5 % of resamples some arm cannot be "
     "fitted."
+)
+RESTS_ON_LATER = (
+    "Stage {stage} has no standard errors for {arms}: the targets rest on an arm of a later stage that has none."
 )
 ADAPTIVE_DATA = (
     "There are no standard errors, intervals or P: a policy chose the arms by what earlier units had taught it. Then "
@@ -44,8 +53,8 @@ DROPPED = {
 VALID_IF = {
     "imputed": "this is right if the Q-functions are as the features say",
     "complete": "this is right only if loss depends on nothing but the features",
-    "weighted": "this is right if the model of staying is; standard errors take its probabilities as known, which "
-    "makes them too large rather than too small",
+    "weighted": "this is right if the model of staying is; standard errors and intervals take its probabilities as "
+    "known, which makes them too large rather than too small",
 }
 VALUE = (
     "Estimated value of the regime: {value}, the mean over all units of the largest Q at stage {stage}. It flatters, "
@@ -108,7 +117,7 @@ class QLearningSummary:
             for arm, fit in enumerate(own):
                 here = slice(arm * len(fit.terms), (arm + 1) * len(fit.terms))
                 lines += ["", *_table(fit, found, here, width)]
-            lines += self._caveat(m, stage, found)
+            lines += self._caveat(m, own, found)
         lines += ["", *wrap(ADAPTIVE_DATA if self.uncertainty.adaptive else ERRORS, WIDTH)]
         for fit in self.arms:
             for note in fit.notes:
@@ -117,17 +126,34 @@ class QLearningSummary:
 
     __repr__ = __str__
 
-    def _caveat(self, m: int, stage: str, found: Intervals) -> list[str]:
+    def _caveat(self, m: int, own: Sequence[ArmFit], found: Intervals) -> list[str]:
         """Say which interval a stage has, where it is not the usual one."""
-        if found.method in (SANDWICH, ADAPTIVE):
+        stage = own[0].stage
+        if found.method == ADAPTIVE:
             return []
+        if found.method == SANDWICH:
+            errors = found.std_errors.reshape(len(own), -1)
+            arms = [
+                fit.arm for fit, each in zip(own, errors, strict=True) if np.isnan(each[0]) and fit.regression.varies
+            ]
+            return ["", *wrap(RESTS_ON_LATER.format(stage=stage, arms=", ".join(arms)), WIDTH)] if arms else []
         near = self.uncertainty.regularity[m]
         numbers = {"stage": stage, "near": near.near, "units": near.units, "share": near.share}
         if found.method != BOOTSTRAP:
             return ["", *wrap(NO_INTERVAL.format(**numbers), WIDTH)]
-        sizes = sorted({self.uncertainty.size(m, float(xi)) for xi in found.xi})
-        size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-        words = NOT_REGULAR.format(**numbers, size=f"{size} units", resamples=self.uncertainty.bootstrap.resamples)
+        xis = np.unique(found.xi).tolist()
+        again = sum(self.uncertainty.redrawn(m, xi) for xi in xis)
+        words = NOT_REGULAR.format(
+            **numbers,
+            size=f"{_range([self.uncertainty.size(m, xi) for xi in xis])} units",
+            resamples=self.uncertainty.bootstrap.resamples,
+            xi=_range(xis),
+            redrawn=f"; {again:,} that did not determine an arm were drawn again" if again else "",
+        )
+        short = found.held < LEVEL
+        if short.any():
+            least = float(found.held[short].min())
+            words += NOT_REACHED.format(short=short.sum(), count=len(short), most=XIS[-1], held=least)
         return ["", *wrap(words, WIDTH)]
 
     def _dropped_in_words(self) -> list[str]:
@@ -138,6 +164,11 @@ class QLearningSummary:
             if had
         ]
         return wrap(f"Drop-outs, {self.dropouts}: {'; '.join(told)}; {VALID_IF[self.dropouts]}.", WIDTH) if told else []
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _table(fit: ArmFit, found: Intervals, here: slice, width: int) -> list[str]:

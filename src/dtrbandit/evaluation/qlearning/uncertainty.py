@@ -18,9 +18,9 @@ import numpy as np
 from dtrbandit.design.parameters import real, whole
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.qlearning.bootstrap import Array, reflected, resample_size, resampled
-from dtrbandit.evaluation.qlearning.double import Double, choose_xi
+from dtrbandit.evaluation.qlearning.double import Chosen, Double, choose_xi
 from dtrbandit.evaluation.qlearning.induction import Sample, StageFit
-from dtrbandit.evaluation.qlearning.influence import influences
+from dtrbandit.evaluation.qlearning.influence import influences, root_of
 from dtrbandit.evaluation.qlearning.regularity import Regularity, regularity
 
 REACH = NormalDist().inv_cdf(0.975)
@@ -60,12 +60,14 @@ class Bootstrap:
             object.__setattr__(self, "xi", real(self.xi, "Bootstrap: xi", low=0.0, high=1.0))
         object.__setattr__(self, "resamples", whole(self.resamples, "Bootstrap: resamples", low=100))
         object.__setattr__(self, "double", whole(self.double, "Bootstrap: double", low=20))
+        object.__setattr__(self, "seed", whole(self.seed, "Bootstrap: seed", low=0))
 
 
 class Intervals(NamedTuple):
     """Linear combinations of a stage's coefficients, (L,) each, their 95 % intervals, and the method that gave these.
 
-    ``xi`` is that of the bootstrap, (L,); NaN where the sandwich was used.
+    ``xi`` is that of the bootstrap, (L,), NaN where none was used; ``held`` is c(ξ), the share of the double
+    bootstrap's intervals that hold the estimate, NaN where ξ was fixed.
     """
 
     estimates: Array
@@ -74,6 +76,7 @@ class Intervals(NamedTuple):
     high: Array
     method: str
     xi: Array
+    held: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +97,11 @@ class Uncertainty:
         return influences(self.stages)
 
     @cached_property
+    def roots(self) -> tuple[Array, ...]:
+        """R of each stage, (r, K_m, d_m), small and with RᵀR = Σ_i φ_i φ_iᵀ; NaN for arms whose φ is."""
+        return tuple(root_of(phi) for phi in self.influences)
+
+    @cached_property
     def regularity(self) -> tuple[Regularity, ...]:
         """Whether each stage is regular."""
         return tuple(regularity(self.sample, self.stages, m) for m in range(len(self.stages)))
@@ -108,39 +116,53 @@ class Uncertainty:
         estimates = np.einsum("lad,ad->l", combinations, self.stages[m].coefficients)
         none = np.full(len(estimates), np.nan)
         if self.adaptive:
-            return Intervals(estimates, none, none, none, ADAPTIVE, none)
-        errors = np.sqrt((np.einsum("lad,iad->il", combinations, self.influences[m]) ** 2).sum(axis=0))
+            return Intervals(estimates, none, none, none, ADAPTIVE, none, none)
+        errors = self._std_errors(m, combinations)
         if not self.regularity[m].near:
             low, high = estimates - REACH * errors, estimates + REACH * errors
-            return Intervals(estimates, errors, low, high, SANDWICH, none)
+            return Intervals(estimates, errors, low, high, SANDWICH, none, none)
         try:
             return self._by_bootstrap(m, combinations, estimates, errors)
         except NotEstimable:
-            return Intervals(estimates, errors, none, none, NO_INTERVAL, none)
+            return Intervals(estimates, errors, none, none, NO_INTERVAL, none, none)
+
+    def _std_errors(self, m: int, combinations: Array) -> Array:
+        """Return the standard errors of linear combinations; NaN for those of an arm that has none, and only these."""
+        unknown = np.isnan(self.roots[m]).any(axis=0)
+        scaled = np.tensordot(combinations, np.where(unknown, 0.0, self.roots[m]), axes=([1, 2], [1, 2]))
+        rests_on_it = ((combinations != 0) & unknown).any(axis=(1, 2))
+        return np.where(rests_on_it, np.nan, np.sqrt((scaled**2).sum(axis=1)))
 
     def _by_bootstrap(self, m: int, combinations: Array, estimates: Array, errors: Array) -> Intervals:
-        xi = self._xi(m, combinations, estimates)
+        xi, held = self._xi(m, combinations, estimates)
         low, high = np.full((2, len(estimates)), np.nan)
         for each in np.unique(xi):
             own = (xi == each) & np.isfinite(errors)
-            drawn = np.einsum("lad,bad->bl", combinations[own], self._resampled(m, float(each)))
+            drawn = np.einsum("lad,bad->bl", combinations[own], self._resampled(m, float(each))[0])
             low[own], high[own] = reflected(estimates[own], drawn)
-        return Intervals(estimates, errors, low, high, BOOTSTRAP, xi)
+        return Intervals(estimates, errors, low, high, BOOTSTRAP, xi, held)
 
-    def _xi(self, m: int, combinations: Array, estimates: Array) -> Array:
+    def _xi(self, m: int, combinations: Array, estimates: Array) -> Chosen:
         how = self.bootstrap
         if how.xi != "double":
-            return np.full(len(estimates), how.xi)
+            return Chosen(np.full(len(estimates), how.xi), np.full(len(estimates), np.nan))
         double = Double(self.sample, m, combinations, estimates, how.double, how.seed)
-        return choose_xi(double, outer=how.double, n_jobs=how.n_jobs, progress=how.progress).xi
+        return choose_xi(double, outer=how.double, n_jobs=how.n_jobs, progress=how.progress)
 
-    def _resampled(self, m: int, xi: float) -> Array:
-        """Return the coefficients of stage ``m`` in resamples, (B, K_m, d_m); they serve all combinations."""
+    def redrawn(self, m: int, xi: float) -> int:
+        """Return how many resamples for a stage were drawn again, since they did not determine an arm."""
+        return self._resampled(m, xi)[1]
+
+    def _resampled(self, m: int, xi: float) -> tuple[Array, int]:
+        """Return the coefficients of stage ``m`` in resamples, (B, K_m, d_m), and how many were drawn again.
+
+        They serve all combinations.
+        """
         known = self._drawn
         if (m, xi) not in known:
             size = self.size(m, xi)
             rng = np.random.default_rng([self.bootstrap.seed, m])
-            known[m, xi], _ = resampled(self.sample, m, size=size, resamples=self.bootstrap.resamples, rng=rng)
+            known[m, xi] = resampled(self.sample, m, size=size, resamples=self.bootstrap.resamples, rng=rng)
         return known[m, xi]
 
     def size(self, m: int, xi: float) -> int:
@@ -148,5 +170,5 @@ class Uncertainty:
         return resample_size(len(self.sample.outcome), self.regularity[m].share, xi)
 
     @cached_property
-    def _drawn(self) -> dict[tuple[int, float], Array]:
+    def _drawn(self) -> dict[tuple[int, float], tuple[Array, int]]:
         return {}
