@@ -62,7 +62,8 @@ class QLearning:
     ----------
     coef_
         A tidy frame: stage, arm, term, estimate, std_error (HC3, all stages together), low, high and method: the 95 %
-        interval that holds there. The intercept's term is ``1``.
+        interval that holds there. The intercept's term is ``1``. Where the method is not ``sandwich``, the estimate is
+        not regular: read the interval, and not the standard error.
     coefficients_
         The estimates as matrices, (K_m, d_m) for each stage.
     value_
