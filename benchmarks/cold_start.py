@@ -19,7 +19,7 @@ import numpy as np
 from first_units import FIRST
 from numpy.typing import NDArray
 from stopwatch import in_words
-from table import Line
+from table import Line, seconds
 
 SIZES = ((2, 2), (4, 2), (10, 4))  # features and arms at both stages
 NOWHERE = "/dev/null/nowhere"  # no folder can be made there
@@ -81,8 +81,16 @@ def lines(name: str, size: tuple[int, int], stretch: Stretch) -> Iterator[Line]:
     yield Line(f"{what}: longest later verb, until second {stretch.ended[-1]:.0f}", measured, most)
 
 
+def time_of_help() -> list[float]:
+    """Return the seconds that the command's help takes, five times."""
+    command = [sys.executable, "-m", "dtrbandit", "--help"]
+    return [seconds(lambda: subprocess.run(command, capture_output=True, check=True)) for _ in range(5)]
+
+
 def measure_cold_start(*, empty: float, filled: float) -> Iterator[Line]:
     """Yield lines for stretches of so many seconds, from an empty cache, a filled one, and without any."""
+    took = time_of_help()
+    yield Line("dtrbandit --help", f"{in_words(float(np.median(took)))} (longest {in_words(max(took))})", "≤ 0.5 s")
     for size in SIZES:
         # a process that compiles in the background may still write when the folder goes
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

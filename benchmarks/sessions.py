@@ -195,4 +195,4 @@ if __name__ == "__main__":
     options.add_argument("--quick", action="store_true", help="a short run, for trying out")
     chosen = QUICK if options.parse_args().quick else WHOLE
     report("Sessions", measure_sessions(chosen), total=10)
-    report("Cold start", measure_cold_start(empty=chosen.empty, filled=chosen.filled), total=35)
+    report("Cold start", measure_cold_start(empty=chosen.empty, filled=chosen.filled), total=36)
