@@ -105,4 +105,4 @@ def test_a_function_cannot_be_read_back_from_a_log_or_written_as_toml() -> None:
 )
 def test_a_design_that_makes_no_sense_is_refused(design: object, says: str) -> None:
     with pytest.raises(dtr.DesignError, match=says):
-        design()  # type: ignore[operator]
+        design()  # type: ignore[operator]  # wrong on purpose

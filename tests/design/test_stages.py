@@ -17,7 +17,7 @@ from dtrbandit.design.stages import labels
 def test_a_stage_holds_plain_values_whatever_was_given() -> None:
     arms = list(np.array(["a", "b"]))
 
-    stage = dtr.Stage(np.str_("s"), arms, "1", columns=[np.str_("x")], expected_days=np.int64(84))  # type: ignore[arg-type]
+    stage = dtr.Stage(np.str_("s"), arms, "1", columns=[np.str_("x")], expected_days=np.int64(84))  # type: ignore[arg-type]  # numpy's
 
     assert stage == dtr.Stage("s", ("a", "b"), "1", columns=("x",), expected_days=84.0)
     assert {type(text) for text in (stage.name, *stage.arms, *(stage.columns or ()))} == {str}
@@ -32,7 +32,7 @@ def squares(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
     ("stage", "says"),
     [
         (lambda: dtr.Stage("s", ("a", "b"), squares), "columns="),
-        (lambda: dtr.Stage("s", "ab", "x"), "list"),  # type: ignore[arg-type]
+        (lambda: dtr.Stage("s", "ab", "x"), "list"),  # type: ignore[arg-type]  # wrong on purpose
         (lambda: dtr.Stage("s", (), "x"), "at least 1"),
         (lambda: dtr.Stage("", ("a",), "x"), "printable"),
         (lambda: dtr.Stage(" s", ("a",), "x"), r"name must not begin or end with a space, found ' s'; write 's'"),
@@ -46,7 +46,7 @@ def squares(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
 )
 def test_a_stage_that_makes_no_sense_is_refused(stage: object, says: str) -> None:
     with pytest.raises(dtr.DesignError, match=says):
-        stage()  # type: ignore[operator]
+        stage()  # type: ignore[operator]  # wrong on purpose
 
 
 def test_a_stage_survives_a_dict_and_leaves_out_what_was_not_given() -> None:

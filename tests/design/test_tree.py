@@ -19,7 +19,7 @@ plans_of_three_stages = st.lists(
 @given(plans_of_three_stages)
 def test_the_tree_leads_exactly_along_the_feasible_plans(plans: list[tuple[int, int, int]]) -> None:
     arms = [sorted({plan[m] for plan in plans}) for m in range(3)]
-    stages = [dtr.Stage(f"s{m}", [str(a) for a in arms[m]], f"x{m}") for m in range(3)]  # type: ignore[arg-type]
+    stages = [dtr.Stage(f"s{m}", tuple(str(a) for a in arms[m]), f"x{m}") for m in range(3)]
     design = dtr.Design(stages, plans=[[str(a) for a in plan] for plan in plans])
 
     tree = design.tree

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,26 +13,8 @@ from dtrbandit.kernels import borrowed
 from dtrbandit.kernels.borrowed import Opener, lend
 from dtrbandit.kernels.compile import Entry, kernel
 from dtrbandit.kernels.machine import compile_here
+from kernels.pairs import EXAMPLE, EXAMPLES, Pair, Pairs
 
-
-class Pair(NamedTuple):
-    """Two arrays of unlike types and shapes."""
-
-    flags: NDArray[np.bool_]
-    cube: NDArray[np.float64]
-
-
-EXAMPLE = Pair(np.zeros(1, dtype=np.bool_), np.zeros((1, 1, 1)))
-
-
-class Pairs(NamedTuple):
-    """Two groups of arrays."""
-
-    first: Pair
-    second: Pair
-
-
-EXAMPLES = Pairs(EXAMPLE, EXAMPLE)
 open_pairs = Opener(EXAMPLES)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,27 +12,7 @@ from numpy.typing import NDArray
 from dtrbandit.kernels.borrowed import Opener
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.machine import Workshop
-
-
-class Pair(NamedTuple):
-    """Two arrays of unlike types and shapes."""
-
-    flags: NDArray[np.bool_]
-    cube: NDArray[np.float64]
-
-
-EXAMPLE = Pair(np.zeros(1, dtype=np.bool_), np.zeros((1, 1, 1)))
-
-
-class Pairs(NamedTuple):
-    """Two groups of arrays."""
-
-    first: Pair
-    second: Pair
-
-
-EXAMPLES = Pairs(EXAMPLE, EXAMPLE)
-
+from kernels.pairs import EXAMPLES
 
 open_pairs = Opener(EXAMPLES)
 

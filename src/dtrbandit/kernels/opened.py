@@ -62,7 +62,7 @@ class BorrowedModel(models.PrimitiveModel):
 
     def __init__(self, manager: Any, kind: Borrowed) -> None:
         pointer = manager.lookup(kind.members).get_value_type().as_pointer()
-        super().__init__(manager, kind, pointer)  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, pointer)  # type: ignore[no-untyped-call]  # numba's
 
 
 @infer_getattr

@@ -37,5 +37,5 @@ class PartCompiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         """Return numba's own passes."""
         name = self.state.func_id.func_qualname
-        self.state.library = Part(self.state.targetctx.codegen(), name)  # type: ignore[no-untyped-call]
+        self.state.library = Part(self.state.targetctx.codegen(), name)  # type: ignore[no-untyped-call]  # numba's
         return [DefaultPassBuilder.define_nopython_pipeline(self.state)]

@@ -121,7 +121,7 @@ def _arrivals(text: TomlText) -> ArrivalProcess | None:
 
 
 def _durations(text: TomlText, key: str) -> Any:
-    laws = text.tables["arrivals"][key]  # type: ignore[index]  # a table, as seen before
+    laws = _table(text, "arrivals")[key]
     if key == "response" and isinstance(laws, list):  # one for each later stage
         return tuple(_built(text, DURATIONS, "duration", "arrivals", key, m) for m in range(len(laws)))
     return _built(text, DURATIONS, "duration", "arrivals", key)

@@ -19,7 +19,7 @@ THREE = dtr.Design([dtr.Stage("only", ("a", "b", "c"), "1 + x")])
 def trial(design: dtr.Design, n: int = 150, seed: int = 0) -> Cohort:
     rng = np.random.default_rng(seed)
     arms, x = rng.choice(design.stages[0].arms, n), rng.normal(size=n)
-    return read({"x": x, "A1": arms, "Y": (arms == "b") * x + rng.normal(size=n)}, design)  # type: ignore[dict-item]
+    return read({"x": x, "A1": arms, "Y": (arms == "b") * x + rng.normal(size=n)}, design)  # type: ignore[dict-item]  # arrays
 
 
 def test_there_is_a_row_for_each_unit_and_stage_that_it_entered() -> None:

@@ -138,9 +138,9 @@ def test_an_arm_that_nobody_had_tells_nothing() -> None:
 
 def test_formulas_are_checked() -> None:
     with pytest.raises(dtr.DesignError, match="OutcomeModel: choice must map stages to formulas"):
-        dtr.OutcomeModel(choice="1 + x")  # type: ignore[arg-type]
+        dtr.OutcomeModel(choice="1 + x")  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(dtr.DesignError, match="OutcomeModel: staying must map stages to formulas"):
-        dtr.OutcomeModel(staying={"second": 1})  # type: ignore[dict-item]
+        dtr.OutcomeModel(staying={"second": 1})  # type: ignore[dict-item]  # wrong on purpose
     with pytest.raises(dtr.DesignError, match="choice: there is no 'third'; allowed are 'first', 'second'"):
         dtr.OutcomeModel(choice={"third": "1"}).require_places(trial(50, np.random.default_rng(0)))
     cohort = trial(300, np.random.default_rng(0)).with_propensities(RIGHT)

@@ -110,9 +110,9 @@ def test_what_is_no_regime_for_the_cohort_is_refused(regimes: Mapping[str, dtr.F
 
 def test_what_is_no_cohort_or_model_is_refused() -> None:
     with pytest.raises(dtr.DesignError, match="evaluate needs a Cohort"):
-        dtr.evaluate("trial.csv", {"a": ALWAYS_A})  # type: ignore[arg-type]
+        dtr.evaluate("trial.csv", {"a": ALWAYS_A})  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(dtr.DesignError, match="outcome_model must be an OutcomeModel"):
-        dtr.evaluate(TWELVE, {"a": ALWAYS_A}, outcome_model="1 + x")  # type: ignore[arg-type]
+        dtr.evaluate(TWELVE, {"a": ALWAYS_A}, outcome_model="1 + x")  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(dtr.DesignError, match=r"use cohort.with_propensities\(PropensityModel\(\)\)"):
         dtr.evaluate(replace(TWELVE, propensities=None), {"a": ALWAYS_A})
     with pytest.raises(dtr.ProtocolError, match="call fit"):

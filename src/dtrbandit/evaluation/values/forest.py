@@ -26,7 +26,7 @@ def plot_forest(estimates: Sequence[Estimate], joint: Sequence[tuple[float, floa
     fresh = ax is None
     ax = plain_axes(ax, "value", "")
     if fresh:
-        ax.figure.set_size_inches(7.5, 1.4 + 0.28 * (heights[0] + 1))  # type: ignore[union-attr]
+        ax.figure.set_size_inches(7.5, 1.4 + 0.28 * (heights[0] + 1))  # type: ignore[union-attr]  # whole: panel made it
     colours = dict(zip(MARKS, PALETTE, strict=False))
     told: set[str] = set()
     for each, (low, high), y in zip(estimates, joint, heights, strict=True):
