@@ -6,7 +6,7 @@ STAMPS := $(VENV)/.stamps
 PEERS  ?= .venv-peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bench-peers coverage clean
+.PHONY: demo test lint soak bench bench-peers coverage clean
 
 demo: $(STAMPS)/base
 	$(BIN)/dtrbandit reproduce figure1
@@ -14,11 +14,16 @@ demo: $(STAMPS)/base
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest
 
-bench: $(STAMPS)/base
+bench: $(STAMPS)/serve
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/sessions.py
 	$(BIN)/python benchmarks/studies.py
 	$(BIN)/python benchmarks/replay.py
+	$(BIN)/python benchmarks/service.py
+
+soak: $(STAMPS)/serve
+	$(BIN)/python benchmarks/soak.py
+	$(BIN)/python benchmarks/soak_http.py
 
 coverage: $(STAMPS)/base
 	$(BIN)/python benchmarks/coverage.py
@@ -43,8 +48,12 @@ $(STAMPS)/test: $(STAMPS)/base
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@
 
+$(STAMPS)/serve: $(STAMPS)/test
+	$(BIN)/python -m pip install --quiet --editable '.[serve]' schemathesis
+	touch $@
+
 $(STAMPS)/lint: $(STAMPS)/test
-	$(BIN)/python -m pip install --quiet --editable '.[lint]'
+	$(BIN)/python -m pip install --quiet --editable '.[lint,serve]'
 	touch $@
 
 $(PEERS)/.stamp: pyproject.toml benchmarks/peers.txt

@@ -15,8 +15,10 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.design import parameters
 from dtrbandit.policies import Choice
-from dtrbandit.record import Assigned, History
+from dtrbandit.record import Assigned, History, Opened, Taught
+from dtrbandit.record.codec import decode
 from dtrbandit.record.events import Event, Fact
+from record.plain_log import plain_text
 
 DOCS = Path(__file__).parents[1] / "docs" / "bad_input.md"
 REST = 'arms = ["a"]\nfeatures = "1"'
@@ -106,11 +108,16 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
         (dtr.ObservationError, ("'new'", "reason"), lambda s: s.withdraw("new", reason=" ")),
         (dtr.ObservationError, ("reason",), lambda s: s.override("new", "other", reason="")),
         (dtr.ObservationError, ("reason",), lambda s: s.correct("done", outcome=1.0, reason=None)),  # type: ignore[arg-type]
+        (dtr.ObservationError, ("hold", "reason", "' '"), lambda s: s.hold(reason=" ")),
+        (dtr.ObservationError, ("'done'", "reason"), lambda s: s.void("done", reason="")),
+        (dtr.ObservationError, ("close_arm", "reason", "''"), lambda s: s.close_arm("first", "other", reason="")),
+        (dtr.ObservationError, ("release", "reason", "3"), lambda s: s.release(reason=3)),  # type: ignore[arg-type]
     ],
     "unknown-unit": [
         (dtr.ProtocolError, ("'nobody'", "enroll"), lambda s: s.respond("nobody", {"end1": 3.0})),
         (dtr.ProtocolError, ("'nobody'",), lambda s: s.complete("nobody", 1.0)),
         (dtr.ProtocolError, ("'nobody'",), lambda s: s.withdraw("nobody", reason="lost")),
+        (dtr.ProtocolError, ("'nobody'",), lambda s: s.void("nobody", reason="not eligible")),
         (dtr.ProtocolError, ("'nobody'",), lambda s: s.override("nobody", "other", reason="allergy")),
         (dtr.ProtocolError, ("'nobody'",), lambda s: s.correct("nobody", outcome=1.0, reason="typo")),
     ],
@@ -298,6 +305,12 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
             lambda s: dtr.Session(s.design, dtr.DTRBandit(q=1, delta=(1, 1, 1))),
         ),
         (dtr.DesignError, ("epsilon", "1.2"), lambda _: dtr.EpsilonGreedy(epsilon=1.2)),
+        (dtr.DesignError, ("floor", "-0.1"), lambda _: dtr.Greedy(floor=-0.1)),
+        (
+            dtr.DesignError,
+            ("floor", "at most 0.5", "2 arms", "0.6"),
+            lambda s: dtr.Session(s.design, dtr.DTRBandit(q=1, delta=1.0, floor=0.6)),
+        ),
         (dtr.DesignError, ("beta", "suggested_beta"), lambda s: dtr.Session(s.design, dtr.LSVIUCB())),
         (dtr.DesignError, ("leavers",), lambda _: dtr.LSVIUCB(beta=1.0, leavers="no")),  # type: ignore[arg-type]
         (dtr.DesignError, ("bound",), lambda s: dtr.Session(s.design, dtr.LSVIUCB(beta=1.0, bound=(1.0, (1.0,))))),
@@ -320,19 +333,122 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
         (dtr.ProtocolError, ("None", "session.answer"), lambda s: s.believe(None)),  # type: ignore[arg-type]
         (dtr.ProtocolError, ("0 to 18", "99"), lambda s: s.since(99)),
     ],
+    "enrolment-while-held": [
+        (dtr.ProtocolError, ("'u'", "held (a safety signal)", "release()"), lambda s: on_hold(s).enroll("u", CONTEXT)),
+    ],
+    "void-unit": [
+        (dtr.ProtocolError, ("'done'", "voided (not eligible)"), lambda s: voided(s).complete("done", -8.0)),
+        (dtr.ProtocolError, ("'done'", "another id"), lambda s: voided(s).enroll("done", CONTEXT)),
+        (dtr.ProtocolError, ("voided already (not", "'a joke'"), lambda s: voided(s).void("done", reason="a joke")),
+    ],
+    "exclusion-not-arms": [
+        (
+            dtr.ObservationError,
+            ("'u'", "mapping", "'ssri'"),
+            lambda s: s.enroll("u", CONTEXT, exclude="ssri", reason="allergy"),  # type: ignore[arg-type]
+        ),
+        (
+            dtr.ObservationError,
+            ("'u'", "'first'", "list of arms", "['ssri', 'other']"),
+            lambda s: s.enroll("u", CONTEXT, exclude={"first": "ssri"}, reason="allergy"),
+        ),
+        (dtr.ObservationError, ("u", "reason"), lambda s: s.enroll("u", CONTEXT, exclude={"first": ["ssri"]})),
+    ],
+    "exclusion-of-nothing": [
+        (
+            dtr.ProtocolError,
+            ("'u'", "'third'", "['first', 'second']"),
+            lambda s: s.enroll("u", CONTEXT, exclude={"third": ["ssri"]}, reason="allergy"),
+        ),
+        (
+            dtr.ProtocolError,
+            ("'u'", "'x'", "'first'", "['ssri', 'other']"),
+            lambda s: s.enroll("u", CONTEXT, exclude={"first": ["x"]}, reason="allergy"),
+        ),
+        (
+            dtr.ProtocolError,
+            ("'new'", "'first' is decided", "override()"),
+            lambda s: s.respond("new", {"start2": 9.0, "end1": 8.0}, exclude={"first": ["ssri"]}, reason="allergy"),
+        ),
+        (dtr.ProtocolError, ("'u'", "nothing is excluded"), lambda s: s.enroll("u", CONTEXT, reason="allergy")),
+    ],
+    "nothing-left": [
+        (
+            dtr.ProtocolError,
+            ("'u'", "no arm is left", "'first'", "cannot take part"),
+            lambda s: s.enroll("u", CONTEXT, exclude={"first": ["ssri", "other"]}, reason="allergy"),
+        ),
+        (
+            dtr.ProtocolError,
+            ("'new'", "exclusions none", "'other'"),
+            lambda s: s.enroll("new", CONTEXT, exclude={"first": ["other"]}, reason="allergy"),
+        ),
+    ],
+    "closing-too-much": [
+        (dtr.ProtocolError, ("'third'", "['first', 'second']"), lambda s: s.close_arm("third", "ssri", reason="harm")),
+        (dtr.ProtocolError, ("'x'", "['ssri', 'other']"), lambda s: s.close_arm("first", "x", reason="harm")),
+        (
+            dtr.ProtocolError,
+            ("'other'", "'second'", "last that is feasible after other", "close what leads there"),
+            lambda s: s.close_arm("second", "other", reason="harm"),
+        ),
+        (
+            dtr.ProtocolError,
+            ("closed already (harm)", "'cost'"),
+            lambda s: closed(s).close_arm("first", "other", reason="cost"),
+        ),
+        (
+            dtr.ProtocolError,
+            ("unit 'allergic', which is under way", "withdraw first"),
+            lambda s: allergic(s).close_arm("second", "ssri", reason="harm"),
+        ),
+    ],
+    "taught-unit": [
+        (
+            dtr.ProtocolError,
+            ("'e1'", "earlier trial", "open a new session"),
+            lambda s: taught(s).void("e1", reason="no"),
+        ),
+        (dtr.ProtocolError, ("'e1'", "earlier trial"), lambda s: taught(s).correct("e1", outcome=1.0, reason="no")),
+        (dtr.ProtocolError, ("'e1'", "earlier trial"), lambda s: taught(s).override("e1", "other", reason="no")),
+        (dtr.ProtocolError, ("'e1'", "earlier trial"), lambda s: taught(s).complete("e1", 1.0)),
+    ],
+    "taught-too-late": [
+        (dtr.LogError, ("'e2'", "before anything happens", "prior="), lambda s: s.follow([lesson("e2")])),
+        (dtr.LogError, ("'e1'", "has taught already"), lambda s: taught(s).follow([lesson("e1")])),
+    ],
+    "prior-is-none": [
+        (
+            dtr.DesignError,
+            ("prior=", "Cohort", "'trial.csv'"),
+            lambda s: dtr.Session(s.design, s.policy, prior="trial.csv"),  # type: ignore[arg-type]
+        ),
+    ],
+    "newer-format": [
+        (dtr.LogError, ("format 9", "up to 2", "newer release"), lambda _: decode('{"event":"Held","format":9}')),
+    ],
+    "held-twice": [
+        (
+            dtr.ProtocolError,
+            ("held already (a safety signal)", "'no staff'"),
+            lambda s: on_hold(s).hold(reason="no staff"),
+        ),
+        (dtr.ProtocolError, ("never held", "'no staff'"), lambda s: s.release(reason="no staff")),
+    ],
     "stale-reply": [
         (dtr.Conflict, ("version 1,", "version 18;", "follow"), lambda s: s.believe(stale(s))),
     ],
     "refused-tail": [
         (dtr.LogError, ("event 19", "'u'", "round is 6"), lambda s: s.follow(another_future(s)[2:])),
         (dtr.LogError, ("ends after event 19",), lambda s: s.follow(another_future(s)[:1])),
+        (dtr.LogError, ("event 20", "Enrolled", "'t'", "held"), lambda s: on_hold(s).follow(another_future(s))),
         (dtr.LogError, ("event 20", "Decision"), lambda s: s.follow([*another_future(s)[:1], Assigned("a")])),  # type: ignore[arg-type]
     ],
     "log-of-other-numerics": [
         (
             dtr.LogError,
             ("numerics 99", "release"),
-            lambda s: dtr.Session.resume([s.log[0]._replace(numerics=99), *s.log[1:]]),  # type: ignore[call-arg]
+            lambda s: of_numerics(99, s).enroll("v", CONTEXT),
         ),
     ],
     "log-of-other-design": [
@@ -394,6 +510,51 @@ def many_features(sign: str) -> dtr.Design:
 
 def regime(**first: Any) -> dtr.FixedRegime:
     return dtr.FixedRegime(rule={"second": "other", **first})
+
+
+def of_numerics(numerics: int, session: dtr.Session) -> dtr.Session:
+    """Return the same session, as another release wrote it."""
+    opened = session.log[0]
+    assert isinstance(opened, Opened)
+    return dtr.Session.resume([opened._replace(numerics=numerics), *session.log[1:]])
+
+
+def closed(session: dtr.Session) -> dtr.Session:
+    """Return the same session, with an arm closed."""
+    elsewhere = dtr.Session.resume(session.log)
+    elsewhere.close_arm("first", "other", reason="harm")
+    return elsewhere
+
+
+def allergic(session: dtr.Session) -> dtr.Session:
+    """Return the same session, with a unit that can have only one arm at its next stage."""
+    elsewhere = dtr.Session.resume(session.log)
+    elsewhere.enroll("allergic", CONTEXT, exclude={"second": ["other"]}, reason="allergy")
+    return elsewhere
+
+
+def on_hold(session: dtr.Session) -> dtr.Session:
+    """Return the same session, held."""
+    elsewhere = dtr.Session.resume(session.log)
+    elsewhere.hold(reason="a safety signal")
+    return elsewhere
+
+
+def lesson(unit: str) -> Taught:
+    """Return what a unit of an earlier trial teaches."""
+    return Taught(unit, (CONTEXT,), ("ssri",), None)
+
+
+def taught(session: dtr.Session) -> dtr.Session:
+    """Return a session of the same design that an earlier trial has taught."""
+    return dtr.Session.resume([session.log[0], lesson("e1")])
+
+
+def voided(session: dtr.Session) -> dtr.Session:
+    """Return the same session, in which a unit is void."""
+    elsewhere = dtr.Session.resume(session.log)
+    elsewhere.void("done", reason="not eligible")
+    return elsewhere
 
 
 def lawless(design: dtr.Design) -> dtr.Session:
@@ -497,8 +658,7 @@ def test_every_row_of_the_table_in_the_docs_has_a_test() -> None:
 )
 def test_a_damaged_log_file_is_refused_with_its_line(damage: Callable[[str], str], says: str, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    dtr.write_log(path, started().log)
-    path.write_text(damage(path.read_text()), encoding="utf-8", errors="surrogateescape")
+    path.write_text(damage(plain_text(started().log)), encoding="utf-8", errors="surrogateescape")
 
     with pytest.raises(dtr.LogError, match=re.escape(says)):
         dtr.Session.resume(dtr.read_log(path))

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -15,11 +16,16 @@ from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit import compiled
+from dtrbandit.belief import LONG
 from dtrbandit.compiled import Played, at_once, play, potential_courses
 from dtrbandit.environments import PotentialOutcomes, Synthetic
 from dtrbandit.estimators.exact import hat_coefficients
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
+from dtrbandit.policies.teaching import lessons_of
+from dtrbandit.record.events import ArmClosed
+from dtrbandit.record.teaching import histories_of
 from plain.least_squares import least_squares
+from small_taught import earlier_trial
 
 PLACES_ONLY = ("cells", "tags", "follows", "owners", "blocks")  # room for units, more of it than is used
 
@@ -56,8 +62,21 @@ def delayed(n: int, stages: int, seed: int) -> NDArray[np.int32]:
     return events.astype(np.int32)
 
 
-def drive(session: dtr.Session, units: PotentialOutcomes, events: NDArray[np.int32]) -> NDArray[np.int8]:
+def exclusions(units: PotentialOutcomes, unit: int) -> dict[str, Any]:
+    """Return what is said of a unit's contraindications when it enrols."""
+    masks = zip(units.design.stages, units.excluded or (), strict=bool(units.excluded))
+    exclude = {stage.name: [arm for a, arm in enumerate(stage.arms) if mask[unit, a]] for stage, mask in masks}
+    return {"exclude": exclude, "reason": "allergy"} if any(exclude.values()) else {}
+
+
+def drive(
+    session: dtr.Session,
+    units: PotentialOutcomes,
+    events: NDArray[np.int32],
+    closings: Sequence[tuple[int, ArmClosed]] = (),
+) -> NDArray[np.int8]:
     """Let the same events happen to a Session, and return the arms."""
+    to_close = list(closings)
     design, stages = units.design, len(units.design.stages)
     arms = np.full((len(units.outcome), stages), -1, dtype=np.int8)
     ended: set[int] = set()
@@ -68,7 +87,12 @@ def drive(session: dtr.Session, units: PotentialOutcomes, events: NDArray[np.int
             continue
         if what < stages:
             context = {name: float(values[(unit, *path)]) for name, values in units.contexts[what].items()}
-            decision = session.enroll(f"u{unit}", context) if what == 0 else session.respond(f"u{unit}", context)
+            if what == 0:
+                while to_close and to_close[0][0] <= unit + 1:
+                    session.believe(session.answer(dtr.CloseArm(*to_close.pop(0)[1])))
+                decision: Any = session.enroll(f"u{unit}", context, **exclusions(units, unit))
+            else:
+                decision = session.respond(f"u{unit}", context)
             if decision is None:
                 left.add(unit)
             else:
@@ -107,7 +131,9 @@ def policies(design: dtr.Design) -> list[CompiledPolicy]:
         dtr.DTRBandit(q=2, delta=2.0, schedule="permuted"),
         dtr.EpsilonGreedy(epsilon=0.2),
         dtr.Greedy(),
-        dtr.LSVIUCB(beta=0.7, leavers="optimistic", clip=9.0),
+        dtr.DTRBandit(q=1, delta=0.5, floor=0.15),
+        dtr.Greedy(floor=0.2),
+        dtr.LSVIUCB(beta=0.7, leavers="optimistic", clip=9.0, scale=1.7),
         dtr.LSVIUCB(beta=0.7, switching="rare"),
         dtr.FixedRegime(rule=rule),
         dtr.UniformRandom(),
@@ -133,6 +159,69 @@ def test_both_drivers_give_the_same_arms_and_bits(world: str, number: int, delay
 
     assert np.array_equal(played.arms, arms)
     assert_same_bits(session._belief.state, played.state)
+    assert_same_bits(dtr.Session.resume(session.log)._belief.state, session._belief.state)
+
+
+def masked(units: PotentialOutcomes, n: int) -> PotentialOutcomes:
+    """Return the first n units, for a third of whom some arms are contraindicated."""
+    rng, counts = np.random.default_rng(n), units.design.arm_counts
+    some = rng.random(n) < 0.35
+    excluded = [(rng.random((n, k)) < 0.3) & some[:, None] for k in counts]
+    left = np.zeros((n, counts[0]), dtype=np.bool_)  # whether a plan goes on from each first arm
+    for plan in units.design.arm_plans:
+        if plan[1] != counts[1] - 1:  # which is closed
+            left[:, plan[0]] |= ~np.any(
+                [mask[:, arm] for mask, arm in zip(excluded[1:], plan[1:], strict=True)], axis=0
+            )
+    for mask in excluded:
+        mask[~left.all(axis=1) | excluded[0][:, 0]] = False
+    contexts = tuple({name: values[:n] for name, values in context.items()} for context in units.contexts)
+    return units._replace(contexts=contexts, outcome=units.outcome[:n], q=None, excluded=tuple(excluded))
+
+
+@pytest.mark.parametrize("number", range(len(policies(SYNTHETIC.design))))
+@pytest.mark.parametrize("world", WORLDS)
+def test_both_drivers_agree_on_units_with_contraindications_while_arms_are_closed(world: str, number: int) -> None:
+    units = masked(WORLDS[world], 120)
+    design, stages = units.design, len(units.design.stages)
+    second = design.stages[1]
+    closings = [
+        (41, ArmClosed("second", second.arms[-1], "harm")),
+        (80, ArmClosed("first", design.stages[0].arms[1], "cost")),
+    ]
+    policy = policies(design)[number]
+    events = delayed(120, stages, seed=number)
+    session = dtr.Session(design, policy, seed=9)
+
+    arms = drive(session, units, events, closings)
+    played = play(policy, potential_courses(units, events=events), design, seed=9, closings=closings)
+
+    assert np.array_equal(played.arms, arms)
+    assert_same_bits(session._belief.state, played.state)
+    assert_same_bits(dtr.Session.resume(session.log)._belief.state, session._belief.state)
+    dtr.verify(session.log)
+    assert units.excluded is not None
+    for m in range(2):
+        assert not units.excluded[m][np.arange(120), arms[:, m]][arms[:, m] >= 0].any()
+    assert (arms[79:, 0] == 0).all()
+    assert sum(mask.any(axis=1) for mask in units.excluded).astype(bool).sum() > 10  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("number", range(len(policies(SYNTHETIC.design))))
+@pytest.mark.parametrize("world", WORLDS)
+def test_both_drivers_give_the_same_bits_after_an_earlier_trial(world: str, number: int) -> None:
+    units = WORLDS[world]
+    design, policy = units.design, policies(units.design)[number]
+    events, prior = delayed(len(units.outcome), len(design.stages), seed=number), earlier_trial(design, 70, seed=3)
+    session = dtr.Session(design, policy, seed=9, prior=prior)
+
+    arms = drive(session, units, events)
+    lessons = lessons_of(design, histories_of(prior, design))
+    played = play(policy, potential_courses(units, events=events), design, seed=9, lessons=lessons)
+
+    assert np.array_equal(played.arms, arms)
+    assert_same_bits(session._belief.state, played.state)
+    assert len(session.log) >= LONG  # resumed many at a time
     assert_same_bits(dtr.Session.resume(session.log)._belief.state, session._belief.state)
 
 

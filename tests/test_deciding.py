@@ -44,7 +44,7 @@ def test_a_policy_that_holds_a_built_in_one_is_not_trusted_with_its_arms() -> No
     session.override("u1", "other", reason="allergy")
     log = session.log
 
-    with pytest.raises(dtr.DesignError, match="the policy chose arm 0"):  # other, ssri is no plan
+    with pytest.raises(dtr.DesignError, match="chose arm 0"):  # other, ssri is no plan
         session.respond("u1", {"start2": 9, "end1": 8})
 
     assert session.log == log
@@ -71,7 +71,15 @@ def _under_greedy(session: dtr.Session) -> list[Any]:
 @pytest.mark.parametrize(
     ("choice", "named"),
     [
-        (None, "must return a Choice"),
+        (None, r"the policy Says.*: decide\(state, history, u\) must return a Choice\(.*\) for unit 'u1', found None"),
+        (
+            Choice(0, "coin", None),  # type: ignore[arg-type]  # on purpose
+            "with propensities None",
+        ),
+        (
+            Choice(0, "coin", ("half", "half")),  # type: ignore[arg-type]  # likewise
+            r"with propensities \('half', 'half'\)",
+        ),
         (FAIR._replace(q_hat=(1.0,)), "q_hat"),
         (FAIR._replace(q_tilde=(1.0, 2.0, 9.0), q_hat=(2.0, 4.0)), "q_tilde"),
         (FAIR._replace(q_hat=(math.inf, 1.0)), "q_hat"),
@@ -129,10 +137,10 @@ def test_a_policy_without_estimates_has_none_for_each_arm() -> None:
 
 
 @pytest.mark.parametrize(
-    "propensities", [(0.5,), (0.5, 0.5, 0.0), (0.5, 0.6), (1.5, -0.5), (math.nan, 0.5), (0.5, 0.5 - 1e-6)]
+    "propensities", [(0.5,), (0.5, 0.5, 0.0), (0.5, 0.6), (1.5, -0.5), (math.nan, 0.5), (0.5, 0.5 - 1e-6), (0.0, 1.0)]
 )
 def test_propensities_that_are_no_probabilities_are_refused(propensities: tuple[float, ...]) -> None:
-    with pytest.raises(dtr.DesignError, match=r"propensities are one for each of 2 arms and sum to 1$"):
+    with pytest.raises(dtr.DesignError, match="of 2 arms, sum to 1, and are above 0 for the arm chosen"):
         decided(FAIR._replace(propensities=propensities))
 
 
@@ -140,3 +148,17 @@ def test_propensities_that_are_no_probabilities_are_refused(propensities: tuple[
 def test_an_arm_that_is_not_feasible_is_refused(arm: Any) -> None:
     with pytest.raises(dtr.DesignError, match=rf"chose arm {arm} .* feasible are the arms \[0, 1\]"):
         decided(FAIR._replace(arm=arm))
+
+
+def test_an_update_that_forgets_to_return_the_state_is_told_so() -> None:
+    class Forgetful(Says):
+        def init(self, design: dtr.Design) -> Any:
+            return [design]
+
+        def update(self, state: Any, history: Any, event: Any) -> Any:
+            state.append((history, event))
+
+    session = dtr.Session(dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")]), Forgetful(FAIR))
+
+    with pytest.raises(dtr.DesignError, match=r"update\(state, history, event\) must return the state.* found None"):
+        session.enroll("u1", {"x": 1.0})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,49 @@ def test_every_settled_reading_has_a_test() -> None:
     assert all("`tests/" in paragraph for paragraph in paragraphs)
 
 
-def test_the_lines_on_sessions_run() -> None:
+def test_the_lines_on_sessions_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a log is written
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/sessions.md").read_text(), flags=re.DOTALL)
 
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     exec(compile("\n".join(blocks), "docs/sessions.md", "exec"), {})
+
+
+def test_the_lines_on_live_trials_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dtrbandit.cli.live import create_trial
+
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/live-trial.md").read_text(), flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    create_trial(ROOT / "examples/trial.toml", "sqlite:///trial.db", "tester")
+
+    exec(compile(blocks[0], "docs/live-trial.md", "exec"), {})
+
+    assert len(blocks) == 2  # the second needs a service: tests/test_client.py
+
+
+def test_what_the_page_on_live_trials_says_of_roles_and_statuses_is_true() -> None:
+    from dtrbandit.service.problems import KINDS
+
+    page = (ROOT / "docs/live-trial.md").read_text()
+    statuses = {kind.status for kind in KINDS.values()} - {405, 500}
+
+    assert {
+        int(found)
+        for row in re.findall(r"^\| ((?:\d{3},? ?)+)\|", page, flags=re.MULTILINE)
+        for found in row.split(",")
+    } == statuses
+
+
+def test_the_story_of_the_guardrails_is_true() -> None:
+    """Told from start to end: what the page says that each line prints, it prints."""
+    blocks = re.findall(r"```pycon\n(.*?)```", (ROOT / "docs/guardrails.md").read_text(), flags=re.DOTALL)
+    story = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "the story", "docs/guardrails.md", 0)
+
+    found = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(story)
+
+    assert len(blocks) == 9
+    assert found.attempted > 25
+    assert found.failed == 0
 
 
 def test_the_readmes_lines_run_and_print_what_it_shows() -> None:

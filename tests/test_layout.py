@@ -11,9 +11,10 @@ SOURCE, TESTS = ROOT / "src/dtrbandit", ROOT / "tests"
 FRONT_DOORS = {"__init__.py", "__main__.py", "_version.py"}  # tests/test_package.py looks at these
 MODULES = sorted(file.relative_to(SOURCE) for file in SOURCE.rglob("*.py") if file.name not in FRONT_DOORS)
 PACKAGES = {file.parent.relative_to(SOURCE).with_suffix(".py") for file in SOURCE.glob("*/**/__init__.py")}
-ACROSS = {"contracts", "paper", "plain"}  # folders of tests that ask many modules at once
+ACROSS = {"contracts", "examples", "paper", "plain"}  # folders of tests that ask many modules at once
 WHOLE = {
     "bad_input", "clusters", "compiled_against_plain", "docs", "layout", "package", "same_bits", "session_machine",
+    "trial_faults", "trial_machine",
 }  # fmt: skip  # and files that do
 
 

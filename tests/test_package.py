@@ -59,7 +59,8 @@ def test_the_public_names_are_these() -> None:
             "Study", "StudyError", "StudyInterrupted", "UniformRandom", "__version__", "load_study", "read_log",
             "simulate", "suggested_beta", "verify", "write_log", "Cohort", "NotEstimable", "PropensityModel",
             "QLearning", "Replay", "replay", "Conflict", "Enroll", "Respond", "Complete", "Withdraw", "Override",
-            "Correct", "Reply", "Bootstrap", "OutcomeModel", "Values", "evaluate",
+            "Correct", "Reply", "Bootstrap", "OutcomeModel", "Values", "compare", "evaluate", "Hold", "Release", "Void",
+            "CloseArm", "Closing", "End", "NotFound", "Trial", "Unavailable", "Upgrade",
         ]
     )  # fmt: skip
 

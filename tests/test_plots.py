@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
-from dtrbandit.intervals import interval
 from dtrbandit.plots import PALETTE, Curve, plot_curves
 
 mpl.use("Agg")
@@ -49,12 +48,35 @@ def test_means_and_bands_are_those_of_the_paths(study: dtr.Study) -> None:
     ax = study.plot()
 
     for name, band in zip(study.policies, ax.collections, strict=True):
-        expected = interval(frame[frame["policy"] == name]["regret"].to_numpy())
+        own = frame[frame["policy"] == name]["regret"].to_numpy()
         (drawn,) = lines(ax, name)
         corners = np.asarray(band.get_paths()[0].vertices)
         at_end = corners[corners[:, 0] == 1500][:, 1]
-        assert drawn[-1] == pytest.approx(expected.mean)
-        assert (at_end.min(), at_end.max()) == pytest.approx((float(expected.low), float(expected.high)))
+        assert drawn[-1] == pytest.approx(own.mean())
+        assert (at_end.min(), at_end.max()) == pytest.approx(tuple(np.quantile(own, [0.05, 0.95])))
+    assert ax.get_ylabel() == "regret (6 paths: mean; band: 5 to 95 % of paths)"
+
+
+def test_where_every_path_is_drawn_and_there_is_no_interval_there_is_no_band(study: dtr.Study) -> None:
+    ax = study.plot(paths=True)
+
+    for name, band in zip(study.policies, ax.collections, strict=True):
+        corners = np.asarray(band.get_paths()[0].vertices)
+        at_end = corners[corners[:, 0] == 1500][:, 1]
+        assert at_end.min() == at_end.max() == lines(ax, name)[0][-1]
+    assert ax.get_ylabel() == "regret (6 paths: mean and each path)"
+
+
+def test_with_enough_paths_the_band_is_the_interval_of_the_mean() -> None:
+    study = dtr.simulate(Synthetic(), {"uniform": dtr.UniformRandom()}, horizon=20, paths=200, seed=3)
+
+    ax = study.plot()
+
+    (row,) = study.summary().policies
+    corners = np.asarray(ax.collections[0].get_paths()[0].vertices)
+    at_end = corners[corners[:, 0] == 20][:, 1]
+    assert (at_end.min(), at_end.max()) == pytest.approx((row.low, row.high))
+    assert ax.get_ylabel() == "regret (200 paths: mean, about 90 % band)"
 
 
 def test_single_paths_are_drawn_when_asked(study: dtr.Study) -> None:
@@ -115,6 +137,7 @@ def test_labels_touch_neither_each_other_nor_the_curves(ends: tuple[float, ...])
     boxes = [text.get_window_extent() for text in ax.texts]
     assert len(boxes) == 4
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert not any("\n" in text.get_text() for text in ax.texts)
     assert all(box.x0 > ax.get_window_extent().x1 for box in boxes)
 
 

@@ -28,7 +28,9 @@ from hypothesis.stateful import (
 )
 
 import dtrbandit as dtr
+from dtrbandit.record import Taught
 from paper.literal import Plan, Trajectory, Vector, feasible_arms, hat_estimates, schedule, tilde_estimates
+from plain.masks import arms_for_a_max, plans_left
 from policies.twins import Twins
 
 FRESH = 6
@@ -36,11 +38,15 @@ ARMS = ("a", "b")
 Context = dict[str, float]
 numbers = st.integers(-300, 300).map(lambda n: n / 100)
 some = st.integers(0, 99)
+barrings = st.sampled_from([*range(6), *[99] * 12])  # which arm of which stage is contraindicated, mostly none
 reasons = st.sampled_from(["because", "for another reason"])
 COMMANDS: dict[str, Any] = {
     kind.__name__.lower(): kind
-    for kind in (dtr.Enroll, dtr.Respond, dtr.Complete, dtr.Withdraw, dtr.Override, dtr.Correct)
-}
+    for kind in (
+        dtr.Enroll, dtr.Respond, dtr.Complete, dtr.Withdraw, dtr.Override, dtr.Correct, dtr.Hold, dtr.Release,
+        dtr.Void,
+    )
+} | {"close_arm": dtr.CloseArm}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,9 @@ TWO = Problem(
     policies=[
         dtr.DTRBandit(q=1, delta=0.5),
         dtr.DTRBandit(q=1, delta=0.5, schedule="permuted"),
+        dtr.DTRBandit(q=1, delta=0.5, floor=0.2),
         dtr.EpsilonGreedy(epsilon=0.2),
-        dtr.LSVIUCB(beta=0.5, leavers="optimistic", clip=(9.0, 2.0)),
+        dtr.LSVIUCB(beta=0.5, leavers="optimistic", clip=(9.0, 2.0), scale=3.0),
         dtr.UniformRandom(),
     ],
 )
@@ -106,7 +113,7 @@ THREE = Problem(
     policies=[
         dtr.DTRBandit(q=1, delta=1.0),
         dtr.DTRBandit(q=1, delta=(0.5, 1.0, 2.0), schedule="permuted"),
-        dtr.EpsilonGreedy(epsilon=0.2),
+        dtr.Greedy(floor=0.3),
         dtr.LSVIUCB(beta=0.5, bound=(1.0, 2.0, (1.0, 3.0, 1.0)), switching="rare"),
     ],
 )
@@ -126,11 +133,14 @@ class NaiveUnit:
     outcome: float | None = None
     said_outcome: float | None = None
     withdrawn: str | None = None
+    voided: str | None = None
+    excluded: list[set[tuple[int, int]]] = field(default_factory=list)  # known on arrival, stage by stage
+    excluding: dict[int, dict[str, Any]] = field(default_factory=dict)  # what was said of it on arrival at a stage
     latest: dict[tuple[str | int, ...], tuple[float, str]] = field(default_factory=dict)  # amendment of a field
 
     @property
     def open(self) -> bool:
-        return self.said_outcome is None and self.withdrawn is None
+        return self.said_outcome is None and self.withdrawn is None and self.voided is None
 
     @property
     def due(self) -> int | None:
@@ -149,19 +159,63 @@ class NaiveUnit:
         arms = tuple(self.arms)
         other = [(*arms[:m], 1 - arms[m], *arms[m + 1 :]) for m in range(len(arms))]
         plans = {plan[: len(arms)] for plan in self.problem.plans}
-        return [m for m in range(len(arms)) if other[m] in plans and len(self.contexts) > 1]
+        may = len(self.contexts) > 1 and self.voided is None
+        return [m for m in range(len(arms)) if other[m] in plans and may]
 
-    def trajectory(self) -> Trajectory:
+    def forced(self) -> list[bool]:
+        """Whether each arm came from the schedule; of an earlier trial none did."""
+        if not self.round:
+            return [False] * len(self.arms)
+        return [d.reason == "forced" and ARMS[a] == d.arm for d, a in zip(self.decided, self.arms, strict=True)]
+
+    def trajectory(self, closed: set[tuple[int, int]]) -> Trajectory:
         entered = range(len(self.contexts) - self.left)
-        known, arms = self.known(self.contexts), tuple(self.arms)
+        known, arms, plans = self.known(self.contexts), tuple(self.arms), tuple(self.problem.plans)
         return Trajectory(
             features=[np.array(self.problem.features[m](known, arms)) for m in entered],
-            feasible=[feasible_arms(self.problem.plans, arms[:m]) for m in entered],
+            feasible=[tuple(sorted(arms_for_a_max(plans, arms[:m], self.excluded[m], closed))) for m in entered],
             arms=list(arms),
-            forced=[d.reason == "forced" and ARMS[a] == d.arm for d, a in zip(self.decided, arms, strict=True)],
+            forced=self.forced(),
             left=self.left,
             outcome=self.outcome,
         )
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """Units of an earlier trial, and what they teach."""
+
+    units: dict[str, NaiveUnit]
+
+    def teaching(self, design: dtr.Design) -> list[Taught]:
+        labels = [stage.arms for stage in design.stages]
+        return [
+            Taught(
+                name,
+                tuple(unit.contexts),
+                tuple(own[a] for own, a in zip(labels, unit.arms, strict=False)),
+                unit.outcome,
+            )
+            for name, unit in self.units.items()
+        ]
+
+
+def earlier_unit(problem: Problem, rng: np.random.Generator) -> NaiveUnit:
+    """Draw a unit of an earlier trial; some left early, and some dropped out, before or after the arm of a stage."""
+    unit = NaiveUnit(problem, 0, [], [])
+    plan = problem.plans[rng.integers(len(problem.plans))]
+    for m, columns in enumerate(problem.columns):
+        unit.contexts.append({column: draw(rng) for column in columns})
+        unit.excluded.append(set())
+        unit.left = not unit.enters(m, unit.contexts)
+        if unit.left or rng.random() < 0.1:
+            break
+        unit.arms.append(plan[m])
+        if rng.random() < 0.1:
+            break
+    if (unit.left or len(unit.arms) == len(plan)) and rng.random() < 0.9:
+        unit.outcome = draw(rng)
+    return unit
 
 
 class Seam:
@@ -199,21 +253,34 @@ class SessionMachine(RuleBasedStateMachine):
 
     # -- both oracles ----------------------------------------------------------------------------------------
 
-    @initialize(seed=st.integers(0, 99), blocks=st.sampled_from([5, 2, 6]))  # free rounds begin or go on
-    def open_session(self, seed: int, blocks: int) -> None:
+    @initialize(
+        seed=st.integers(0, 99), blocks=st.sampled_from([5, 2, 6]), closing=st.booleans()
+    )  # free rounds begin or go on
+    def open_session(self, seed: int, blocks: int, closing: bool) -> None:
+        self.closing, self.closed = closing, dict[tuple[int, int], str]()
+        taught = 9 if seed % 2 else 0  # units of an earlier trial
         self.learns = not isinstance(self.policy, dtr.UniformRandom)
-        self.twins = Twins(self.problem.design, self.policy, seed=seed, tally=self.tally) if self.learns else None
-        session = self.twins.session if self.twins else dtr.Session(self.problem.design, self.policy, seed=seed)
+        past = np.random.default_rng([seed, 1])
+        self.earlier = {f"u{i:02d}": earlier_unit(self.problem, past) for i in range(60, 60 + taught)}
+        prior = Earlier(self.earlier) if taught else None
+        self.tally["taught"] += taught
+        design, policy = self.problem.design, self.policy
+        self.twins = Twins(design, policy, seed=seed, tally=self.tally, prior=prior) if self.learns else None
+        session = self.twins.session if self.twins else dtr.Session(design, policy, seed=seed, prior=prior)
         self.session: Any = Seam(session)
         if self.twins:
             self.twins.session = self.session  # it has the same verbs
         self.units: dict[str, NaiveUnit] = {}
+        self.accrual: tuple[str, str] | None = None  # the last verb of hold and release, and its reason
         self.careful = False  # the past is told without looking at everything after each step
         rng = np.random.default_rng(seed)
+        if isinstance(self.policy, dtr.EpsilonGreedy | dtr.Greedy):
+            blocks += 3  # their initial pulls are made up for
         for _ in range(blocks * len(self.problem.plans)):
-            self.enrol_one({"x": draw(rng)})
+            self.enrol_one({"x": draw(rng)}, int(rng.integers(0, 30)))
             for index in rng.integers(0, len(self.units), size=3):
-                self.step_on(list(self.units.values())[index], [draw(rng) for _ in range(2)], whole=True)
+                unit, values = list(self.units.values())[index], [draw(rng) for _ in range(2)]
+                self.step_on(unit, values, whole=True, barring=int(rng.integers(0, 30)))
             (index, which), chance = rng.integers(0, 99, size=2).tolist(), rng.random()
             if chance < 0.3 and any(unit.alternatives() for unit in self.units.values()):
                 self.override_late(index, which)
@@ -221,10 +288,16 @@ class SessionMachine(RuleBasedStateMachine):
                 self.correct_outcome(index, draw(rng), "because")
             elif chance < 0.7:
                 self.correct_context(index, which, draw(rng), "because")
+            elif chance < 0.75 and len(self.valid()) > 1:  # somebody is left to amend
+                self.void(index, "not eligible")
         self.careful, self.past, self.seen = True, len(self.units), 0
 
+    def valid(self) -> list[str]:
+        """Return the units that are not void."""
+        return sorted(name for name, unit in self.units.items() if unit.voided is None)
+
     def pick(self, index: int) -> tuple[str, NaiveUnit]:
-        name = sorted(self.units)[index % len(self.units)]
+        name = self.valid()[index % len(self.valid())]
         return name, self.units[name]
 
     def say(self, verb: str, *content: Any, **more: Any) -> Any:
@@ -248,10 +321,38 @@ class SessionMachine(RuleBasedStateMachine):
         assert self.session.log == log
         self.tally["refused"] += 1
 
-    def take(self, unit: NaiveUnit, decision: dtr.Decision) -> None:
+    def exclusion(self, m: int, barring: int) -> dict[str, Any]:
+        """Return what is said of contraindications on arrival at a stage: mostly nothing."""
+        stages = len(self.problem.names)
+        if barring >= 2 * stages or barring // 2 < m:
+            return {}
+        self.tally["contraindicated"] += 1
+        return {"exclude": {self.problem.names[barring // 2]: [ARMS[barring % 2]]}, "reason": "allergy"}
+
+    def barred(self, unit: NaiveUnit, more: dict[str, Any]) -> set[tuple[int, int]]:
+        """Return all that is contraindicated for a unit that arrives and says so."""
+        before = unit.excluded[-1] if unit.excluded else set()
+        names = self.problem.names
+        return before | {(names.index(s), ARMS.index(a)) for s, arms in more.get("exclude", {}).items() for a in arms}
+
+    def left_for(self, unit: NaiveUnit, excluded: set[tuple[int, int]]) -> list[int]:
+        """Return the arms feasible for a unit that arrives."""
+        arms = tuple(unit.arms)
+        return sorted({plan[len(arms)] for plan in plans_left(self.problem.plans, arms, excluded | set(self.closed))})
+
+    def take(self, unit: NaiveUnit, decision: dtr.Decision, more: dict[str, Any]) -> None:
         """Check a decision as far as it is prescribed, and believe it."""
         m, plans = len(unit.arms), self.problem.plans
-        feasible = feasible_arms(plans, tuple(unit.arms))
+        excluded = self.barred(unit, more)
+        feasible = self.left_for(unit, excluded)
+        masked = bool(excluded or self.closed)
+        unit.excluded.append(excluded)
+        if more:
+            unit.excluding[m] = more
+        for label, why in decision.infeasible:
+            assert ARMS.index(label) in set(feasible_arms(plans, tuple(unit.arms))) - set(feasible)
+            assert (why == "contraindicated") == ((m, ARMS.index(label)) in excluded)
+        assert len(decision.infeasible) == len(feasible_arms(plans, tuple(unit.arms))) - len(feasible)
         arm = ARMS.index(decision.arm)
         assert arm in feasible
         assert (decision.round, decision.stage) == (unit.round, self.problem.names[m])
@@ -259,7 +360,7 @@ class SessionMachine(RuleBasedStateMachine):
         assert 0 < decision.propensity <= 1
         if isinstance(self.policy, dtr.UniformRandom):
             assert decision.propensity == 1 / len(feasible)
-        if isinstance(self.policy, dtr.DTRBandit) and self.policy.schedule == "paper":
+        if isinstance(self.policy, dtr.DTRBandit) and self.policy.schedule == "paper" and not masked:
             plan = schedule(plans, self.policy.q, 200).get(unit.round)
             if plan and all((*unit.arms[:k], *plan[k:]) in plans for k in range(m + 1)):
                 assert (arm, decision.reason) == (plan[m], "forced")
@@ -270,13 +371,17 @@ class SessionMachine(RuleBasedStateMachine):
 
     # -- units come and go on --------------------------------------------------------------------------------
 
-    def enrol_one(self, context: Context) -> None:
-        name = f"u{len(self.units):02d}"
-        decision = self.accepts("enroll", name, context, events=2)
-        self.units[name] = NaiveUnit(self.problem, len(self.units) + 1, [context], [context])
-        self.take(self.units[name], decision)
+    def enrol_one(self, context: Context, barring: int = 99) -> None:
+        name, more = f"u{len(self.units):02d}", self.exclusion(0, barring)
+        unit = NaiveUnit(self.problem, len(self.units) + 1, [context], [context])
+        if not self.left_for(unit, self.barred(unit, more)):
+            self.refuses("enroll", name, context, **more)
+            more = {}
+        decision = self.accepts("enroll", name, context, events=2, **more)
+        self.units[name] = unit
+        self.take(unit, decision, more)
 
-    def step_on(self, unit: NaiveUnit, values: list[float], *, whole: bool) -> None:
+    def step_on(self, unit: NaiveUnit, values: list[float], *, whole: bool, barring: int = 99) -> None:
         """Let a unit respond or complete, whichever is due."""
         name, m = f"u{unit.round - 1:02d}", unit.due
         if not unit.open:
@@ -290,25 +395,81 @@ class SessionMachine(RuleBasedStateMachine):
         enters = unit.enters(m, [*unit.contexts, context])
         if not enters and not whole:  # a leaver need not say more than what made it leave
             context = {column: context[column] for column in self.problem.decisive[m]}
-        decision = self.accepts("respond", name, context, events=1 + enters)
+        more = self.exclusion(m, barring)
+        if enters and not self.left_for(unit, self.barred(unit, more)):
+            self.refuses("respond", name, context, **more)
+            if not self.left_for(unit, self.barred(unit, {})):  # an override led to where nothing is left
+                self.tally["nothing left"] += 1
+                self.accepts("withdraw", name, reason="nothing left", events=1)
+                unit.withdrawn = "nothing left"
+                return
+            more = {}
+        decision = self.accepts("respond", name, context, events=1 + enters, **more)
+        if not enters:
+            unit.excluded.append(self.barred(unit, more))
+            if more:
+                unit.excluding[m] = more
         unit.contexts.append(context)
         unit.said.append(context)
         unit.left = not enters
         assert (decision is not None) == enters
         self.tally["left early"] += unit.left
         if enters:
-            self.take(unit, decision)
+            self.take(unit, decision, more)
 
     @precondition(lambda self: len(self.units) < self.past + FRESH)
-    @rule(x=numbers)
-    def enroll(self, x: float) -> None:
-        self.enrol_one({"x": x})
+    @rule(x=numbers, barring=barrings)
+    def enroll(self, x: float, barring: int = 99) -> None:
+        if self.accrual and self.accrual[0] == "hold":
+            self.refuses("enroll", f"u{len(self.units):02d}", {"x": x})
+        else:
+            self.enrol_one({"x": x}, barring)
+
+    @precondition(lambda self: self.closing and len(self.closed) < 2)
+    @rule(m=st.integers(0, 2), arm=st.integers(0, 1), reason=reasons)
+    def close_arm(self, m: int, arm: int, reason: str) -> None:
+        m %= len(self.problem.names)
+        stage, plans = self.problem.names[m], self.problem.plans
+        if (m, arm) in self.closed:
+            self.accepts("close_arm", stage, ARMS[arm], reason=self.closed[m, arm], events=0)
+            self.refuses("close_arm", stage, ARMS[arm], reason="for no reason given before")
+            return
+        before, after = set(self.closed), {*self.closed, (m, arm)}
+        reached = [plan[:k] for plan in plans for k in range(len(plan)) if not before & set(enumerate(plan[:k]))]
+        last = any(not {(len(p), a) for a in feasible_arms(plans, p)} - after for p in reached)
+        stuck = any(
+            plans_left(plans, tuple(unit.arms), unit.excluded[-1] | before)
+            and not plans_left(plans, tuple(unit.arms), unit.excluded[-1] | after)
+            for unit in self.units.values()
+            if unit.due is not None
+        )
+        if last or stuck:
+            self.refuses("close_arm", stage, ARMS[arm], reason=reason)
+            self.tally["last or stuck"] += 1
+            return
+        self.accepts("close_arm", stage, ARMS[arm], reason=reason, events=1)
+        self.closed[m, arm] = reason
+        self.tally["closed"] += 1
+
+    @rule(reason=reasons)
+    def hold_or_release(self, reason: str) -> None:
+        verb, before = ("release", "hold") if self.accrual and self.accrual[0] == "hold" else ("hold", "release")
+        if self.accrual is not None:  # the same again, which writes nothing, and otherwise
+            self.accepts(before, reason=self.accrual[1], events=0)
+            self.refuses(before, reason="for no reason given before")
+        else:
+            self.refuses(before, reason=reason)
+        self.accepts(verb, reason=reason, events=1)
+        self.accrual = (verb, reason)
+        if verb == "hold":
+            self.enroll(0.5)
+            self.tally["refused while held"] += 1
 
     @precondition(lambda self: any(unit.open for unit in self.units.values()))
-    @rule(index=some, values=st.tuples(numbers, numbers), whole=st.booleans())
-    def advance(self, index: int, values: tuple[float, float], whole: bool) -> None:
+    @rule(index=some, values=st.tuples(numbers, numbers), whole=st.booleans(), barring=barrings)
+    def advance(self, index: int, values: tuple[float, float], whole: bool, barring: int) -> None:
         waiting = [unit for unit in self.units.values() if unit.open]
-        self.step_on(waiting[index % len(waiting)], list(values), whole=whole)
+        self.step_on(waiting[index % len(waiting)], list(values), whole=whole, barring=barring)
 
     @precondition(lambda self: any(unit.open for unit in self.units.values()))
     @rule(values=st.tuples(numbers, numbers))
@@ -329,6 +490,40 @@ class SessionMachine(RuleBasedStateMachine):
             unit.withdrawn = reason
             self.tally["withdrawn"] += 1
 
+    @precondition(lambda self: len(self.units) - len(self.valid()) < 6 and len(self.valid()) > 1)
+    @rule(index=some, reason=st.sampled_from(["not eligible", "enrolled twice"]))
+    def void(self, index: int, reason: str) -> None:
+        name, unit = self.pick(index)
+        self.accepts("void", name, reason=reason, events=1)
+        self.tally["voided after it taught"] += len(unit.contexts) > 1
+        unit.voided = reason
+
+    @precondition(lambda self: len(self.valid()) < len(self.units))
+    @rule(index=some, y=numbers)
+    def say_more_of_a_void_unit(self, index: int, y: float) -> None:
+        names = sorted(set(self.units) - set(self.valid()))
+        name, unit = names[index % len(names)], self.units[names[index % len(names)]]
+        self.accepts("void", name, reason=unit.voided, events=0)
+        self.refuses("void", name, reason="another reason")
+        self.refuses("enroll", name, unit.said[0])
+        for context in unit.said[1:]:
+            self.refuses("respond", name, context)
+        self.refuses("complete", name, y if unit.said_outcome is None else unit.said_outcome)
+        self.refuses("withdraw", name, reason=unit.withdrawn or "moved away")
+        self.refuses("override", name, ARMS[1 - unit.arms[-1]], reason="because")
+        self.refuses("correct", name, outcome=y, reason="because")
+
+    @precondition(lambda self: not set(self.earlier) <= set(self.units))
+    @rule(index=some, y=numbers)
+    def say_more_of_a_unit_of_the_earlier_trial(self, index: int, y: float) -> None:
+        names = sorted(set(self.earlier) - set(self.units))
+        name = names[index % len(names)]
+        self.refuses("void", name, reason="not eligible")
+        self.refuses("correct", name, outcome=y, reason="because")
+        self.refuses("override", name, "a", reason="because")
+        self.refuses("complete", name, y)
+        self.refuses("withdraw", name, reason="moved away")
+
     # -- things said twice, too late or too early ------------------------------------------------------------
 
     @precondition(lambda self: self.units)
@@ -339,11 +534,14 @@ class SessionMachine(RuleBasedStateMachine):
         verb = "respond" if m else "enroll"
         otherwise = {**unit.said[m], self.problem.decisive[m][0] if m else "x": other}
         context = {"as said": unit.said[m], "as it holds": unit.contexts[m], "otherwise": otherwise}[same]
+        more = unit.excluding.get(m, {})
         if context in (unit.said[m], unit.contexts[m]):
-            answer = self.accepts(verb, name, context, events=0)
+            answer = self.accepts(verb, name, context, events=0, **more)
             assert answer == (unit.decided[m] if m < len(unit.decided) else None)
+            other_reason = {"exclude": {self.problem.names[-1]: ["a"]}, "reason": "another"}
+            self.refuses(verb, name, context, **({} if more else other_reason))
         else:
-            self.refuses(verb, name, context)
+            self.refuses(verb, name, context, **more)
 
     @precondition(lambda self: self.units)
     @rule(index=some, y=numbers, same=st.booleans())
@@ -419,9 +617,11 @@ class SessionMachine(RuleBasedStateMachine):
             unit.outcome, unit.latest["outcome",] = y, (y, reason)
             self.tally["corrected outcome"] += 1
 
-    @precondition(lambda self: any(unit.outcome is not None for unit in self.units.values()))
+    @precondition(lambda self: any(self.units[name].outcome is not None for name in self.valid()))
     @rule(index=some, y=numbers)
     def correct_an_outcome_there_and_back(self, index: int, y: float) -> None:
+        known = [place for place, unit in enumerate(self.valid()) if self.units[unit].outcome is not None]
+        index = known[index % len(known)]
         _, unit = self.pick(index)
         if unit.outcome is not None and unit.outcome != y:
             before, version = unit.outcome, self.session.version
@@ -454,7 +654,7 @@ class SessionMachine(RuleBasedStateMachine):
         else:
             self.accepts("correct", name, events=1, **more)
             unit.contexts, unit.latest[m, column] = contexts, (value, reason)
-            self.accepts("respond" if m else "enroll", name, contexts[m], events=0)
+            self.accepts("respond" if m else "enroll", name, contexts[m], events=0, **unit.excluding.get(m, {}))
             self.tally["a correction said again"] += contexts[m] != unit.said[m]
             self.tally["corrected context"] += 1
 
@@ -462,10 +662,13 @@ class SessionMachine(RuleBasedStateMachine):
 
     @invariant()
     def estimates_are_those_of_a_naive_refit(self) -> None:
-        if not isinstance(self.policy, dtr.DTRBandit | dtr.EpsilonGreedy) or self.seen == len(self.session.log):
+        exact = isinstance(self.policy, dtr.DTRBandit | dtr.EpsilonGreedy | dtr.Greedy)
+        if not exact or self.seen == len(self.session.log):
             return
         self.seen = len(self.session.log)
-        units = [unit.trajectory() for unit in self.units.values()]
+        closed = set(self.closed)
+        units = [unit.trajectory(closed) for unit in self.earlier.values()]
+        units += [self.units[name].trajectory(closed) for name in self.valid()]
         counts = [2] * len(self.problem.names)
         hat, tilde = hat_estimates(units, counts), tilde_estimates(units, counts)
         found = iter(self.session.coefficients())
@@ -488,6 +691,11 @@ class SessionMachine(RuleBasedStateMachine):
         if hasattr(self, "session"):
             dtr.verify(self.session.log)
             assert "enrolled" in str(self.session.summary())
+            assert self.session.summary().taught == len(self.earlier)
+            assert self.session.summary().status["voided"] == len(self.units) - len(self.valid())
+            assert len(self.session.summary().closed) == len(self.closed)
+            contraindicated = sum(bool(unit.excluding) for unit in self.units.values())
+            assert self.session.summary().status["with contraindications"] == contraindicated
 
 
 def draw(rng: np.random.Generator) -> float:
@@ -523,7 +731,12 @@ def test_any_course_of_events_is_told_as_the_naive_model_and_decided_as_the_plai
     assert tally["late override"] >= 30
     assert tally["corrected outcome"] + tally["corrected context"] >= 30
     assert tally["there and back"] >= 5
+    assert tally["refused while held"] >= 5
+    assert tally["voided after it taught"] >= 10
+    assert tally["taught"] >= 18
     assert tally["a correction said again"] >= 5
+    assert tally["contraindicated"] >= 20
+    assert tally["closed"] >= 2
     if not isinstance(policy, dtr.UniformRandom):
         assert tally["free"] >= 40
         assert tally["ties"] <= 0.05 * tally["free"]

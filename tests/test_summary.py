@@ -53,10 +53,12 @@ def test_units_are_counted_by_where_they_stand() -> None:
         "completed": 1,
         "left early, completed": 1,
         "withdrawn": 1,
+        "voided": 0,
         "awaiting the response at stage second": 1,
         "awaiting the outcome": 2,
         "arms overridden": 1,
         "values corrected": 1,
+        "with contraindications": 0,
     }
     assert summary.units == 6
     assert summary.given["second"] == {"ssri": 1, "other": 1}  # what was really given

@@ -23,48 +23,65 @@ if TYPE_CHECKING:
         DTRError,
         LogError,
         NotEstimable,
+        NotFound,
         ObservationError,
         ProtocolError,
+        Unavailable,
     )
     from dtrbandit.evaluation import Bootstrap, Cohort, OutcomeModel, PropensityModel, QLearning, Replay, Values
     from dtrbandit.evaluation.replay.algorithm_2 import replay
+    from dtrbandit.evaluation.replay.comparison import compare
     from dtrbandit.evaluation.values.evaluate import evaluate
     from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, FixedRegime, Greedy, UniformRandom, suggested_beta
     from dtrbandit.record import (
+        CloseArm,
         Complete,
         Correct,
         Decision,
+        End,
         Enroll,
+        Hold,
         Override,
+        Release,
         Reply,
         Respond,
+        Upgrade,
+        Void,
         Withdraw,
         read_log,
         write_log,
     )
-    from dtrbandit.simulation import Study, StudyError, StudyInterrupted, load_study, simulate
+    from dtrbandit.simulation import Closing, Study, StudyError, StudyInterrupted, load_study, simulate
+    from dtrbandit.trial import Trial
 
 _HOMES = {
     "design": ("Design", "Stage"),
     "engine": ("Session", "verify"),
-    "errors": ("Conflict", "DTRError", "DesignError", "LogError", "NotEstimable", "ObservationError", "ProtocolError"),
+    "errors": (
+        "Conflict", "DTRError", "DesignError", "LogError", "NotEstimable", "NotFound", "ObservationError",
+        "ProtocolError", "Unavailable",
+    ),
     "evaluation": (
-        "Bootstrap", "Cohort", "OutcomeModel", "PropensityModel", "QLearning", "Replay", "Values", "evaluate", "replay",
+        "Bootstrap", "Cohort", "OutcomeModel", "PropensityModel", "QLearning", "Replay", "Values", "compare",
+        "evaluate", "replay",
     ),
     "policies": (
         "LSVIUCB", "DTRBandit", "EpsilonGreedy", "FixedRegime", "Greedy", "UniformRandom", "suggested_beta",
     ),
     "record": (
-        "Complete", "Correct", "Decision", "Enroll", "Override", "Reply", "Respond", "Withdraw", "read_log",
-        "write_log",
+        "CloseArm", "Complete", "Correct", "Decision", "End", "Enroll", "Hold", "Override", "Release", "Reply",
+        "Respond", "Upgrade", "Void", "Withdraw", "read_log", "write_log",
     ),
-    "simulation": ("Study", "StudyError", "StudyInterrupted", "load_study", "simulate"),
+    "simulation": ("Closing", "Study", "StudyError", "StudyInterrupted", "load_study", "simulate"),
+    "trial": ("Trial",),
 }  # fmt: skip
 
 __all__ = [
     "LSVIUCB",
     "NUMERICS",
     "Bootstrap",
+    "CloseArm",
+    "Closing",
     "Cohort",
     "Complete",
     "Conflict",
@@ -74,18 +91,22 @@ __all__ = [
     "Decision",
     "Design",
     "DesignError",
+    "End",
     "Enroll",
     "EpsilonGreedy",
     "FixedRegime",
     "Greedy",
+    "Hold",
     "LogError",
     "NotEstimable",
+    "NotFound",
     "ObservationError",
     "OutcomeModel",
     "Override",
     "PropensityModel",
     "ProtocolError",
     "QLearning",
+    "Release",
     "Replay",
     "Reply",
     "Respond",
@@ -94,10 +115,15 @@ __all__ = [
     "Study",
     "StudyError",
     "StudyInterrupted",
+    "Trial",
+    "Unavailable",
     "UniformRandom",
+    "Upgrade",
     "Values",
+    "Void",
     "Withdraw",
     "__version__",
+    "compare",
     "evaluate",
     "load_study",
     "read_log",

@@ -5,5 +5,8 @@ __version__ = "0.1.0"
 NUMERICS = 2
 """Raised whenever the same log could lead to another decision (CHANGELOG, Numerics)."""
 
+FORMAT = 2
+"""Of logs as text: raised whenever a line may hold what the release before cannot read (docs/adr/0013)."""
+
 RELEASES = {2: "0.1.0"}  # 1 was never released
 """The newest release for each number of numerics."""

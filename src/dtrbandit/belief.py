@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
-from dtrbandit._version import NUMERICS, RELEASES
-from dtrbandit.deciding import checked
+from dtrbandit._version import NUMERICS
+from dtrbandit.deciding import checked, learning
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, DTRError, LogError
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels.stream import uniform
-from dtrbandit.policies.backlog import all_at_once, learn_from_now_on
+from dtrbandit.policies.backlog import all_at_once, learn_from_now_on, take_stretch
 from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.facts import decide_for, update
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.policies.policy import Policy, is_policy
-from dtrbandit.record.answers import RULES, refuse, require_in_turn
-from dtrbandit.record.events import Assigned, Completed, Corrected, Decision, Event, Fact, Opened, Overridden
-from dtrbandit.record.histories import Histories, History, advance
-from dtrbandit.record.log import Log
+from dtrbandit.record.answers import RULES, answer_to, refuse, require_in_turn
+from dtrbandit.record.commands import Command
+from dtrbandit.record.contraindications import infeasible_arms
+from dtrbandit.record.ending import require_going_on
+from dtrbandit.record.events import (
+    ArmClosed,
+    Assigned,
+    Completed,
+    Decision,
+    Event,
+    Fact,
+    Opened,
+    Taught,
+)
+from dtrbandit.record.histories import NO_UNIT, Histories, History, advance
+from dtrbandit.record.log import AMENDMENTS, Log, amended_units, kinds
+from dtrbandit.record.stretch import runs, usual_stretch
+from dtrbandit.record.teaching import Prior, facts_of
+from dtrbandit.record.upgrading import require_own_numerics
 
 Learn = Callable[[Any, History, Fact], Any]
 Decide = Callable[[Any, History, float], Decision]
+Found = tuple[tuple[Fact, ...], History, Decision | None]  # facts, the history that the first leads to, the answer
+Due = Decision | str | None  # the decision that must come next, or the unit that it must be for
 LONG = 1_000  # events from which facts are taken many at a time
+STRETCH = 8_192  # events that are looked at together, at most
+SHORTEST = 256  # and at least
 
 
 class Belief:
@@ -36,7 +56,7 @@ class Belief:
     ``log`` is as it was, and ``again`` learns from that.
     """
 
-    def __init__(self, design: Design, policy: Policy[Any], seed: int) -> None:
+    def __init__(self, design: Design, policy: Policy[Any], seed: int, *, opened: Opened | None = None) -> None:
         if not isinstance(design, Design):
             raise DesignError(f"a session needs a Design, found {design!r}; a file is read by Design.from_toml")
         if not is_policy(policy):
@@ -46,7 +66,8 @@ class Belief:
         self.design = design
         self.policy = policy
         self.seed = int(seed)
-        self.histories = Histories(design, Opened(design.to_dict(), policy_to_dict(policy), self.seed, NUMERICS))
+        opened = opened or Opened(design.to_dict(), policy_to_dict(policy), self.seed, NUMERICS)
+        self.histories = Histories(design, opened)
         self.state: Any = policy.init(design)
         self.version = 1
         self.whole = True
@@ -56,7 +77,7 @@ class Belief:
         """Find the functions that decide and learn."""
         built_in = is_compiled(self.policy)
         self._decide: Decide = decide_for if built_in else checked(self.policy, self.design)
-        self._learn: Learn = update if built_in else self.policy.update
+        self._learn: Learn = update if built_in else learning(self.policy)
 
     @property
     def log(self) -> Log:
@@ -69,20 +90,45 @@ class Belief:
 
     def decide(self, history: History) -> Decision:
         """Return the decision for a unit that has arrived."""
+        require_own_numerics(self.histories)
         u = uniform(self.seed, history.round, len(history.arms), len(self.design.stages))
-        return self._decide(self.state, history, u)
+        decision = self._decide(self.state, history, u)
+        if history.excluded or self.histories.barred:
+            decision = decision._replace(infeasible=infeasible_arms(self.histories, history))
+        return decision
+
+    def find(self, command: Command) -> Found:
+        """Return what a command leads to, and change nothing."""
+        fact, known, decision = answer_to(self.histories, command)
+        if fact is None:
+            return (), NO_UNIT, decision
+        history = advance(self.design, known, fact, self.histories.barred)
+        require_going_on(self.histories, fact, history)
+        if not history.feasible:
+            return (fact,), history, decision
+        decision = self.decide(history)
+        return (fact, Assigned(decision)), history, decision
 
     def learn(self, facts: Sequence[Fact], arrived: History) -> None:
         """Record the facts of an answer and learn from them; ``arrived`` is the history that the first leads to."""
         self.whole = False
-        histories, learn = self.histories, self._learn
+        histories, history, learn = self.histories, arrived, self._learn
         for fact in facts:
-            known = histories.get(arrived.unit)
-            history = arrived if fact is facts[0] else advance(self.design, known, fact)
+            known = histories.get(history.unit)
+            if fact is not facts[0]:
+                history = advance(self.design, known, fact, histories.barred)
             histories.record(fact, known, history)
-            self.state = learn(self.state, history, fact)
+            if history is not NO_UNIT or type(fact) is ArmClosed:
+                self.state = learn(self.state, history, fact)
         self.version += len(facts)  # from here on they count
         self.whole = True
+
+    def teach(self, prior: Prior) -> None:
+        """Record and learn what an earlier trial teaches, before anything else."""
+        try:
+            self.fold(facts_of(prior, self.design))
+        except LogError as error:
+            raise DesignError(f"prior: {error.__cause__ or error}") from error
 
     def fold(self, events: Sequence[Event], *, decide_again: bool = False) -> None:
         """Check events as if they came for the first time, then record and learn from all of them or none.
@@ -91,26 +137,57 @@ class Belief:
         """
         long = len(events) >= LONG and is_compiled(self.policy)
         if long:
-            units = len(events) // (2 * len(self.design.stages) + 1)
+            lessons = sum(1 for _ in takewhile(_is_lesson, events))
+            units = lessons + (len(events) - lessons) // (2 * len(self.design.stages) + 1)
             compile_for("the log", [self.policy], self.design, units=units)
         if long and not decide_again:
             self.whole = False
             turn = self._last_amendment_that_counts(events)
             with all_at_once(self.state, learning=turn is None):
-                self._fold(events, turn=turn)
+                due = self._fold_stretches(events, turn)
         else:
-            self._fold(events, decide_again=decide_again)
+            due = self._fold(events, self.version + 1, decide_again=decide_again)
+        if due is not None:
+            last = self.version + len(events)
+            told = f"the log ends after event {last}, before the decision that it led to; it was cut off"
+            raise LogError(told, sequence=last + 1)
         self.version += len(events)  # from here on they count
         self.whole = True
 
-    def _fold(self, events: Sequence[Event], *, decide_again: bool = False, turn: int | None = None) -> None:
-        """Take events one by one: the loop behind resuming, verifying and following.
+    def _fold_stretches(self, events: Sequence[Event], turn: int | None) -> Due:
+        """Take events some thousands at a time, and those among which something is unusual one by one."""
+        start, due = sum(1 for _ in takewhile(_is_lesson, events)), None
+        self._fold(events[:start], self.version + 1, turn=turn)
+        while start < len(events):
+            stop = min(start + STRETCH, len(events))
+            if stop < len(events) and type(events[stop]) is Assigned:
+                stop += 1  # a decision stays with what it answers
+            for may_be_usual, run in runs(events[start:stop], SHORTEST):
+                stretch = usual_stretch(self.histories, run) if may_be_usual and due is None else None
+                if stretch is None:
+                    due = self._fold(run, self.version + 1 + start, due=due, turn=turn)
+                else:
+                    self.histories.record_many(stretch.facts, stretch.rounds.tolist())
+                    take_stretch(self.state, stretch)
+                start += len(run)
+        return due
 
-        Until event ``turn`` the policy only writes facts down. From then on it learns.
+    def _fold(
+        self,
+        events: Sequence[Event],
+        first: int,
+        *,
+        due: Due = None,
+        decide_again: bool = False,
+        turn: int | None = None,
+    ) -> Due:
+        """Take events one by one: the loop behind resuming, verifying and following. Return what is due after them.
+
+        The first event has the number ``first``. Until event ``turn`` the policy only writes facts down. From then on
+        it learns.
         """
         histories, design, state, learn = self.histories, self.design, self.state, self._learn
-        due: Decision | str | None = None  # the decision that must come next, or the unit that it must be for
-        for sequence, event in enumerate(events, self.version + 1):
+        for sequence, event in enumerate(events, first):
             try:
                 if decide_again or (due is None) is (type(event) is Assigned):
                     require_in_turn(event, due)
@@ -118,35 +195,39 @@ class Belief:
                 fact, known = rule(histories, event) if rule else (None, None)
                 if fact is None:
                     refuse(event)
-                history = advance(design, known, fact)
+                history = advance(design, known, fact, histories.barred)
+                require_going_on(histories, fact, history)
                 due = None
                 if history.feasible:
-                    due = self.decide(history) if decide_again else history.unit
+                    own = decide_again and histories.numerics == NUMERICS
+                    due = self.decide(history) if own else history.unit
                 self.whole = False
                 histories.record(fact, known, history)
                 if sequence == turn:
                     learn_from_now_on(state)
-                state = self.state = learn(state, history, fact)
+                if history is not NO_UNIT or type(fact) is ArmClosed:
+                    state = self.state = learn(state, history, fact)
             except DTRError as error:
-                raise LogError(f"event {sequence} of the log, {type(event).__name__}: {error}") from error
-        if due is not None:
-            last = self.version + len(events)
-            raise LogError(f"the log ends after event {last}, before the decision that it led to; it was cut off")
+                told = f"event {sequence} of the log, {type(event).__name__}: {error}"
+                raise LogError(told, sequence=sequence) from error
+        return due
 
     def _last_amendment_that_counts(self, events: Sequence[Event]) -> int | None:
-        """Return the number of the last amendment to a unit whose rows already count; None if there is none."""
-        amended = {_unit_of(event) for event in events if isinstance(event, Overridden | Corrected)}
+        """Return the number of the last amendment to a unit whose rows already count; None if there is none.
+
+        Likewise of the last arm closed: both make the learner begin anew.
+        """
+        amended = amended_units(events)
         records = [self.histories.get(unit) for unit in amended]
         arms = Counter({record.history.unit: len(record.history.arms) for record in records if record})
         ended = {record.history.unit for record in records if record and record.history.outcome is not None}
         last = None
-        for sequence, event in enumerate(events if amended else (), self.version + 1):
-            unit = _unit_of(event)
-            if isinstance(event, Assigned):
+        for sequence, (kind, unit) in enumerate(kinds(events) if amended else (), self.version + 1):
+            if kind is Assigned:
                 arms[unit] += 1
-            elif isinstance(event, Completed):
+            elif kind is Completed:
                 ended.add(unit)
-            elif isinstance(event, Overridden | Corrected) and (arms[unit] > 1 or unit in ended):
+            elif kind is ArmClosed or (kind in AMENDMENTS and (arms[unit] > 1 or unit in ended)):
                 last = sequence
         return last
 
@@ -158,10 +239,8 @@ class Belief:
         self._find_rules()
 
 
-def _unit_of(event: Event) -> str:
-    """Return the unit of an event that is not checked yet; an empty text if it has none."""
-    unit = getattr(getattr(event, "decision", event), "unit", None)
-    return unit if isinstance(unit, str) else ""
+def _is_lesson(event: Event) -> bool:
+    return type(event) is Taught
 
 
 def believed(
@@ -174,17 +253,24 @@ def believed(
     return belief
 
 
+def decided_again(
+    parts: Iterable[Sequence[Event]], design: Design | None, policy: Policy[Any] | None
+) -> Iterator[Belief]:
+    """Decide again what a log assigned, part by part; give what is believed after each. Refuse the first difference."""
+    belief: Belief | None = None
+    for part in parts:
+        if belief is None:
+            belief = _opened(part[0] if part else None, design, policy)
+            part = part[1:]
+        belief.fold(part, decide_again=True)
+        yield belief
+
+
 def _opened(event: Event | None, design: Design | None, policy: Policy[Any] | None) -> Belief:
     """Return the belief that the first event of a log leads to."""
     if not isinstance(event, Opened):
         found = repr(event) if isinstance(event, str) else type(event).__name__
         raise LogError(f"a log begins with Opened, found {found}; use a whole log, or read_log(path) for a file")
-    if event.numerics != NUMERICS:
-        release = RELEASES.get(event.numerics, f"whose NUMERICS is {event.numerics}")
-        raise LogError(
-            f"this log has numerics {event.numerics}, this release has {NUMERICS}: "
-            f"the next decision could differ; use dtrbandit release {release}"
-        )
-    belief = Belief(design or Design.from_dict(event.design), policy or policy_from_dict(event.policy), event.seed)
-    require_same(event, belief.design, belief.policy)
-    return belief
+    design, policy = design or Design.from_dict(event.design), policy or policy_from_dict(event.policy)
+    require_same(event, design, policy)
+    return Belief(design, policy, event.seed, opened=event)

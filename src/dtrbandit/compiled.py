@@ -7,15 +7,17 @@ same order, so that arms and estimates agree bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.feasibility import Barred, arms_left, sets_of
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.by_node import by_node
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes
-from dtrbandit.errors import DesignError
+from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED, GIVEN, LEFT, LOST
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels.arrays import Floats, Integers, Mask, Matrix, Truth, Whole
@@ -24,8 +26,11 @@ from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.stream import ROUNDS, uniforms
 from dtrbandit.policies.builtin import decide, open_state, take
 from dtrbandit.policies.compiled_policy import CompiledPolicy
-from dtrbandit.policies.facts import start
+from dtrbandit.policies.facts import start, update
 from dtrbandit.policies.sheet import FORCED
+from dtrbandit.policies.teaching import Lessons, teach
+from dtrbandit.record.events import ArmClosed
+from dtrbandit.record.histories import NO_UNIT
 
 NOT_YET = -1  # of an arm
 NO_FACT = -1
@@ -45,6 +50,8 @@ class Courses(NamedTuple):
         column.
     outcome
         (n, L), in column ``leaf[node]`` for a unit that ends at that node.
+    barring, excluded
+        (n,), what is contraindicated for each unit, as a number; and the sets of contraindications by number.
     """
 
     events: NDArray[np.int32]
@@ -53,6 +60,8 @@ class Courses(NamedTuple):
     enters: NDArray[np.bool_]
     leaf: NDArray[np.int64]
     outcome: NDArray[np.float64]
+    barring: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+    excluded: tuple[Barred, ...] = ((),)
 
 
 class Played:
@@ -66,13 +75,18 @@ class Played:
         What the policy has learnt.
     """
 
-    def __init__(self, policy: CompiledPolicy, design: Design, n: int, *, seed: int = 0) -> None:
+    def __init__(
+        self, policy: CompiledPolicy, design: Design, n: int, *, seed: int = 0, lessons: Lessons | None = None
+    ) -> None:
         if policy.compiled_rule is None:
             raise DesignError(f"{policy!r} holds a Python function and plays through a Session only")
-        compile_for("these units", [policy], design, units=n, entries=[fold])
+        taught = 0 if lessons is None else lessons.units
+        compile_for("these units", [policy], design, units=n + taught, entries=[fold])
         stages = len(design.stages)
         self.state = start(policy, design)
-        self.state.reserve(n)
+        self.state.reserve(n + taught)
+        if lessons is not None:
+            teach(self.state, lessons)
         self.arms = np.full((n, stages), NOT_YET, dtype=np.int8)
         self.reasons = self.arms.copy()
         self._drawn = np.concatenate([uniforms(seed, block, stages) for block in range(max(1, -(-n // ROUNDS)))])
@@ -83,14 +97,52 @@ class Played:
         _require_fit(units, self.state.design)
         if len(units.features) != len(self.arms):
             raise DesignError(f"found {len(units.features)} units, expected {len(self.arms)}")
+        if len(units.excluded) > 1:
+            roots = np.array([self.state.root_for(excluded) for excluded in units.excluded], dtype=np.int64)
+            coming = self.arms[:, 0] < 0
+            self._nodes[coming] = roots[units.barring[coming]]
         progress = self._drawn, self.arms, self.reasons, self._nodes, self._standing
-        fold.call(self.state.kind, *units, *progress, self.state.table)
+        arrays = units.events, units.column, units.features, units.enters, units.leaf, units.outcome
+        fold.call(self.state.kind, *arrays, *progress, self.state.table)
+
+    def close_arm(self, fact: ArmClosed) -> None:
+        """Close an arm for all decisions from now on."""
+        count, stages = len(self.state.observed.following), self.arms.shape[1]
+        update(self.state, NO_UNIT, fact)
+        for unit in np.flatnonzero((self._standing == UNDER_WAY) & (self.arms[:, 0] >= 0)).tolist():
+            copy, node = divmod(int(self._nodes[unit]), count)
+            excluded = list(self.state.copies)[copy]
+            goes_on = len(self.state.design.tree.arms_to[node]) < stages
+            if goes_on and not any(arms_left(self.state.design.tree, excluded, self.state.closed)[node]):
+                raise ProtocolError(
+                    f"arm {fact.arm!r} of stage {fact.stage!r} cannot be closed: unit {unit + 1}, which is under way, "
+                    "would have no arm left at a later stage"
+                )
 
 
-def play(policy: CompiledPolicy, units: Courses, design: Design, *, seed: int = 0) -> Played:
-    """Let a policy decide for units as they arrive, from the beginning."""
-    played = Played(policy, design, len(units.features), seed=seed)
-    played.go_on(units)
+def play(
+    policy: CompiledPolicy,
+    units: Courses,
+    design: Design,
+    *,
+    seed: int = 0,
+    lessons: Lessons | None = None,
+    closings: Sequence[tuple[int, ArmClosed]] = (),
+) -> Played:
+    """Let a policy decide for units as they arrive, from the beginning, or after what an earlier trial taught.
+
+    ``closings`` are arms that are closed just before the unit of a round enrols, in the order of rounds.
+    """
+    played, done = Played(policy, design, len(units.features), seed=seed, lessons=lessons), 0
+    for t, fact in closings:
+        enrols = np.flatnonzero((units.events[:, 0] == 0) & (units.events[:, 1] >= t - 1))
+        if not len(enrols):
+            break
+        place = int(enrols[0])
+        played.go_on(units._replace(events=units.events[done:place]))
+        played.close_arm(fact)
+        done = place
+    played.go_on(units._replace(events=units.events[done:]))
     return played
 
 
@@ -99,6 +151,9 @@ def _require_fit(units: Courses, design: Design) -> None:
     (n, columns, most), stages = units.features.shape, len(design.stages)
     shapes = len(units.column), most, len(units.leaf), *units.enters.shape, len(units.outcome)
     own = len(design.tree.child), max(design.dimensions), len(design.tree.feasible), n, columns, n
+    barred = units.barring.shape == (n,) and 0 <= units.barring.min(initial=0) <= units.barring.max(initial=0)
+    if len(units.excluded) > 1 and not (barred and units.barring.max(initial=0) < len(units.excluded)):
+        raise DesignError("what is contraindicated must be the number of a set for each of these units")
     in_range = units.column.min() >= 0 and units.column.max() < columns and units.leaf.min() >= 0
     if shapes != own or not in_range or units.leaf.max() >= units.outcome.shape[1]:
         raise DesignError("these units are of another design; potential_courses(units, design=design) fits it")
@@ -119,7 +174,7 @@ def potential_courses(
     table, design = by_node(units, design), design or units.design
     n, inner = table.enters.shape
     order = at_once(n, len(design.stages)) if events is None else np.array(events, dtype=np.int32, order="C")
-    return Courses(order, np.arange(inner), *table)
+    return Courses(order, np.arange(inner), *table, *sets_of(units.excluded, n))
 
 
 Arrivals, potential_arrivals = Courses, potential_courses  # as they were called; kept for this release
@@ -142,20 +197,21 @@ def fold(
     ``nodes`` and ``standing`` (n,) say where each unit stands, and whether it is under way.
     """
     state = open_state(table)
-    child, stages = state.observed.child, state.observed.shape.shape[0]
+    child, stages, taught = state.observed.child, state.observed.shape.shape[0], state.observed.taught[0]
+    count = state.observed.following.shape[0]
     sheet, learning = np.empty((4, child.shape[1])), np.bool_(True)
     arm: Whole
     index: Whole
     for e in range(events.shape[0]):
         what, unit = np.int64(events[e, 0]), np.int64(events[e, 1])
         node, m = nodes[unit], given_so_far(arms, unit)
-        place = column[node] if m < stages else np.int64(0)
+        place = column[node % count] if m < stages else np.int64(0)
         fact, arm, index, value = read_event(what, stages, standing[unit], m, enters[unit, place]), m, np.int64(-1), 0.0
         psi = features[unit, place]
         if fact == NO_FACT:
             continue
         if fact == ARRIVED:
-            arm, reason = decide(kind, state, unit, m, node, psi, drawn[unit, m], sheet)
+            arm, reason = decide(kind, state, taught + unit, m, node, psi, drawn[unit, m], sheet)
             arms[unit, m], reasons[unit, m], nodes[unit] = arm, reason, child[node, arm]
             index, value = node, 1.0 if reason == FORCED else 0.0
         elif fact == LEFT:
@@ -163,9 +219,9 @@ def fold(
         else:
             standing[unit] = ENDED
             if fact == COMPLETED:
-                m, value = m - 1, outcome[unit, leaf[node]]
+                m, value = m - 1, outcome[unit, leaf[node % count]]
         while True:  # twice on arrival: the arrival, then the arm. One place that learns: each would be compiled
-            take(kind, state, fact, unit, m, index, value, psi, learning)
+            take(kind, state, fact, taught + unit, m, index, value, psi, learning)
             if fact != ARRIVED:
                 break
             fact, index = GIVEN, arm

@@ -9,20 +9,38 @@ from copy import deepcopy
 from types import FrameType
 from typing import Any, TypeVar
 
+from dtrbandit._version import NUMERICS
 from dtrbandit.belief import Belief, believed
 from dtrbandit.design.contexts import history_features
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
-from dtrbandit.errors import Conflict, ProtocolError
+from dtrbandit.errors import Conflict, LogError, ProtocolError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.policies.policy import Estimating, Policy
-from dtrbandit.record.answers import answer_to
-from dtrbandit.record.commands import Command, Complete, Correct, Enroll, Override, Reply, Respond, Withdraw
-from dtrbandit.record.events import Assigned, Decision, Event, Fact
-from dtrbandit.record.histories import History, advance
+from dtrbandit.record.commands import (
+    CloseArm,
+    Command,
+    Complete,
+    Correct,
+    End,
+    Enroll,
+    Hold,
+    Override,
+    Release,
+    Reply,
+    Respond,
+    Upgrade,
+    Void,
+    Withdraw,
+)
+from dtrbandit.record.events import Decision, Event
+from dtrbandit.record.histories import Histories, History
 from dtrbandit.record.log import Log
+from dtrbandit.record.teaching import Prior
+from dtrbandit.record.upgrading import segments
 from dtrbandit.summary import Coefficient, Summary, coefficient_table, summarise
 
+Exclude = Mapping[str, Iterable[str]]  # arms by stage
 Given = TypeVar("Given")
 Done = TypeVar("Done")
 
@@ -31,7 +49,8 @@ class Session:
     """A trial in memory: units enrol, respond and complete in any order, and get a decision at each stage.
 
     Repeating a call with equal content returns the recorded answer and writes nothing. An error changes nothing.
-    Verbs take turns: a session may be called from several threads.
+    Verbs take turns: a session may be called from several threads. ``prior``, a cohort of an earlier trial, teaches Q̂
+    before the first unit enrols (docs/guardrails.md).
 
     Examples
     --------
@@ -45,8 +64,10 @@ class Session:
     6
     """
 
-    def __init__(self, design: Design, policy: Policy[Any], *, seed: int = 0) -> None:
+    def __init__(self, design: Design, policy: Policy[Any], *, seed: int = 0, prior: Prior | None = None) -> None:
         self._begin(Belief(design, policy, seed))
+        if prior is not None:
+            self._belief.teach(prior)
 
     def _begin(self, belief: Belief) -> None:
         self.design, self.policy, self.seed = belief.design, belief.policy, belief.seed
@@ -57,16 +78,31 @@ class Session:
 
     # -- the verbs -------------------------------------------------------------------------------------------
 
-    def enroll(self, unit: str, context: Mapping[str, float]) -> Decision:
-        """Enrol a unit with its first context and decide its first arm."""
-        return self._tell(Enroll(unit, context))  # type: ignore[return-value]  # an arrival at the first stage has one
+    def enroll(
+        self, unit: str, context: Mapping[str, float], *, exclude: Exclude | None = None, reason: str | None = None
+    ) -> Decision:
+        """Enrol a unit with its first context and decide its first arm.
 
-    def respond(self, unit: str, context: Mapping[str, float], *, stage: str | None = None) -> Decision | None:
+        ``exclude`` names arms by stage that are contraindicated for this unit, ``{"first": ["ssri"]}``, for a reason.
+        """
+        # an arrival at the first stage has a decision
+        return self._tell(Enroll(unit, context, exclude, reason))  # type: ignore[return-value]
+
+    def respond(
+        self,
+        unit: str,
+        context: Mapping[str, float],
+        *,
+        stage: str | None = None,
+        exclude: Exclude | None = None,
+        reason: str | None = None,
+    ) -> Decision | None:
         """Record the response of a unit and decide its next arm; None if the unit leaves early.
 
-        ``stage`` is needed only where two stages observe nothing new.
+        ``stage`` is needed only where two stages observe nothing new. ``exclude`` names arms of this stage and later
+        ones that are contraindicated from now on, beside those that were before.
         """
-        return self._tell(Respond(unit, context, stage))
+        return self._tell(Respond(unit, context, stage, exclude, reason))
 
     def complete(self, unit: str, outcome: float) -> None:
         """Record the outcome of a unit that has been through all its stages, or has left early."""
@@ -95,18 +131,51 @@ class Session:
         """
         self._tell(Correct(unit, reason, outcome, stage, context))
 
+    def hold(self, *, reason: str) -> None:
+        """Hold accrual: no unit enrols until ``release``. Units under way go on."""
+        self._tell(Hold(reason))
+
+    def release(self, *, reason: str) -> None:
+        """Let units enrol again."""
+        self._tell(Release(reason))
+
+    def close_arm(self, stage: str, arm: str, *, reason: str) -> None:
+        """Close an arm of a stage: no decision from now on gives it, and no later max runs over it.
+
+        Units keep what they were given. Decisions already made, and a Q̃ already frozen, do not change.
+        """
+        self._tell(CloseArm(stage, arm, reason))
+
+    def end(self, *, reason: str) -> None:
+        """End the trial: nothing more is decided. Late outcomes and amendments are still recorded."""
+        self._tell(End(reason))
+
+    def upgrade(self, *, reason: str) -> None:
+        """Go on, by the numerics of this release, with a log that another release began."""
+        self._tell(Upgrade(reason))
+
+    def void(self, unit: str, *, reason: str) -> None:
+        """Record that a unit should never have been enrolled: it teaches nothing, and its round stays used.
+
+        What was learnt of it is taken back. Decisions already made, and a Q̃ already frozen, do not change.
+        """
+        self._tell(Void(unit, reason))
+
     def _tell(self, command: Command) -> Decision | None:
         return self._alone(self._take, command)
 
     def _take(self, command: Command) -> Decision | None:
-        reply = self._answer(command)
-        self._believe(reply)
-        return reply.decision
+        """Answer and believe. No reply is made for it: it would cost as much as a fact."""
+        belief = self._belief if self._belief.whole else self._whole()
+        facts, arrived, decision = belief.find(command)
+        if facts:
+            belief.learn(facts, arrived)
+        return decision
 
     def _alone(self, act: Callable[[Given], Done], given: Given) -> Done:
         """Let one verb act at a time. Other threads wait. A verb inside a verb, of a policy or a signal, is refused."""
         with self._turn:
-            if self._is_nested():
+            if self._acting is not None and self._is_nested():
                 raise ProtocolError("a verb of this session is under way in this thread; call the next one after it")
             try:
                 self._acting = sys._getframe()
@@ -131,17 +200,11 @@ class Session:
         return self._alone(self._answer, command)
 
     def _answer(self, command: Command) -> Reply:
-        belief = self._belief if self._belief.whole else self._whole()
-        fact, known, decision = answer_to(belief.histories, command)
-        if fact is None:
-            return Reply((), decision, belief.version)
-        arrived = advance(belief.design, known, fact)
-        facts: tuple[Fact, ...] = (fact,)
-        if arrived.feasible:
-            decision = belief.decide(arrived)
-            facts = (fact, Assigned(decision))
+        belief = self._whole()
+        facts, arrived, decision = belief.find(command)
         reply = Reply(facts, decision, belief.version)
-        self._answered = reply, arrived
+        if facts:
+            self._answered = reply, arrived
         return reply
 
     def believe(self, reply: Reply) -> None:
@@ -155,7 +218,7 @@ class Session:
         self._alone(self._believe, reply)
 
     def _believe(self, reply: Reply) -> None:
-        belief = self._belief if self._belief.whole else self._whole()
+        belief = self._whole()
         if not reply.facts:
             return
         if reply.version != belief.version:
@@ -195,6 +258,12 @@ class Session:
         if type(version) is not int or not 0 <= version <= len(log):
             raise ProtocolError(f"this session has the versions 0 to {len(log)}, found {shown(version)}")
         return log[version:]
+
+    @property
+    def histories(self) -> Histories:
+        """The records of all units, as they are now; whoever changes something there breaks the session."""
+        with self._turn:
+            return self._readable().histories
 
     @classmethod
     def resume(
@@ -262,5 +331,13 @@ class Session:
 
 
 def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy[Any] | None = None) -> None:
-    """Decide again everything that a log assigned, and refuse the log at the first difference."""
-    believed(log, design, policy, decide_again=True)
+    """Decide again everything that a log assigned, and refuse the log at the first difference.
+
+    What a release with other numerics decided is not decided again: then the error says which release can.
+    """
+    for segment in segments(believed(log, design, policy, decide_again=True).histories.log):
+        if not segment.own:
+            raise LogError(
+                f"the events {segment.first} to {segment.last} have numerics {segment.numerics}, this release has "
+                f"{NUMERICS}: verify them by dtrbandit release {segment.release}. All others lead to what was decided"
+            )

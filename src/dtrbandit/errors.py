@@ -6,9 +6,11 @@
     ├── DesignError        fix the set-up: a design, a policy or a file that describes one
     ├── ObservationError   fix the value: a context or an outcome that cannot be recorded
     ├── NotEstimable       get more data, or ask for less: the units do not determine what was asked for
-    ├── ProtocolError      this cannot happen now: another content, an unknown unit, a wrong moment
+    ├── ProtocolError      this cannot happen now: another content, a wrong moment
+    │   └── NotFound       look at the name: there is no such unit or trial
     ├── Conflict           catch up and retry: the session has moved on since it answered
     ├── LogError           this log cannot be continued here: damaged, or of another release
+    ├── Unavailable        try again later: nothing could be stored for good, so nothing was recorded
     └── StudyError         a path of a study failed: resume from its ``study`` (defined in ``simulation``)
 
 An error that leaves a session leaves it unchanged.
@@ -35,9 +37,24 @@ class ProtocolError(DTRError):
     """The call contradicts what is already recorded."""
 
 
+class NotFound(ProtocolError):  # noqa: N818  # what it is, not that it is one
+    """There is no unit or trial of this name."""
+
+
 class Conflict(DTRError):  # noqa: N818  # what it is, not that it is one
     """The session has moved on since it answered; follow what is new and answer again."""
 
 
 class LogError(DTRError):
-    """A log is damaged, incomplete, out of order or of another release."""
+    """A log is damaged, incomplete, out of order or of another release.
+
+    ``sequence`` is the number of the first event that is wrong, from 1; None where it is not one event.
+    """
+
+    def __init__(self, message: str, *, sequence: int | None = None) -> None:
+        super().__init__(message)
+        self.sequence = sequence
+
+
+class Unavailable(DTRError):  # noqa: N818  # what it is, not that it is one
+    """Nothing could be stored for good, so nothing was recorded; the same call may be repeated later."""

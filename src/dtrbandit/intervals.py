@@ -1,9 +1,19 @@
-"""Means over paths with standard errors and Student's t-intervals."""
+"""Means over paths: their intervals, and how the paths themselves spread.
+
+Regret is skewed by rare bad paths, and few paths say nothing of them. So the number of paths decides what is printed,
+and the paths' own look does not. Below ``FEWEST`` paths a mean has no interval and no standard error. From there on it
+has a bootstrap-t interval, which is called "about 90 %" below ``ENOUGH`` paths and "95 %" from then on, after what was
+measured (docs/studies.md). The spread of the paths stands beside every mean.
+
+Average outcomes of replay carry the outcomes' own noise, and are far less skewed. For them Student's interval holds,
+and ``REPLAY`` has the same two numbers (docs/replay.md).
+"""
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +22,168 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LEVEL = 0.95
+FEWEST, ENOUGH = 200, 500  # paths for an interval of about 90 %, and for one of 95 %
+REPLAY = 20, 60  # the same for average outcomes of replay
+TOO_FEW, ABOUT, FULL = "too few paths for an interval", "about 90 %", "95 %"
+RESAMPLES = 2_000
+AT_ONCE = 4_000_000  # paths of resamples that are held in memory together
+STREAM = 7  # of the seed: resamples do not depend on what else the seed drew
+NOTHING = 1e-12  # of the largest squared distance from the mean: a smaller variance is a rounding error of 0
+
+
+class MeanOverPaths(NamedTuple):
+    """Means over the first axis with standard errors and intervals; NaN where paths are too few.
+
+    ``interval`` says what the interval is worth: "95 %", "about 90 %" or "too few paths for an interval".
+    """
+
+    mean: Array
+    std_error: Array
+    low: Array
+    high: Array
+    interval: str
+
+
+class Spread(NamedTuple):
+    """The paths themselves, over the first axis: their median, and the values below which 5 % and 95 % of them are."""
+
+    median: Array
+    path_5: Array
+    path_95: Array
+
+
+class Band(NamedTuple):
+    """What surrounds a mean in a picture, and the words for it."""
+
+    low: Array
+    high: Array
+    words: str
+
+
+def level_of(paths: int, needed: tuple[int, int] = (FEWEST, ENOUGH)) -> str:
+    """Say what an interval for a mean over so many paths is worth, by the numbers needed for either level.
+
+    Examples
+    --------
+    >>> [level_of(paths) for paths in (40, 200, 500)]
+    ['too few paths for an interval', 'about 90 %', '95 %']
+    """
+    fewest, enough = needed
+    return TOO_FEW if paths < fewest else ABOUT if paths < enough else FULL
+
+
+def mean_over_paths(values: Array, *, seed: int, level: float = LEVEL) -> MeanOverPaths:
+    """Return the mean over paths, the first axis, with a bootstrap-t interval if there are enough of them.
+
+    A higher ``level`` is for intervals that are to hold together.
+
+    Examples
+    --------
+    >>> few = mean_over_paths(np.array([1.0, 2.0, 3.0]), seed=0)
+    >>> few.mean, few.low, few.interval
+    (np.float64(2.0), np.float64(nan), 'too few paths for an interval')
+    """
+    mean, worth = values.mean(axis=0), level_of(len(values))
+    if worth == TOO_FEW:
+        unknown = np.full_like(mean, np.nan)[()]
+        return MeanOverPaths(mean, unknown, unknown, unknown, worth)
+    low, high = bootstrap_t(values, seed=seed, level=level)
+    return MeanOverPaths(mean, _std_error(values), low, high, worth)
+
+
+def spread_of_paths(values: Array) -> Spread:
+    """Return how the paths, the first axis, spread."""
+    low, median, high = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
+    return Spread(median, low, high)
+
+
+def band(values: Array, *, seed: int) -> Band:
+    """Return what surrounds the mean over paths in a picture: its interval, or with too few paths their spread."""
+    found = mean_over_paths(values, seed=seed)
+    if found.interval != TOO_FEW:
+        return Band(found.low, found.high, f"mean, {found.interval} band")
+    return spread_band(values)
+
+
+def spread_band(values: Array) -> Band:
+    """Return the spread of paths as what surrounds their mean in a picture."""
+    _, low, high = spread_of_paths(values)
+    return Band(low, high, "mean; band: 5 to 95 % of paths" if len(values) > 1 else "")
+
+
+def no_band(values: Array) -> Band:
+    """Return a band of no width around the mean over paths, for a picture in which every path is drawn."""
+    mean = values.mean(axis=0)
+    return Band(mean, mean, "mean and each path" if len(values) > 1 else "")
+
+
+def bootstrap_t(values: Array, *, seed: int, level: float = LEVEL) -> tuple[Array, Array]:
+    """Return the ends of the bootstrap-t interval of the mean over paths, the first axis, at each point.
+
+    t* = (x̄* − x̄)/se* over resamples of whole paths. The interval is x̄ − t*se at the 97.5 and the 2.5 % quantile of t*.
+    Resamples in which all paths are equal have no t*. If none has one, all paths are equal, and so are the ends.
+    """
+    flat = values.reshape(len(values), -1)
+    ordered = np.sort(resampled_t(flat, seed=seed), axis=0)  # NaN come last
+    count = (~np.isnan(ordered)).sum(axis=0)
+    tail = (1 - level) / 2
+    low, high = (flat.mean(axis=0) - _quantile(ordered, count, share) * _std_error(flat) for share in (1 - tail, tail))
+    shape = values.shape[1:]
+    return low.reshape(shape)[()], high.reshape(shape)[()]
+
+
+def all_pairs_reach(values: Array, *, seed: int) -> float:
+    """Return c such that mean ± c·se holds for the differences between all columns, (paths, K), together.
+
+    It is the 95 % quantile, over resamples of paths, of the largest |t*| of all pairs. So it stays valid for pairs that
+    were chosen by looking at the means, such as each policy and the best.
+    """
+    pairs = list(combinations(range(values.shape[1]), 2))
+    differences = np.stack([values[:, i] - values[:, j] for i, j in pairs], axis=1)
+    largest = np.nanmax(np.abs(np.nan_to_num(resampled_t(differences, seed=seed))), axis=1)
+    return float(np.quantile(largest, LEVEL))
+
+
+def resampled_t(values: Array, *, seed: int) -> Array:
+    """Return t* of resamples of paths, (resamples, points), of values (paths, points); NaN where all are equal."""
+    n = len(values)
+    distance = values - values.mean(axis=0)
+    both = np.concatenate([distance, distance**2], axis=1)
+    least = NOTHING * (distance**2).max(axis=0)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM,)))
+    found, size = [], max(1, AT_ONCE // n)
+    for start in range(0, RESAMPLES, size):
+        counts = _counts(rng, min(size, RESAMPLES - start), n)
+        mean, square = np.split(counts @ both / n, 2, axis=1)
+        variance = square - mean**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found.append(np.where(variance > least, mean / np.sqrt(variance / (n - 1)), np.nan))
+    return np.concatenate(found)
+
+
+def _counts(rng: np.random.Generator, resamples: int, n: int) -> Array:
+    """Return how often each path was drawn into each resample, (resamples, n)."""
+    drawn = rng.integers(n, size=(resamples, n)) + n * np.arange(resamples)[:, None]
+    return np.bincount(drawn.ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.float64)
+
+
+def _quantile(ordered: Array, count: NDArray[np.int64], share: float) -> Array:
+    """Return a quantile of the first ``count`` of each column, interpolated; 0 where there are none."""
+    place = np.maximum(share * (count - 1), 0.0)
+    below = place.astype(np.int64)
+    above = np.minimum(below + 1, np.maximum(count - 1, 0))
+    columns = np.arange(ordered.shape[1])
+    low, high = ordered[below, columns], ordered[above, columns]
+    return np.where(count > 0, low + (place - below) * (high - low), 0.0)
+
+
+def _std_error(values: Array) -> Array:
+    found: Array = values.std(axis=0, ddof=1) / math.sqrt(len(values))
+    return found
 
 
 class Interval(NamedTuple):
-    """Means over the first axis with standard errors and 95 % intervals, which are NaN for a single path."""
+    """Means over the first axis with standard errors and t-intervals, which are NaN for a single path."""
 
     mean: Array
     std_error: Array
@@ -23,8 +191,8 @@ class Interval(NamedTuple):
     high: Array
 
 
-def interval(values: Array) -> Interval:
-    """Return the mean over paths, the first axis, and its 95 % t-interval.
+def interval(values: Array, *, level: float = LEVEL) -> Interval:
+    """Return the mean over paths or cohorts, the first axis, and its t-interval.
 
     Examples
     --------
@@ -34,7 +202,7 @@ def interval(values: Array) -> Interval:
     paths = len(values)
     mean = values.mean(axis=0)
     std_error = values.std(axis=0, ddof=1) / math.sqrt(paths) if paths > 1 else np.full_like(mean, np.nan)
-    reach = student_quantile(paths - 1) * std_error if paths > 1 else std_error
+    reach = student_quantile(paths - 1, level) * std_error if paths > 1 else std_error
     return Interval(mean, std_error, mean - reach, mean + reach)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,13 +15,14 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")  # Okabe & Ito
+COLOURS = *PALETTE, "#7F7F7F"  # of curves
 DASHES = ("-", "--", "-.", ":")
 
 
 class Curve(NamedTuple):
-    """A mean over paths at rounds ``t`` with its band; ``singles`` are the paths themselves, (paths, points).
+    """A mean over paths at rounds ``t`` with what surrounds it; ``singles`` are the paths themselves, (paths, points).
 
-    Curves of the same ``number`` have the same colour in every picture.
+    Curves of the same ``number`` have the same colour in every picture and panel.
     """
 
     label: str
@@ -42,13 +42,13 @@ def plot_curves(
     With ``log`` the axis of rounds is logarithmic: regret that grows like log T is then a straight line. With ``zero``
     the other axis includes 0, as it should for sums of regret.
     """
-    ax = _axes() if ax is None else ax
+    ax = _axes(max(len(curve.label) for curve in curves)) if ax is None else ax
     for curve in curves:
         _draw(ax, curve)
     if log:
         ax.set_xscale("log")
     ax.set_xlabel("round t (log scale)" if log else "round t")
-    ax.set_ylabel(y)
+    ax.set_ylabel(y, parse_math=False)  # it may hold the name of a policy
     ax.set_xlim(max(1, curves[0].t[0]) if log else 0, curves[0].t[-1])
     if zero:
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]) if any(curve.mean.min() < 0 for curve in curves) else 0.0)
@@ -71,22 +71,25 @@ def plain_axes(ax: Axes | None, x: str, y: str) -> Axes:
     return ax
 
 
-def _axes() -> Axes:
+def _axes(label: int) -> Axes:
+    """Return new Axes with room for labels of so many characters at the right."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(7.5, 4.5), layout="constrained")[1]
+    return plt.subplots(figsize=(max(7.5, 6.0 + 0.09 * label), 4.5), layout="constrained")[1]
 
 
-def _colour(curve: Curve) -> str:
-    return PALETTE[curve.number % len(PALETTE)]
+def colour_of(number: int) -> str:
+    """Return the colour of curves of this number, in every picture."""
+    return COLOURS[number % len(COLOURS)]
 
 
 def _draw(ax: Axes, curve: Curve) -> None:
-    colour, dash = _colour(curve), DASHES[curve.number // len(PALETTE) % len(DASHES)]
+    colour, dash = colour_of(curve.number), DASHES[curve.number // len(PALETTE) % len(DASHES)]
     if curve.singles is not None:
         opacity = float(np.clip(12 / len(curve.singles), 0.08, 0.5))
         ax.plot(curve.t, curve.singles.T, color=colour, linewidth=0.6, alpha=opacity, zorder=1)
-    ax.fill_between(curve.t, curve.low, curve.high, color=colour, alpha=0.2, linewidth=0, zorder=2)
+    faint = 0.2 if curve.singles is None else 0.09
+    ax.fill_between(curve.t, curve.low, curve.high, color=colour, alpha=faint, linewidth=0, zorder=2)
     ax.plot(curve.t, curve.mean, color=colour, linestyle=dash, linewidth=2, label=curve.label, zorder=3)
 
 
@@ -103,24 +106,29 @@ def _style(ax: Axes) -> None:
 
 
 def _label_ends(ax: Axes, curves: Sequence[Curve]) -> None:
-    """Write each label to the right of its curve's end, moved apart where they would touch."""
+    """Write each label to the right of its curve's end, moved apart where they would touch; a thin line leads there."""
+    from matplotlib.patches import FancyArrowPatch
+
     low, high = ax.get_ylim()
-    height = ax.get_window_extent().height / ax.figure.dpi * 72  # points
-    texts = [textwrap.fill(curve.label, 24) for curve in curves]
-    room = [13.0 * (text.count("\n") + 1) / height for text in texts]  # shares of the axis
-    ends = [(float(curve.mean[-1]) - low) / (high - low) for curve in curves]
-    for curve, text, place in zip(curves, texts, _apart(ends, room), strict=True):
-        end = ax.text(1.015, place, text, transform=ax.transAxes, color=_colour(curve), va="center", fontsize=10)
-        end.set_parse_math(False)  # a name is shown as it is
+    room = 13.0 / (ax.get_window_extent().height / ax.figure.dpi * 72)  # of a line of text, as a share of the axis
+    ends = [float(np.clip((curve.mean[-1] - low) / (high - low), 0, 1)) for curve in curves]
+    for curve, end, place in zip(curves, ends, _apart(ends, room), strict=True):
+        colour, moved = colour_of(curve.number), abs(place - end) > room / 4
+        if moved:
+            leader = FancyArrowPatch((1, end), (1.035, place), arrowstyle="-", shrinkA=0, shrinkB=0, color=colour)
+            leader.set(transform=ax.transAxes, clip_on=False, linewidth=0.8)
+            ax.add_patch(leader)
+        text = ax.text(1.04 if moved else 1.015, place, curve.label, transform=ax.transAxes, va="center", fontsize=10)
+        text.set(color=colour, parse_math=False)  # a name is shown as it is
 
 
-def _apart(ends: Sequence[float], room: Sequence[float]) -> list[float]:
-    """Return places near ``ends``, in the same order, at which each label has its room."""
+def _apart(ends: Sequence[float], room: float) -> list[float]:
+    """Return places near ``ends``, in the same order, at which each label has this much room."""
     places = list(ends)
     order = sorted(range(len(ends)), key=lambda k: ends[k])
     for _ in range(100):  # neighbours that touch push each other away, equally
         for below, above in pairwise(order):
-            overlap = (room[below] + room[above]) / 2 - (places[above] - places[below])
+            overlap = room - (places[above] - places[below])
             if overlap > 1e-9:
                 places[below] -= overlap / 2
                 places[above] += overlap / 2

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Coefficients, Estimates
 from dtrbandit.rank import scaled_rows
-from dtrbandit.record.events import Overridden, in_words
+from dtrbandit.record.events import ArmClosed, Held, Overridden, in_words
 from dtrbandit.record.histories import Histories, UnitRecord
 
 
@@ -54,6 +54,12 @@ class Summary:
         How often each reason led to a decision.
     coefficients, gaps
         The estimates, and which of them the units so far do not determine.
+    held
+        Why accrual is held; None if it is not.
+    closed
+        The arms that are closed, with their reasons.
+    taught
+        How many units of an earlier trial taught; they are not among ``units``, and count nowhere but in estimates.
     """
 
     policy: str
@@ -64,12 +70,20 @@ class Summary:
     mean_outcome: float | None
     coefficients: tuple[Coefficient, ...]
     gaps: tuple[Gap, ...]
+    held: str | None = None
+    closed: tuple[ArmClosed, ...] = ()
+    taught: int = 0
 
     def __str__(self) -> str:
         lines = [f"{self.units} unit{'' if self.units == 1 else 's'} enrolled under {self.policy}."]
-        lines += [f"  {count:>6}  {name}" for name, count in self.status.items() if count]
+        if self.taught:
+            lines.append(f"Taught by {self.taught:,} unit{'' if self.taught == 1 else 's'} of an earlier trial.")
+        if self.held is not None:
+            lines.append(f"Accrual is held: {self.held}.")
+        lines += [f"Arm {arm} of stage {stage} is closed: {reason}." for stage, arm, reason in self.closed]
         if not self.units:
-            return lines[0]
+            return "\n".join(lines)
+        lines += [f"  {count:>6}  {name}" for name, count in self.status.items() if count]
         if self.mean_outcome is not None:
             lines.append(f"Mean outcome of completed units: {self.mean_outcome:.4g}.")
         for stage, counts in self.given.items():
@@ -101,9 +115,9 @@ class Summary:
 
 def summarise(design: Design, policy: object, histories: Histories, estimates: Estimates | None) -> Summary:
     """Return the summary of a session's units, and of its estimates."""
-    states = ["completed", "left early, completed", "withdrawn"]
+    states = ["completed", "left early, completed", "withdrawn", "voided"]
     states += [f"awaiting the response at stage {stage.name}" for stage in design.stages[1:]]
-    states += ["awaiting the outcome", "arms overridden", "values corrected"]
+    states += ["awaiting the outcome", "arms overridden", "values corrected", "with contraindications"]
     status: Counter[str] = Counter(dict.fromkeys(states, 0))
     given: Counter[tuple[int, int]] = Counter()
     reasons: Counter[str] = Counter()
@@ -111,6 +125,7 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
     for record, rounds, known in histories.alike():
         count = len(rounds)
         status[_state(design, record)] += count
+        status["with contraindications"] += count if record.exclusions else 0
         for stage_and_arm in enumerate(record.history.arms):
             given[stage_and_arm] += count
         for decision in record.decisions:
@@ -132,11 +147,16 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
         mean_outcome=total / len(outcomes) if outcomes else None,
         coefficients=() if estimates is None else coefficient_table(design, estimates),
         gaps=() if estimates is None else _gaps(design, estimates),
+        held=histories.accrual.reason if isinstance(histories.accrual, Held) else None,
+        closed=tuple(histories.closed.values()),
+        taught=len(histories.taught),
     )
 
 
 def _state(design: Design, record: UnitRecord) -> str:
     """Say where a unit stands."""
+    if record.voided is not None:
+        return "voided"
     if record.outcome is not None:
         return "left early, completed" if record.left else "completed"
     if record.withdrawn is not None:

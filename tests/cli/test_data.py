@@ -50,6 +50,19 @@ def test_fit_prints_counts_and_coefficients_and_writes_them(run: Run) -> None:
     assert "Stage second, other" in out
     pd.testing.assert_frame_equal(pd.read_csv("results/coefficients.csv"), learned.coef_, rtol=1e-7)
     assert Path("results/recommendations.png").stat().st_size > 10_000
+    assert Path("results/who.png").stat().st_size > 10_000
+
+
+def test_fit_lets_others_stand_for_drop_outs(run: Run) -> None:
+    code, out, _ = run("fit", *COLUMNS, "--dropouts", "weighted", "--choice", "first=uniform", "--out", "results")
+
+    known = cohort().with_propensities(dtr.PropensityModel(choice={"first": "uniform"}))
+    learned = dtr.QLearning(known.design, dropouts="weighted").fit(known)
+    assert code == 0
+    assert "Drop-outs, weighted:" in out
+    assert "Propensities of 400 units" in out
+    pd.testing.assert_frame_equal(pd.read_csv("results/coefficients.csv"), learned.coef_, rtol=1e-6)
+    assert not np.allclose(learned.coef_["estimate"], dtr.QLearning(known.design).fit(known).coef_["estimate"])
 
 
 def test_fit_as_json_is_one_document_with_the_numbers(run: Run) -> None:
@@ -59,23 +72,35 @@ def test_fit_as_json_is_one_document_with_the_numbers(run: Run) -> None:
     assert code == 0
     assert document["files"] == [
         f"results/trial/{name}"
-        for name in ("recommendations.png", "coefficients.csv", "contrasts.csv", "recommendations.csv")
+        for name in ("recommendations.png", "who.png", "coefficients.csv", "contrasts.csv", "recommendations.csv")
     ]
     assert document["claims"] == []
     assert [(row["stage"], row["arm"], row["term"]) for row in document["table"][:2]] == [
         ("first", "ssri", "1"),
         ("first", "ssri", "qids_start1"),
     ]
-    assert document["table"][0]["std_error"] > 0
+    first, last = document["table"][0], document["table"][-1]
+    assert (first["method"], first["std_error"], first["low"]) == ("none", None, None)  # not regular, and too few units
+    assert last["method"] == "sandwich"
+    assert last["std_error"] > 0
 
 
 def test_replay_gives_what_the_library_gives(run: Run) -> None:
     code, out, err = run(
-        "replay", *COLUMNS, "--policy", "DTRBandit(q=1, delta=50)", "--policy", "Greedy", *SMALL, "--json"
+        "replay",
+        *COLUMNS,
+        "--policy",
+        "DTRBandit(q=1, delta=50)",
+        "--policy",
+        "Greedy",
+        *SMALL,
+        "--paths",
+        "20",
+        "--json",
     )
 
     expected = dtr.replay(
-        dtr.DTRBandit(q=1, delta=50), cohort().with_propensities(dtr.PropensityModel()), horizon=40, paths=3
+        dtr.DTRBandit(q=1, delta=50), cohort().with_propensities(dtr.PropensityModel()), horizon=40, paths=20
     )
     document = json.loads(out)
     assert code == 0
@@ -83,19 +108,45 @@ def test_replay_gives_what_the_library_gives(run: Run) -> None:
     assert document["table"][0]["value"] == pytest.approx(expected.value)
     assert document["table"][0]["std_error"] == pytest.approx(expected.std_error)
     assert "paths" in err  # progress
-    names = ["replay.png", "replay.csv", "overlap.png", "balance.csv"]
+    names = ["replay.png", "replay.csv", "differences.csv", "overlap.png", "balance.csv"]
     assert document["files"] == [f"results/trial/{name}" for name in names]
-    assert all(Path(file).stat().st_size > 500 for file in document["files"])
+    assert all(Path(file).stat().st_size > 100 for file in document["files"])
 
 
-def test_replay_without_propensities_draws_all_units_alike(run: Run) -> None:
+def test_replay_says_which_interval_is_meant_and_has_one_over_cohorts(run: Run) -> None:
+    policies = ("--policy", "Greedy", "--policy", "UniformRandom()")
+
+    _, few, _ = run("replay", *COLUMNS, *policies, *SMALL)
+    _, over_paths, _ = run("replay", *COLUMNS, *policies, *SMALL, "--paths", "60")
+    code, out, err = run("replay", *COLUMNS, *policies, *SMALL, "--penalty", "1", "--cohorts", "30")
+
+    assert "3 paths are too few for an interval over paths" in " ".join(few.split())
+    assert "Differences, path by path, too few paths for an interval: Greedy less" in " ".join(few.split())
+    assert "95 % interval over paths through this cohort" in " ".join(over_paths.split())
+    assert code == 0
+    assert "resampled cohorts: 30 of 30" in err
+    flat = " ".join(out.split())
+    assert "95 % interval over cohorts" in flat
+    assert "Differences, path by path, with 95 % intervals over cohorts: Greedy less UniformRandom():" in flat
+    differences = pd.read_csv("results/trial/differences.csv")
+    assert differences["interval_over"].tolist() == ["over cohorts"]
+    assert set(pd.read_csv("results/trial/replay.csv")["interval_over"]) == {"over cohorts"}
+
+
+@pytest.mark.filterwarnings("default")
+def test_replay_without_propensities_draws_all_units_alike_and_warns_once(run: Run) -> None:
+    both = ("--policy", "UniformRandom()", "--policy", "Greedy")
+    _, _, err = run("replay", *COLUMNS, *both, *SMALL, "--equal", "--out", "twice")
     code, out, _ = run("replay", *COLUMNS, "--policy", "UniformRandom()", *SMALL, "--equal", "--out", "here")
 
     assert code == 0
+    assert err.count("warning: rows are drawn with equal weights") == 1
+    assert "Caution: rows are drawn with equal weights, but 158 of 400 units left early" in " ".join(out.split())
     assert "Propensities" not in out
     assert sorted(file.name for file in Path("here").iterdir()) == ["replay.csv", "replay.png"]
 
 
+@pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.EqualWeights")
 def test_replay_once_meets_no_unit_twice(run: Run) -> None:
     code, out, _ = run("replay", *COLUMNS, "--policy", "UniformRandom()", *SMALL, "--equal", "--once", "--json")
 
@@ -121,6 +172,17 @@ def test_a_warning_is_a_line_of_its_own(run: Run) -> None:
         (("--arms", "A1", "--outcome", "Y", "--policy", "Greedy"), ["one column for each", "A1"]),
         ((*COLUMNS, "--policy", "Gready"), ["Gready", "did you mean 'Greedy'?"]),
         ((*COLUMNS, "--policy", "DTRBandit(q=1, delta)"), ["DTRBandit(q=1, delta)", "write it as"]),
+        (
+            (*COLUMNS, "--policy", "EpsilonGreedy(0.1)"),
+            ["every parameter needs its name; write it as EpsilonGreedy(epsilon=0.1); its parameters are"],
+        ),
+        ((*COLUMNS, "--policy", "EpsilonGreedy(epsilon=0.1"), ["write it as EpsilonGreedy(epsilon=…)"]),
+        ((*COLUMNS, "--policy", "Greedy(1)"), ["write it as Greedy("]),
+        ((*COLUMNS[:3], "y", "--policy", "Greedy"), ["did you mean 'Y' for 'y'?"]),
+        (
+            (*COLUMNS, "--policy", "Greedy", "--horizon", "1000000000000"),
+            ["GB of memory", "take fewer, or shorter ones"],
+        ),
         ((*COLUMNS, "--policy", "DTRBandit(q=0, delta=1)"), ["q must be"]),
         ((*COLUMNS, "--policy", "Greedy", "--recode", "A1 1=ssri"), ["A1 1=ssri", "'A1: 1=ssri, -1=other'"]),
         ((*COLUMNS, "--policy", "Greedy", "--choice", "second"), ["'second'", "formula"]),
@@ -147,6 +209,7 @@ def test_a_cell_can_be_recoded_to_no_arm(run: Run) -> None:
     assert str(cohort()) in out
 
 
+@pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.EqualWeights")
 def test_a_unit_with_a_blank_covariate_can_be_left_out(run: Run) -> None:
     table = pd.read_csv("trial.csv")
     table.loc[3, "qids_start1"] = None
@@ -183,7 +246,7 @@ def test_the_overlap_of_every_choice_is_drawn() -> None:
     picture = _overlap(fewer_and_fewer_arms().with_propensities(dtr.PropensityModel(choice={"one": "uniform"})))
 
     labels = [ax.get_xlabel().replace("\n", " ") for ax in picture.axes]
-    assert [label.split("choice of ")[1] for label in labels] == [
+    assert [label.split("(choice of ")[1].removesuffix(")") for label in labels] == [
         "a or b or c at stage 'one'",
         "a or b or c at stage 'two'",
         "b or c at stage 'two'",

@@ -23,7 +23,11 @@ def stopped_by(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tupl
     [
         (dtr.DesignError("q must be 1 or more"), 2, "error: q must be 1 or more\n"),
         (dtr.ObservationError("x is [nan]"), 2, "error: x is [nan]\n"),
-        (PermissionError(13, "Permission denied", "/results"), 2, "error: [Errno 13] Permission denied: '/results'\n"),
+        (
+            PermissionError(13, "Permission denied", "/results"),
+            2,
+            "error: /results: Permission denied; choose another file or folder\n",
+        ),
     ],
 )
 def test_an_error_is_one_line(error: Exception, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:

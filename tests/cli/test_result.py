@@ -10,7 +10,7 @@ import pytest
 
 from dtrbandit.cli.result import ExplainedTable, Result
 from dtrbandit.cli.show import show
-from dtrbandit.reproduce import Claim, Reproduction
+from dtrbandit.reproduce import Claim, Reproduction, Verdict
 
 TABLE = ExplainedTable("Two units.", pd.DataFrame({"unit": ["u1", "u2"], "outcome": [1.5, float("nan")]}))
 
@@ -34,7 +34,7 @@ def test_a_result_prints_as_a_reproduction_without_claims_does(capsys: pytest.Ca
 def test_a_document_of_a_result_has_no_claims_and_null_where_there_is_no_number(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    claimed = Reproduction("paper", TABLE, (Claim("it holds", "1", "0 to 2", True),), ())
+    claimed = Reproduction("paper", TABLE, (Claim("it holds", "1", "0 to 2", Verdict.HOLDS),), ())
 
     show("both", [Result("trial", TABLE, (Path("a.csv"),)), claimed], as_json=True)
 

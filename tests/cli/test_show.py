@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from dtrbandit.cli.show import show
-from dtrbandit.reproduce import Claim, Reproduction
+from dtrbandit.reproduce import Claim, Reproduction, Verdict, Whose
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,12 @@ class Plain:
         return "[a] b: 1.5"
 
 
-HOLDS, FAILS = Claim("it [learns]", "0.9", "at least 0.8", True), Claim("it is fast", "2 h", "at most 1 h", False)
-RESULT = Reproduction("first", Plain(), (HOLDS, FAILS), (Path("out/first.png"),))
+CLAIMS = (
+    Claim("it [learns]", "0.9", "at least 0.8", Verdict.HOLDS),
+    Claim("it is fast", "2 h", "at most 1 h", Verdict.REFUTED, Whose.OURS),
+    Claim("it lasts", "a year (so far)", "two years", Verdict.OPEN),
+)
+RESULT = Reproduction("first", Plain(), CLAIMS, (Path("out/first.png"),), "run more")
 
 
 def test_json_is_one_document_in_which_what_is_no_number_is_null(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,7 +39,7 @@ def test_json_is_one_document_in_which_what_is_no_number_is_null(capsys: pytest.
         "name": "both",
         "files": ["out/first.png"],
         "table": [{"study": "first", **row}, {"study": "second", **row}],
-        "claims": [HOLDS._asdict(), FAILS._asdict()],
+        "claims": [claim.record() for claim in CLAIMS],
     }
 
 
@@ -46,8 +50,17 @@ def test_a_reader_gets_table_claims_with_verdicts_and_files(capsys: pytest.Captu
     lines = [line.strip() for line in out.splitlines()]
     assert lines[:2] == ["first", "[a] b: 1.5"]
     assert any(line.startswith("✓") and "it [learns]" in line for line in lines)
-    assert any(line.startswith("✗") and "it is fast" in line for line in lines)
-    assert lines[-1] == "Written: out/first.png"
+    assert any(line.startswith("✗") and "it is fast" in line and "refuted" in line for line in lines)
+    assert any(line.startswith("?") and "it lasts" in line and "cannot be told" in line for line in lines)
+    assert (out.count("✓"), out.count("(our own"), out.count("(the paper's")) == (2, 1, 2)
+    assert "✓ shown   ✗ the contrary is shown   ? cannot be told" in out
+    assert lines[-2:] == ["run more", "Written: out/first.png"]
+
+
+def test_advice_is_given_only_where_a_claim_cannot_be_told(capsys: pytest.CaptureFixture[str]) -> None:
+    show("both", [replace(RESULT, claims=CLAIMS[:2])], as_json=False)
+
+    assert "run more" not in capsys.readouterr().out
 
 
 def test_without_claims_there_is_no_table_of_them(capsys: pytest.CaptureFixture[str]) -> None:

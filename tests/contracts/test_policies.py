@@ -11,7 +11,13 @@ from dtrbandit.record import History
 from dtrbandit.record.events import (
     Fact,
 )
-from dtrbandit.testing import PolicyContract
+from dtrbandit.testing import PolicyContract as UntaughtContract
+
+
+class PolicyContract(UntaughtContract):
+    """The contract with an earlier trial, which all policies here can learn from."""
+
+    teachable = True
 
 
 class TestDTRBandit(PolicyContract):
@@ -37,6 +43,16 @@ class TestEpsilonGreedy(PolicyContract):
 class TestGreedy(PolicyContract):
     def policy(self) -> Policy[Any]:
         return dtr.Greedy()
+
+
+class TestDTRBanditWithFloor(PolicyContract):
+    def policy(self) -> Policy[Any]:
+        return dtr.DTRBandit(q=1, delta=0.5, floor=0.15)
+
+
+class TestGreedyWithFloor(PolicyContract):
+    def policy(self) -> Policy[Any]:
+        return dtr.Greedy(floor=0.2)
 
 
 class TestLSVIUCB(PolicyContract):

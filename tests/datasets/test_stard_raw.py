@@ -128,3 +128,13 @@ def test_missing_files_and_columns_are_told(tmp_path: Path) -> None:
     release(tmp_path, [{k: v for k, v in row.items() if k != "vslow"} for row in VISITS], ASSIGNED)
     with pytest.raises(DesignError, match=r"the columns \['vslow'\] are missing"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["qids01", "ivra01"])
+def test_a_line_of_the_release_that_is_cut_off_is_refused(name: str, tmp_path: Path) -> None:
+    file = release(tmp_path, VISITS, ASSIGNED) / f"{name}.txt"
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:-1], lines[-1].rsplit("\t", 1)[0]]))
+
+    with pytest.raises(DesignError, match=rf"every line must have as many cells as the header.*line {len(lines)} has"):
+        read(tmp_path)

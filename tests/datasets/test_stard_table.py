@@ -153,3 +153,20 @@ def test_a_file_that_cannot_be_read_is_told(content: bytes | None, tmp_path: Pat
 
     with pytest.raises(DesignError, match=r"cannot read '.*stard\.csv'"):
         read_stard_wide(path)
+
+
+def test_a_line_that_is_cut_off_is_refused_and_not_one_of_a_drop_out(tmp_path: Path) -> None:
+    path = written(wide_rows(), tmp_path / "stard.csv")
+    lines = path.read_text().splitlines()
+    lines[SECOND + 1] = lines[SECOND + 1].rsplit(",", 2)[0]
+    path.write_text("\n".join(lines))
+
+    with pytest.raises(DesignError, match=rf"every line must have as many cells as the header.*line {SECOND + 2} has"):
+        read_stard_wide(path)
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    path = written(pd.concat([wide_rows(), wide_rows()[["L1_slope"]]], axis=1), tmp_path / "stard.csv")
+
+    with pytest.raises(DesignError, match=r"the columns \['L1_slope'\] are there more than once; keep one of each"):
+        read_stard_wide(path)

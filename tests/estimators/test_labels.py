@@ -67,7 +67,8 @@ def test_cross_moments_are_sums_over_the_rows_of_an_arm_and_a_label() -> None:
     seen, beliefs = observed_units(design, 8), create(design)
 
     for unit in range(8):
-        add_cross(beliefs.pages, seen.features, seen.shape, 0, arm_of(seen, unit, 0), unit, unit % 2)
+        page, (psi, later) = beliefs.pages[0, seen.arms[unit, 0]], seen.features[unit]
+        add_cross(page, seen.shape, 0, unit % 2, psi, later)
 
     for arm in range(2):
         for label in range(2):
@@ -80,8 +81,9 @@ def test_a_flip_moves_a_row_from_one_label_to_the_other() -> None:
     design = small_design()
     seen, flipped, added = observed_units(design, 1), create(design), create(design)
     arm = arm_of(seen, 0, 0)
-    add_cross(flipped.pages, seen.features, seen.shape, 0, arm, 0, 0)
-    add_cross(added.pages, seen.features, seen.shape, 0, arm, 0, 1)
+    psi, later = seen.features[0]
+    add_cross(flipped.pages[0, arm], seen.shape, 0, 0, psi, later)
+    add_cross(added.pages[0, arm], seen.shape, 0, 1, psi, later)
 
     flip(flipped.pages, seen.features, seen.shape, 0, arm, 0, 0, 1)
 

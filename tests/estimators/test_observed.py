@@ -14,12 +14,16 @@ from dtrbandit.estimators.observed import (
     LOST,
     STAYED,
     UNKNOWN,
+    VOID,
     Observed,
+    erase,
     fits,
     grow,
     longer,
     observe,
+    same_place,
     stands_at,
+    walk,
 )
 from estimators.few_units import small_design, store
 
@@ -144,3 +148,35 @@ def test_what_a_loss_or_an_amendment_changes_is_written_elsewhere() -> None:
 
     for name in Observed._fields:
         assert np.array_equal(getattr(seen, name), getattr(before, name))
+
+
+def test_of_a_void_unit_nothing_is_left_and_nothing_may_follow() -> None:
+    seen, empty = told([*SECOND, (COMPLETED, 0, 1, -1), (ARRIVED, 1, 0, 0), (GIVEN, 1, 0, 0)]), store(DESIGN, 2)
+
+    erase(seen, 0)
+
+    for name in ("features", "nodes", "arms", "last", "outcome"):
+        assert (getattr(seen, name)[0] == getattr(empty, name)[0]).all()
+    assert seen.left.tolist() == [VOID, STAYED]
+    assert seen.arms[1].tolist() == [0, -1]
+    for fact in (ARRIVED, LEFT, COMPLETED):
+        assert not any(fits(seen, fact, 0, m, node, arm) for m in (0, 1) for node in (-1, 0, 1) for arm in (0, 1))
+
+
+def test_a_unit_walks_within_its_copy_of_the_tree_and_a_place_is_the_same_in_all() -> None:
+    seen, count = store(DESIGN, 2), len(DESIGN.tree.feasible)
+
+    assert walk(seen, 0, 1) == DESIGN.tree.after((1,))
+    assert walk(seen, 3 * count, 1) == 3 * count + DESIGN.tree.after((1,))
+    assert same_place(seen, 2, 2 + 4 * count)
+    assert not same_place(seen, 2, 3 + 4 * count)
+    assert not same_place(seen, -1, count - 1)
+
+
+def test_a_fact_at_a_copy_that_is_not_there_does_not_fit() -> None:
+    seen, count = store(DESIGN, 2), len(DESIGN.tree.feasible)
+    seen.child[count] = [count + 1, -1]  # for units with contraindications
+
+    assert fits(seen, ARRIVED, 0, 0, count, 0)
+    assert not fits(seen, ARRIVED, 0, 0, count, 1)
+    assert not fits(seen, ARRIVED, 0, 0, 7 * count, 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.algorithm_2 import POLICY, ROWS
+from dtrbandit.evaluation.replay.paths import POLICY, ROWS
 from estimators.oracle import random_plans
 from plain.replay import Point
 
@@ -100,8 +100,10 @@ def policies(design: dtr.Design) -> dict[str, Any]:
         "DTRB, permuted": dtr.DTRBandit(q=2, delta=1.0, schedule="permuted"),
         "0.3-Greedy": dtr.EpsilonGreedy(epsilon=0.3),
         "Greedy": dtr.Greedy(),
+        "Greedy, floor": dtr.Greedy(floor=0.2),
+        "DTRB, floor": dtr.DTRBandit(q=1, delta=0.5, floor=0.2),
         "LSVI-UCB": dtr.LSVIUCB(beta=0.7),
-        "LSVI-UCB, optimistic": dtr.LSVIUCB(beta=0.7, leavers="optimistic", clip=9.0),
+        "LSVI-UCB, optimistic": dtr.LSVIUCB(beta=0.7, leavers="optimistic", clip=9.0, scale=1.7),
         "LSVI-UCB, rare": dtr.LSVIUCB(beta=0.7, switching="rare"),
         "LSVI-UCB, theory": dtr.LSVIUCB(),
         "rule": dtr.FixedRegime(rule=rule),

@@ -59,6 +59,12 @@ def test_what_somebody_waits_for_comes_first(cache: Cache) -> None:
     assert stored(cache) == ["fourth", "third"]
 
 
+def test_what_comes_first_comes_in_the_order_asked_for_and_strangers_are_passed_over(cache: Cache) -> None:
+    fill(cache, first=[("elsewhere", "fifth"), *reversed(NAMES)])
+
+    assert stored(cache) == ["fourth", "third"]
+
+
 def test_only_what_is_missing_is_compiled_and_reported(cache: Cache) -> None:
     cache.store(key_of(NAMES[0]), b"there")
     told: list[tuple[int, int]] = []

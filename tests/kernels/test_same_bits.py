@@ -30,6 +30,8 @@ POLICIES: list[Policy[Any]] = [
     dtr.DTRBandit(q=2, delta=1.0, schedule="permuted"),
     dtr.EpsilonGreedy(epsilon=0.3),
     dtr.Greedy(),
+    dtr.Greedy(floor=0.2),
+    dtr.DTRBandit(q=1, delta=0.5, floor=0.1),
     dtr.LSVIUCB(beta=0.5),
     dtr.LSVIUCB(beta=0.5, leavers="optimistic", switching="rare", clip=3.0),
     dtr.UniformRandom(),

@@ -14,6 +14,25 @@ def test_machine_code_takes_over_in_the_background(small: SmallPackage) -> None:
     assert errors == ""
 
 
+TOLD_FIRST = """start = supplier.start_child
+
+
+def told(cache, *, first, background):
+    print(list(first), background)
+    return start(cache, first=first, background=background)
+
+
+supplier.start_child = told
+"""
+
+
+def test_the_background_compiles_first_what_verbs_call(small: SmallPackage) -> None:
+    output, errors = small.run(TOLD_FIRST + "supply.begin(first=[caller])\n" + JOIN + TELL)
+
+    assert output.split("\n") == ["[('dtrbandit.caller', 'caller')] True", "11 True"]
+    assert errors == ""
+
+
 def test_two_processes_at_once_compile_once(small: SmallPackage) -> None:
     both = [small.start("supply.begin()\n" + JOIN + TELL) for _ in range(2)]
 

@@ -25,6 +25,7 @@ from policies.twins import plain_twin
     ],
 )
 @pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")
+@pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.EqualWeights")
 def test_replay_is_algorithm_2_with_the_plain_refit(name: str, seed: int) -> None:
     cohort, policy, _ = world(seed, name, n=40)
     found = replay(policy, cohort, horizon=20, paths=1, seed=seed)

@@ -12,6 +12,7 @@ Q̃ as it was at e_t, the last forced round before t, it is Algorithm 3.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,12 +23,24 @@ from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.parameters import each, positive, whole
 from dtrbandit.design.spec import Design
+from dtrbandit.design.tree import Plan
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
-from dtrbandit.record.events import Assigned, Completed, Corrected, Fact, Overridden, Responded
+from dtrbandit.record.events import (
+    ArmClosed,
+    Assigned,
+    Completed,
+    Corrected,
+    Fact,
+    Overridden,
+    Responded,
+    Taught,
+    Voided,
+)
 from dtrbandit.record.histories import History
 from plain.backward_induction import Coefficients, Fits, backward_induction, coefficients_of, q_values
-from plain.rules import Estimates, best, numbers
+from plain.masks import Pairs, can_take, plans_left
+from plain.rules import Estimates, best, numbers, with_floor
 from plain.samples import Samples
 from plain.schedule import Place, next_of_plan, place
 
@@ -46,6 +59,7 @@ class DTRBanditState:
     frozen: dict[int, Coefficients] = field(default_factory=dict)  # of Q̃ at e_t, by forced block
     scheduled: dict[int, dict[int, int]] = field(default_factory=dict)  # forced round → arm scheduled per stage
     drawn: dict[int, NDArray[np.int64]] = field(default_factory=dict)  # permuted block → (node, arm) used up
+    planned: dict[int, Plan] = field(default_factory=dict)  # forced round → its plan, while the unit can take it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +81,7 @@ class DTRBandit:
     q: int
     delta: float | tuple[float, ...]
     schedule: Literal["paper", "permuted"] = "paper"
+    floor: float = 0.0
 
     def __post_init__(self) -> None:
         whole(self.q, "DTRBandit: q", low=1, high=1_000_000)
@@ -96,26 +111,45 @@ class DTRBandit:
             reason = "clear" if len(contenders) == 1 else "close"
             if sum(history.feasible) == 1:
                 reason = "only_feasible"
-            choice = certain(best(q_hat, contenders), history, reason)._replace(contenders=contenders)
+            choice = with_floor(best(q_hat, contenders), history, reason, self.floor, u)
+            choice = choice._replace(contenders=contenders)
         return choice._replace(q_tilde=numbers(q_tilde), q_hat=numbers(q_hat))
 
     def update(self, state: DTRBanditState, history: History, event: Fact) -> DTRBanditState:
         """Learn from a fact: recompute β̂ and, in a forced round, β̃ (Algorithm 1, lines 5 and 13)."""
+        if isinstance(event, ArmClosed):
+            m = state.design.stage_number(event.stage)
+            state.samples.close(m, state.design.stages[m].arms.index(event.arm))
+            self._refit(state)
+            self._refit_forced(state)
+            return state
+        if isinstance(event, Taught):  # rows of Q̂, and nothing else
+            state.samples.teach(history)
+            state.hat_fits = backward_induction(state.design, state.samples)
+            state.hat = coefficients_of(state.hat_fits, state.design)
+            return state
         t = self._place(state, history)
         match event:
             case Assigned(decision):
+                self._keep_plan(state, history, t, forced=decision.reason == "forced")
                 if decision.reason == "forced":
                     self._schedule(state, history, t)
                 elif len(history.arms) == 1 and not t.forced:
                     state.frozen.setdefault(t.latest, state.tilde)  # this round is the first after e_t
-            case Responded() | Completed() | Overridden() | Corrected():
-                state.samples.record(history)
-                state.hat_fits = backward_induction(state.design, state.samples)
-                state.hat = coefficients_of(state.hat_fits, state.design)
+            case Responded() | Completed() | Overridden() | Corrected() | Voided():
+                state.samples.forget(history) if isinstance(event, Voided) else state.samples.record(history)
+                self._refit(state)
                 if history.round in state.scheduled:
-                    state.tilde_fits = backward_induction(state.design, state.samples, _forced_samples(state))
-                    state.tilde = coefficients_of(state.tilde_fits, state.design)
+                    self._refit_forced(state)
         return state
+
+    def _refit(self, state: DTRBanditState) -> None:
+        state.hat_fits = backward_induction(state.design, state.samples)
+        state.hat = coefficients_of(state.hat_fits, state.design)
+
+    def _refit_forced(self, state: DTRBanditState) -> None:
+        state.tilde_fits = backward_induction(state.design, state.samples, _forced_samples(state))
+        state.tilde = coefficients_of(state.tilde_fits, state.design)
 
     def estimates(self, state: DTRBanditState) -> Estimates:
         """Return the coefficients of Q̂ and of Q̃ as it is now."""
@@ -130,8 +164,28 @@ class DTRBandit:
         """Return the scheduled arm, or None if an override has freed this round."""
         if self.schedule == "permuted":
             return self._drawn(state, history, t, u)
-        arm = next_of_plan(state.design.arm_plans[t.offset // self.q], history.arms, state.design.tree)
+        plan = state.planned.get(history.round) if history.arms else self._plan_of_slot(state, t)
+        if plan is None or not can_take(plan, state.design.arm_plans, history.arms, _barred(state, history)):
+            return None
+        arm = next_of_plan(plan, history.arms, state.design.tree)
         return None if arm is None else certain(arm, history, "forced")
+
+    def _plan_of_slot(self, state: DTRBanditState, t: Place) -> Plan:
+        """Return the plan of a place in a forced block; the rounds of closed plans go to the open ones, in order."""
+        plans, closed = state.design.arm_plans, state.samples.closed
+        rounds = [plan for plan in plans for _ in range(self.q)]
+        still = plans_left(plans, (), closed)
+        others = itertools.cycle(still)
+        return [plan if plan in still else next(others) for plan in rounds][t.offset]
+
+    def _keep_plan(self, state: DTRBanditState, history: History, t: Place, *, forced: bool) -> None:
+        if len(history.arms) == 1:
+            if forced:
+                state.planned[history.round] = self._plan_of_slot(state, t)
+        elif not forced and history.round in state.planned:
+            plan = state.planned[history.round]
+            if next_of_plan(plan, history.arms[:-1], state.design.tree) is not None:
+                del state.planned[history.round]
 
     def _drawn(self, state: DTRBanditState, history: History, t: Place, u: float) -> Choice | None:
         """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12)."""
@@ -140,11 +194,18 @@ class DTRBandit:
         if len(scheduled) < m:
             return None
         node = state.design.tree.after(scheduled)
-        agreeing = [plan for plan in state.design.arm_plans if plan[:m] == scheduled]
-        slots = np.bincount([plan[m] for plan in agreeing], minlength=arms) * self.q
-        possible = {plan[m] for plan in agreeing if next_of_plan(plan, history.arms, state.design.tree) is not None}
+        plans, barred = state.design.arm_plans, _barred(state, history)
+        agreeing = plans_left(plans, scheduled, state.samples.closed)
+        each = self.q * len(plans) / len(plans_left(plans, (), state.samples.closed))
+        slots = np.bincount([plan[m] for plan in agreeing], minlength=arms) * each
+        possible = {
+            plan[m]
+            for plan in agreeing
+            if next_of_plan(plan, history.arms, state.design.tree) is not None
+            if can_take(plan, plans, history.arms, barred)
+        }
         used = state.drawn.get(t.latest, np.zeros_like(state.design.tree.child))[node, :arms]
-        remaining = np.where([arm in possible for arm in range(arms)], slots - used, 0.0)
+        remaining = np.where([arm in possible for arm in range(arms)], np.maximum(slots - used, 0.0), 0.0)
         if remaining.sum() <= 0:
             return None
         arm = int(np.searchsorted(np.cumsum(remaining), u * remaining.sum(), side="right"))
@@ -160,6 +221,11 @@ class DTRBandit:
         scheduled[len(history.arms) - 1] = history.arms[-1]
 
 
+def _barred(state: DTRBanditState, history: History) -> Pairs:
+    """Return what is contraindicated for a unit that has arrived, or closed."""
+    return {*(history.excluded[-1] if history.excluded else ()), *state.samples.closed}
+
+
 def filtered(q_tilde: Vector, arms: tuple[int, ...], delta: float) -> tuple[int, ...]:
     """Return K̂: the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8).
 
@@ -173,7 +239,8 @@ def _forced_samples(state: DTRBanditState) -> Mask:
     """Return which rows are forced samples, (n, M): the scheduled arm is what was given."""
     mask = np.zeros(state.samples.arm.shape, dtype=np.bool_)
     for t, arms in state.scheduled.items():
+        line = state.samples.taught + t - 1
         for m, arm in arms.items():
-            if t <= len(mask):
-                mask[t - 1, m] = state.samples.arm[t - 1, m] == arm
+            if line < len(mask):
+                mask[line, m] = state.samples.arm[line, m] == arm
     return mask

@@ -8,9 +8,21 @@ from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
-from dtrbandit.record.events import Assigned, Completed, Corrected, Fact, Overridden, Responded, Withdrawn
+from dtrbandit.record.events import (
+    ArmClosed,
+    Assigned,
+    Completed,
+    Corrected,
+    Fact,
+    Overridden,
+    Responded,
+    Taught,
+    Voided,
+    Withdrawn,
+)
 from dtrbandit.record.histories import History
 from plain.backward_induction import Coefficients, Fits, backward_induction, coefficients_of, q_values
+from plain.masks import can_take, plans_left
 from plain.rules import Estimates, best, numbers
 from plain.samples import Samples
 from plain.schedule import next_of_plan
@@ -25,8 +37,8 @@ class GreedyState:
     fits: Fits
     hat: Coefficients
     pulls: list[Plan]
+    made: int = 0  # all pulls before this place are made, or passed over
     pulled: dict[int, Plan] = field(default_factory=dict)
-    owed: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,21 +75,39 @@ class EpsilonGreedy:
 
     def update(self, state: GreedyState, history: History, event: Fact) -> GreedyState:
         """Learn from a fact, and keep account of the initial pulls."""
+        barred = False
         match event:
+            case ArmClosed(stage, arm, _):
+                m = state.design.stage_number(stage)
+                state.samples.close(m, state.design.stages[m].arms.index(arm))
+                self._refit(state)
+                return state
             case Assigned():
-                made = len(state.pulled)
-                if len(history.arms) == 1 and made < len(state.pulls):
-                    state.pulled[history.round] = state.pulls[made]
-            case Responded() | Completed() | Overridden() | Corrected():
-                state.samples.record(history)
-                state.fits = backward_induction(state.design, state.samples)
-                state.hat = coefficients_of(state.fits, state.design)
+                before = history._replace(arms=history.arms[:-1])
+                if not before.arms:
+                    place = self._next_pull(state)
+                    if place is not None and self._can_take(state, before, state.pulls[place]):
+                        state.pulled[history.round], state.made = state.pulls[place], place + 1
+                elif history.round in state.pulled:
+                    plan = state.pulled[history.round]
+                    on = next_of_plan(plan, before.arms, state.design.tree) is not None
+                    barred = on and not self._can_take(state, before, plan)
+            case Taught():
+                state.samples.teach(history)
+                self._refit(state)
+            case Responded() | Completed() | Overridden() | Corrected() | Voided():
+                state.samples.forget(history) if isinstance(event, Voided) else state.samples.record(history)
+                self._refit(state)
         left = isinstance(event, Responded) and not history.feasible
         lost = isinstance(event, Withdrawn) and len(history.arms) < len(state.design.stages)
-        if (left or lost) and history.round in state.pulled and history.round not in state.owed:
-            state.owed.add(history.round)
-            state.pulls.append(state.pulled[history.round])  # made up for at the end (docs/readings.md, 10)
+        void = isinstance(event, Voided)
+        if (left or lost or void or barred) and history.round in state.pulled:
+            state.pulls.append(state.pulled.pop(history.round))  # made up for at the end (docs/readings.md, 10)
         return state
+
+    def _refit(self, state: GreedyState) -> None:
+        state.fits = backward_induction(state.design, state.samples)
+        state.hat = coefficients_of(state.fits, state.design)
 
     def estimates(self, state: GreedyState) -> Estimates:
         """Return the coefficients of Q̂."""
@@ -85,9 +115,20 @@ class EpsilonGreedy:
 
     def _initial_pull(self, state: GreedyState, history: History) -> int | None:
         plan = state.pulled.get(history.round)
-        if not history.arms and len(state.pulled) < len(state.pulls):
-            plan = state.pulls[len(state.pulled)]
-        return None if plan is None else next_of_plan(plan, history.arms, state.design.tree)
+        if not history.arms and (place := self._next_pull(state)) is not None:
+            plan = state.pulls[place]
+        if plan is None or not self._can_take(state, history, plan):
+            return None
+        return next_of_plan(plan, history.arms, state.design.tree)
+
+    def _next_pull(self, state: GreedyState) -> int | None:
+        """Return the place of the next pull whose plan has no closed arm."""
+        still = plans_left(state.design.arm_plans, (), state.samples.closed)
+        return next((place for place, plan in enumerate(state.pulls) if place >= state.made and plan in still), None)
+
+    def _can_take(self, state: GreedyState, history: History, plan: Plan) -> bool:
+        barred = {*(history.excluded[len(history.arms)] if history.excluded else ()), *state.samples.closed}
+        return can_take(plan, state.design.arm_plans, history.arms, barred)
 
     def _explore(self, greedy: int, arms: tuple[int, ...], history: History, u: float) -> Choice:
         others = [arm for arm in arms if arm != greedy]

@@ -14,7 +14,7 @@ from dtrbandit.design.parameters import each, positive
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
-from dtrbandit.record.events import Completed, Corrected, Fact, Overridden, Responded
+from dtrbandit.record.events import ArmClosed, Completed, Corrected, Fact, Overridden, Responded, Taught, Voided
 from dtrbandit.record.histories import History
 from plain.optimistic_ridge import Optimism, Ridge, optimistic_induction, optimistic_values
 from plain.rules import Estimates, best, numbers
@@ -53,6 +53,8 @@ class LSVIUCB:
     switching
         ``"every"``: refit after every fact, as published. ``"rare"``: only when a stage's Gram determinant
         has doubled.
+    scale
+        What outcomes, and limits of them, are divided by; estimates are multiplied by it again.
     """
 
     beta: float | None = None
@@ -61,6 +63,7 @@ class LSVIUCB:
     bound: Bound | None = None
     leavers: Literal["observed", "optimistic"] = "observed"
     switching: Literal["every", "rare"] = "every"
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         if self.beta is not None:
@@ -90,6 +93,7 @@ class LSVIUCB:
         if len(clip) != stages or len(bound) != stages:
             raise DesignError(f"LSVIUCB: clip and bound need one entry for each of the {stages} stages")
         divisors = tuple(_divisors(bound[m], design.dimensions[m], m) for m in range(stages))
+        clip = tuple(limit / self.scale for limit in clip)
         optimism = Optimism(self.beta, self.ridge, clip, divisors, self.leavers == "observed")
         samples = Samples(design)
         return LSVIUCBState(design, optimism, samples, optimistic_induction(design, samples, optimism))
@@ -100,22 +104,47 @@ class LSVIUCB:
         q = optimistic_values(state.fits[m], history.features[-1][None, :], m, state.optimism)[0]
         reason = "only_feasible" if len(arms) == 1 else "optimistic"
         choice = certain(best(q, arms), history, reason)
-        return choice._replace(q_tilde=(None,) * len(q), q_hat=numbers(q), contenders=arms)
+        return choice._replace(q_tilde=(None,) * len(q), q_hat=numbers(q * self.scale), contenders=arms)
 
     def update(self, state: LSVIUCBState, history: History, event: Fact) -> LSVIUCBState:
         """Learn from a fact (Jin et al., lines 3 to 9)."""
-        if isinstance(event, Responded | Completed | Overridden | Corrected):
-            state.samples.record(history)
+        if isinstance(event, ArmClosed):
+            m = state.design.stage_number(event.stage)
+            state.samples.close(m, state.design.stages[m].arms.index(event.arm))
+            state.fits = optimistic_induction(state.design, state.samples, state.optimism)
+            return state
+        if isinstance(event, Taught):
+            return self._teach(state, history)
+        if isinstance(event, Responded | Completed | Overridden | Corrected | Voided):
+            outcome = None if history.outcome is None else history.outcome / self.scale
+            scaled = history._replace(outcome=outcome)
+            state.samples.forget(scaled) if isinstance(event, Voided) else state.samples.record(scaled)
             fits = optimistic_induction(state.design, state.samples, state.optimism)
-            amended = isinstance(event, Overridden | Corrected) and has_taught(history)
+            amended = isinstance(event, Overridden | Corrected | Voided) and has_taught(history)
             if self.switching == "every" or amended or _doubled(fits, state.fits):
+                state.fits = fits
+        return state
+
+    def _teach(self, state: LSVIUCBState, history: History) -> LSVIUCBState:
+        """Learn from a unit of an earlier trial as if it came stage by stage: each row may double a determinant."""
+        arms, outcome = history.arms, history.outcome
+        state.samples.teach(history._replace(features=history.features[:1], arms=(), outcome=None))
+        steps = [
+            history._replace(features=history.features[: m + 1], arms=arms[:m], outcome=None)
+            for m in range(1, len(history.features) if outcome is None else len(arms))
+        ]
+        scaled = None if outcome is None else outcome / self.scale
+        for step in (*steps, history._replace(outcome=scaled)):
+            state.samples.tell_of_taught(step)
+            fits = optimistic_induction(state.design, state.samples, state.optimism)
+            if self.switching == "every" or _doubled(fits, state.fits):
                 state.fits = fits
         return state
 
     def estimates(self, state: LSVIUCBState) -> Estimates:
         """Return the weights w, on the scale of the features as given."""
         divisors = state.optimism.divisors
-        return Estimates(tuple(fit.weights / d for fit, d in zip(state.fits, divisors, strict=True)))
+        return Estimates(tuple(self.scale * fit.weights / d for fit, d in zip(state.fits, divisors, strict=True)))
 
 
 def has_taught(history: History) -> bool:

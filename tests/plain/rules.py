@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dtrbandit.design.formula import Vector
+from dtrbandit.policies.policy import Choice, feasible_arms
+from dtrbandit.record.histories import History
 from plain.backward_induction import Coefficients, Fits
 
 Numbers = tuple[float | None, ...]
@@ -28,3 +30,14 @@ def best(values: Vector, arms: tuple[int, ...]) -> int:
 def numbers(values: Vector) -> Numbers:
     """Return values as floats, None in place of NaN."""
     return tuple(value if value == value else None for value in values.tolist())
+
+
+def with_floor(favourite: int, history: History, reason: str, floor: float, u: float) -> Choice:
+    """Return the favourite, or with probability ``floor`` each another feasible arm, the lowest for the lowest u."""
+    others = [arm for arm in feasible_arms(history) if arm != favourite]
+    chances = [0.0] * len(history.feasible)
+    for arm in others:
+        chances[arm] = floor
+    chances[favourite] = 1 - floor * len(others)
+    drawn = [arm for place, arm in enumerate(others) if place * floor <= u < (place + 1) * floor]
+    return Choice(drawn[0], "explore", tuple(chances)) if drawn else Choice(favourite, reason, tuple(chances))

@@ -19,6 +19,7 @@ from dtrbandit.policies import Choice
 from dtrbandit.record import Assigned, Completed, History, Responded
 from dtrbandit.record.events import Fact
 from estimators.oracle import random_plans
+from paper.literal import schedule
 from plain.backward_induction import backward_induction, coefficients_of
 from plain.samples import Samples
 from policies.twins import CLOSE, TIE, Twins, in_order, margin
@@ -31,6 +32,9 @@ policies = st.sampled_from(
         dtr.DTRBandit(q=2, delta=3.0, schedule="permuted"),
         dtr.EpsilonGreedy(epsilon=0.3),
         dtr.Greedy(),
+        dtr.DTRBandit(q=1, delta=0.5, floor=0.2),
+        dtr.DTRBandit(q=1, delta=2.0, schedule="permuted", floor=0.1),
+        dtr.Greedy(floor=0.2),
     ]
 )
 optimists = st.builds(
@@ -40,6 +44,7 @@ optimists = st.builds(
     clip=st.sampled_from([None, 1.0, 3.0]),
     leavers=st.sampled_from(["observed", "optimistic"]),
     switching=st.sampled_from(["every", "rare"]),
+    scale=st.sampled_from([1.0, 0.3, 13.0]),
 )
 seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -58,11 +63,11 @@ def random_design(rng: np.random.Generator) -> dtr.Design:
 
 
 def run_a_trial(twins: Twins, rng: np.random.Generator, events: int) -> None:
-    """Let units come, wait and go on at random; at times one is lost, overridden or corrected."""
+    """Let units come, wait and go on at random; at times one is lost, voided, overridden or corrected."""
     design, units = twins.session.design, 0
     waiting: list[tuple[int, int]] = []  # unit, and the stage to come
-    for _ in range(events):
-        kind = rng.random()
+    for number in range(events):
+        kind = 0.905 if number % 40 == 39 else rng.random()
         if not waiting or kind < 0.35:
             twins.tell("enroll", f"u{units}", {"x0": value(rng)})
             waiting.append((units, 1))
@@ -79,6 +84,12 @@ def run_a_trial(twins: Twins, rng: np.random.Generator, events: int) -> None:
         elif kind < 0.9:
             unit, _ = waiting.pop(rng.integers(len(waiting)))
             twins.tell("withdraw", f"u{unit}", reason="moved away")
+        elif kind < 0.91:
+            unit = int(rng.integers(units))
+            with suppress(dtr.ProtocolError):  # void already
+                twins.tell("void", f"u{unit}", reason=f"not eligible, event {len(twins.session.log)}")
+                twins.tally["voided"] += 1
+            waiting = [each for each in waiting if each[0] != unit]
         else:
             amend(twins, rng, f"u{rng.integers(units)}")
 
@@ -105,7 +116,8 @@ def compare(policy: Any, seed: int) -> Counter[str]:
     twins = Twins(random_design(rng), policy, seed=int(rng.integers(1000)))
     run_a_trial(twins, rng, 160)
     assert len(twins.session.log) == len(twins.plain.log)
-    assert twins.tally["decisions"] > 50
+    assert twins.tally["decisions"] > 40
+    assert twins.tally["voided"] > 0
     assert twins.tally["ties"] <= max(1, 0.05 * twins.tally["free"])
     return twins.tally
 
@@ -144,6 +156,7 @@ class Checked:
         self.policy, self.rounds, self.init = policy, rounds, policy.init
         self.samples = Samples(Synthetic().design)
         self.scheduled: dict[int, dict[int, int]] = {}
+        self.planned = schedule(Synthetic().design.arm_plans, policy.q, max(rounds))
         self.plain = plain.dtr_bandit.DTRBandit(q=policy.q, delta=policy.delta)
         self.checked: list[float] = []
 
@@ -163,7 +176,7 @@ class Checked:
     def plain_choice(self, history: History, u: float) -> Choice:
         # Without delay all forced samples so far are those up to e_t: Q̃ as it is now is the frozen one.
         fresh = self.plain.init(Synthetic().design)
-        fresh = replace(fresh, samples=self.samples, scheduled=self.scheduled)
+        fresh = replace(fresh, samples=self.samples, scheduled=self.scheduled, planned=self.planned)
         forced = plain.dtr_bandit._forced_samples(fresh)
         fresh.hat = coefficients_of(backward_induction(fresh.design, self.samples), fresh.design)
         fresh.tilde = coefficients_of(backward_induction(fresh.design, self.samples, forced), fresh.design)

@@ -56,7 +56,7 @@ def test_a_state_that_cannot_grow_stays_as_it_was() -> None:
     assert len(state.observed.outcome) == state.capacity
 
 
-def test_room_is_doubled_so_that_growing_is_rare() -> None:
+def test_room_grows_by_half_so_that_growing_is_rare_and_short() -> None:
     state = dtr.Greedy().init(Synthetic().design)
     first = state.capacity
 
@@ -64,7 +64,7 @@ def test_room_is_doubled_so_that_growing_is_rare() -> None:
     assert state.capacity == first
 
     state.reserve(first + 1)
-    assert state.capacity == len(state.observed.outcome) == len(state.beliefs.counted) == 2 * first
+    assert state.capacity == len(state.observed.outcome) == len(state.beliefs.counted) == first + first // 2
 
     state.reserve(10 * first)
     assert state.capacity == 10 * first

@@ -209,6 +209,19 @@ def test_a_correction_changes_estimates_from_then_on_but_neither_decisions_nor_a
     assert live != [c.tilde for c in finished(DESIGN, 10).coefficients()]
 
 
+def test_a_void_forced_unit_leaves_the_estimate_that_learns_and_stays_in_a_frozen_one() -> None:
+    session = finished(DESIGN, 10)
+    before = session.enroll("u11", {"x": 0.4})
+
+    session.void("u1", reason="not eligible")
+    after = session.enroll("u12", {"x": 0.4})
+
+    assert after.q_tilde == before.q_tilde
+    assert after.q_hat != before.q_hat
+    live = [c.tilde for c in session.coefficients()]
+    assert live != [c.tilde for c in finished(DESIGN, 10).coefficients()]
+
+
 def test_a_withdrawn_unit_keeps_the_rows_already_counted_and_adds_none() -> None:
     session = dtr.Session(DESIGN, dtr.Greedy())
     for name, y in (("u1", 1.0), ("u2", 2.0)):

@@ -17,13 +17,15 @@ from dtrbandit.errors import DTRError
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.policy import Choice
 from dtrbandit.policies.rule import Rule
-from dtrbandit.record import Assigned, Completed, Corrected, History, Overridden, Responded, Withdrawn
+from dtrbandit.record import Assigned, Completed, Corrected, History, Overridden, Responded, Voided, Withdrawn
 from dtrbandit.record.events import Fact
 
 POLICIES: list[CompiledPolicy] = [
     dtr.DTRBandit(q=1, delta=0.5),
     dtr.DTRBandit(q=2, delta=0.5, schedule="permuted"),
+    dtr.DTRBandit(q=1, delta=0.5, floor=0.2),
     dtr.EpsilonGreedy(epsilon=0.3),
+    dtr.Greedy(floor=0.2),
     dtr.LSVIUCB(beta=1.0, leavers="optimistic"),
     dtr.LSVIUCB(beta=1.0, switching="rare"),
     dtr.FixedRegime(rule={"1": "1", "2": "2"}),
@@ -58,7 +60,7 @@ def history(t: int, arms: tuple[int, ...] = (), **others: Any) -> History:
     return plain._replace(**others)
 
 
-@pytest.mark.parametrize("policy", POLICIES[:3], ids=repr)
+@pytest.mark.parametrize("policy", POLICIES[:5], ids=repr)
 def test_a_built_in_policy_that_was_not_told_of_an_arm_says_so(policy: CompiledPolicy) -> None:
     session = dtr.Session(DESIGN, Forgetful(policy, (Assigned,)))
     session.enroll("u1", {"x": 0.5})
@@ -69,7 +71,7 @@ def test_a_built_in_policy_that_was_not_told_of_an_arm_says_so(policy: CompiledP
     assert session.version == 3
 
 
-@pytest.mark.parametrize("policy", POLICIES[3:], ids=repr)
+@pytest.mark.parametrize("policy", POLICIES[5:], ids=repr)
 def test_a_policy_that_looks_at_no_unit_decides_for_one_that_it_was_not_told_of(policy: CompiledPolicy) -> None:
     """As when a regime is asked what it would have given to the units of a cohort."""
     assert policy.decide(policy.init(DESIGN), history(7, (1,)), 0.5).arm in (0, 1, 2)
@@ -158,6 +160,7 @@ facts = st.one_of(
     st.just(Completed("u", 2.0)),
     st.just(Responded("u", "2", {})),
     st.just(Withdrawn("u", "moved")),
+    st.just(Voided("u", "not eligible")),
     st.just(Overridden("u", "1", "2", "allergy")),
     st.just(Corrected("u", 1.0, None, None, "typing error")),
 )

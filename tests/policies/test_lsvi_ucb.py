@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.environments import Synthetic
+from dtrbandit.environments import STARD, Synthetic
+from dtrbandit.evaluation import Cohort
+from dtrbandit.policies import UnscaledOutcomes
 
 DESIGN = dtr.Design(
     [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z", enter_if="r > 0")],
@@ -14,7 +21,7 @@ DESIGN = dtr.Design(
 )
 
 
-def synthetic_path(policy: dtr.LSVIUCB, rounds: int) -> list[tuple[str, str]]:
+def synthetic_path(policy: dtr.LSVIUCB, rounds: int, times: float = 1.0) -> list[tuple[str, str]]:
     units = Synthetic().draw(rounds, np.random.default_rng(3))
     session = dtr.Session(Synthetic().design, policy)
     arms = []
@@ -22,7 +29,7 @@ def synthetic_path(policy: dtr.LSVIUCB, rounds: int) -> list[tuple[str, str]]:
         first = session.enroll(f"u{i}", {"x1": units.contexts[0]["x1"][i]}).arm
         second = session.respond(f"u{i}", {"x2": units.contexts[1]["x2"][i, int(first) - 1]})
         assert second is not None
-        session.complete(f"u{i}", units.outcome[i, int(first) - 1, int(second.arm) - 1])
+        session.complete(f"u{i}", times * units.outcome[i, int(first) - 1, int(second.arm) - 1])
         arms.append((first, second.arm))
     return arms
 
@@ -41,6 +48,56 @@ def test_dividing_features_by_one_bound_equals_a_smaller_ridge_and_bonus() -> No
     plain = synthetic_path(dtr.LSVIUCB(beta=4.0, ridge=4.0), 80)
 
     assert divided == plain
+
+
+@pytest.mark.parametrize("options", [{}, {"clip": 2.0}, {"switching": "rare"}], ids=["every", "clip", "rare"])
+@pytest.mark.parametrize("scale", [13.0, 16.0, 0.25])
+def test_a_scale_gives_the_arms_of_outcomes_that_were_scaled_by_hand(scale: float, options: dict[str, Any]) -> None:
+    by_hand = synthetic_path(dtr.LSVIUCB(beta=4.0, **options), 120)
+    limit = {"clip": options["clip"] * scale} if "clip" in options else {}
+
+    scaled = synthetic_path(dtr.LSVIUCB(beta=4.0, scale=scale, **{**options, **limit}), 120, times=scale)
+    unscaled = synthetic_path(dtr.LSVIUCB(beta=4.0, **{**options, **limit}), 120, times=scale)
+
+    assert scaled == by_hand
+    assert unscaled != by_hand
+
+
+def test_estimates_stay_in_the_outcomes_own_units_and_the_bonus_grows_with_the_scale() -> None:
+    session = dtr.Session(dtr.Design([dtr.Stage("only", ("a",), "1")]), dtr.LSVIUCB(beta=2.0, scale=10.0))
+    session.enroll("u1", {})
+    session.complete("u1", 30.0)
+
+    assert [c.hat for c in session.coefficients()] == [pytest.approx(15.0)]  # one row, ridge 1
+    assert session.enroll("u2", {}).q_hat == {"a": pytest.approx(15 + 2 * 10 / np.sqrt(2))}
+
+
+def test_a_scale_of_one_changes_no_bit() -> None:
+    outright = dtr.LSVIUCB(beta=13.021, bound=(2.0, 3.0), clip=7.0)
+    scaled = replace(outright, scale=1.0)
+    exact = dtr.LSVIUCB(beta=13.021 / 4, bound=(2.0, 3.0), clip=7.0, scale=4.0)  # powers of two round nothing
+
+    assert outright.numbers(Synthetic().design).tobytes() == scaled.numbers(Synthetic().design).tobytes()
+    assert exact.numbers(Synthetic().design).tobytes() == outright.numbers(Synthetic().design).tobytes()
+
+
+@pytest.mark.parametrize(("scale", "warns"), [(1.0, True), (13.0, False)])
+def test_a_study_and_a_replay_warn_of_outcomes_that_plainly_exceed_the_scale(scale: float, warns: bool) -> None:
+    policy, cohort = dtr.LSVIUCB(scale=scale), Cohort.from_frame(
+        pd.DataFrame(STARD().logged(800, np.random.default_rng(0))), STARD().design, arms=["A1", "A2"], outcome="Y"
+    ).with_propensities(dtr.PropensityModel(penalty=1.0))  # fmt: skip
+
+    with warnings.catch_warnings(record=True, action="always") as found:
+        dtr.simulate(STARD(), {"LSVI-UCB": policy}, horizon=30, paths=1)
+        dtr.replay(policy, cohort, horizon=30, paths=1)
+
+    about = [str(each.message) for each in found if each.category is UnscaledOutcomes]
+    assert len(about) == 2 * warns
+    assert all("scale=1 is for outcomes of 2 at the most" in text for text in about)
+
+
+def test_outcomes_of_the_synthetic_problem_do_not_plainly_exceed_a_scale_of_one() -> None:
+    dtr.simulate(Synthetic(), {"LSVI-UCB": dtr.LSVIUCB()}, horizon=50, paths=2)  # a warning would be an error
 
 
 def test_clipping_limits_what_is_compared_and_what_earlier_stages_learn_from() -> None:

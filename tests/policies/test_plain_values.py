@@ -142,7 +142,9 @@ def test_a_study_goes_on_under_the_same_function_only() -> None:
         dtr.DTRBandit(q=2, delta=(0.5, 1.0), schedule="permuted"),
         dtr.EpsilonGreedy(epsilon=0.1),
         dtr.Greedy(),
-        dtr.LSVIUCB(beta=1.0, bound=(1.0, (1.0, 26.0)), clip=(1.0, 2.0)),
+        dtr.Greedy(floor=0.1),
+        dtr.DTRBandit(q=1, delta=0.5, floor=0.1),
+        dtr.LSVIUCB(beta=1.0, bound=(1.0, (1.0, 26.0)), clip=(1.0, 2.0), scale=13.0),
         dtr.FixedRegime(rule={"first": "a", "second": {"a": (0.0, 1.0), "b": (0.0, 0.0)}}),
         dtr.UniformRandom(),
     ],
@@ -154,12 +156,21 @@ def test_a_policy_survives_a_dict(policy: object) -> None:
     assert again == policy
 
 
+def test_a_scale_of_one_goes_without_saying_so_that_older_logs_go_on() -> None:
+    plain = policy_to_dict(dtr.LSVIUCB(beta=1.0))
+
+    assert "scale" not in plain
+    assert policy_from_dict(plain) == dtr.LSVIUCB(beta=1.0, scale=1.0)
+    assert policy_to_dict(dtr.LSVIUCB(beta=1.0, scale=13.0))["scale"] == 13.0
+
+
 @pytest.mark.parametrize(
     ("entries", "says"),
     [
         ({"name": "Thompson"}, "DTRBandit"),
         ({"name": "DTRBandit", "q": 1}, "delta"),
-        ({"name": "Greedy", "epsilon": 1}, "none"),
+        ({"name": "Greedy", "epsilon": 1}, "floor"),
+        ({"name": "UniformRandom", "epsilon": 1}, "none"),
         ({}, "None"),
     ],
 )

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dtrbandit.policies.plans import next_of_plan
+import dtrbandit as dtr
+from dtrbandit.design.feasibility import Barred, arms_left
+from dtrbandit.policies.facts import start
+from dtrbandit.policies.plans import leads_on, next_of_plan
 from estimators.oracle import bare_design
 
 DESIGN = bare_design([(0, 0, 1), (0, 1, 0), (1, 1, 0), (1, 1, 1)], [2, 2, 2], [1, 1, 1])
@@ -33,3 +36,16 @@ def test_an_override_that_leaves_the_rest_feasible_changes_nothing() -> None:
 def test_after_one_that_does_not_all_later_stages_are_free() -> None:
     assert prescribed((0, 0, 1), (1,)) == -1  # (1, 0, …) is not feasible
     assert prescribed((0, 0, 1), (1, 1)) == -1  # though (1, 1, 1) is
+
+
+@pytest.mark.parametrize("excluded", [(), ((0, 0),), ((1, 1),), ((1, 0), (2, 0)), ((2, 0),)])
+def test_a_plan_leads_on_if_none_of_its_later_arms_is_barred_for_the_unit(excluded: Barred) -> None:
+    state = start(dtr.UniformRandom(), DESIGN)
+    root = state.root_for(excluded)
+
+    for number, plan in enumerate(DESIGN.arm_plans):
+        for m in range(3):
+            node = root + DESIGN.tree.after(plan[:m])
+            if any(arms_left(DESIGN.tree, excluded)[node - root]):  # where nothing is left nothing is decided
+                expected = not {(k, arm) for k, arm in enumerate(plan) if k >= m} & set(excluded)
+                assert leads_on(state.observed, PLANS, number, node, m) == expected

@@ -19,7 +19,7 @@ ARGUMENTS = {
     "explain": ["observed", "beliefs", "memory", "unit", "m", "psi", "sheet"],
     "note": ["observed", "memory", "fact", "unit", "m", "value"],
     "settle": ["observed", "memory"],
-    "suppose": ["memory", "unit", "m", "arm", "forced"],
+    "suppose": ["observed", "memory", "unit", "m", "arm", "forced"],
     "retract": ["memory", "unit", "m"],
 }
 
@@ -38,7 +38,7 @@ def test_by_default_a_rule_notes_nothing_and_has_nothing_to_take_back() -> None:
     rule.explain(seen, (), (), 0, 0, np.ones(2), sheet)
     rule.note(seen, (), GIVEN, 0, 0, 1.0)
     rule.settle(seen, ())
-    rule.suppose((), 0, 0, 1, True)
+    rule.suppose(seen, (), 0, 0, 1, True)
     rule.retract((), 0, 0)
 
     assert [array.tobytes() for array in (*seen, sheet)] == before

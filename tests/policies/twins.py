@@ -89,22 +89,24 @@ class Follower:
 class Twins:
     """Both sessions; ``tally`` counts decisions, those that compared estimates, and the ties among them."""
 
-    def __init__(self, design: dtr.Design, policy: Any, *, seed: int, tally: Counter[str] | None = None) -> None:
-        self.session: Any = dtr.Session(design, policy, seed=seed)
+    def __init__(
+        self, design: dtr.Design, policy: Any, *, seed: int, tally: Counter[str] | None = None, prior: Any = None
+    ) -> None:
+        self.session: Any = dtr.Session(design, policy, seed=seed, prior=prior)
         self.follower = Follower(plain_twin(policy))
         self.follower.tally = Counter() if tally is None else tally
-        self.plain = dtr.Session(design, self.follower, seed=seed)
+        self.plain = dtr.Session(design, self.follower, seed=seed, prior=prior)
 
     @property
     def tally(self) -> Counter[str]:
         return self.follower.tally
 
-    def tell(self, verb: str, unit: str, *content: Any, **more: Any) -> Any:
+    def tell(self, verb: str, *content: Any, **more: Any) -> Any:
         """Say the same to both; return the package's answer, which must be the plain refit's."""
         before = len(self.session.log)
-        answer = getattr(self.session, verb)(unit, *content, **more)
+        answer = getattr(self.session, verb)(*content, **more)
         self.follower.given = answer
-        expected = getattr(self.plain, verb)(unit, *content, **more)
+        expected = getattr(self.plain, verb)(*content, **more)
         if answer is None or expected is None:
             assert answer is expected
         else:

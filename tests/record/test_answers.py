@@ -29,7 +29,7 @@ def test_a_rule_takes_an_event_as_it_stands_in_a_log() -> None:
     for event in log[1:]:
         fact, record = RULES[type(event)](histories, event)
         assert fact == event
-        assert record is histories.in_flight.get(fact.unit)
+        assert record is histories.in_flight.get(event.unit)  # type: ignore[union-attr]  # all are of units
         histories.record(fact, record, advance(design, record, fact))
 
     assert list(histories.log.events(0, len(log))) == log

@@ -13,19 +13,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.record.codec import FIELDS, KINDS, decode, encode
+from dtrbandit._version import FORMAT
+from dtrbandit.record.codec import FIELDS, KINDS, OPTIONAL, SINCE, decode, encode
 from dtrbandit.record.events import (
+    ArmClosed,
     Assigned,
     Completed,
     Corrected,
     Decision,
+    Ended,
     Enrolled,
     Event,
+    Held,
     Opened,
     Overridden,
+    Released,
     Responded,
+    Taught,
+    Upgraded,
+    Voided,
     Withdrawn,
 )
+from record.plain_log import plain_text
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(min_size=1, max_size=5)
@@ -41,17 +50,35 @@ decisions = st.builds(
     st.dictionaries(texts, st.one_of(st.none(), floats), max_size=3),
     st.dictionaries(texts, st.one_of(st.none(), floats), max_size=3),
     st.lists(texts, max_size=3).map(tuple),
+    st.lists(st.tuples(texts, texts), max_size=2).map(tuple),
 )
+exclusions = st.dictionaries(texts, st.lists(texts).map(tuple), min_size=1, max_size=2)
 events = st.one_of(
     st.builds(Opened, st.just({"stage": []}), st.just({"name": "Greedy"}), st.integers(0, 2**64 - 1), st.just(1)),
-    st.builds(Enrolled, texts, st.integers(1, 10**9), contexts),
+    st.builds(Enrolled, texts, st.integers(1, 10**9), contexts, st.none(), st.none()),
+    st.builds(Enrolled, texts, st.integers(1, 10**9), contexts, exclusions, texts),
+    st.builds(Opened, st.just({}), st.just({}), st.integers(0, 9), st.just(1), texts),
     st.builds(Assigned, decisions),
     st.builds(Overridden, texts, texts, texts, texts),
-    st.builds(Responded, texts, texts, contexts),
+    st.builds(Responded, texts, texts, contexts, st.none(), st.none()),
+    st.builds(Responded, texts, texts, contexts, exclusions, texts),
     st.builds(Completed, texts, floats),
     st.builds(Withdrawn, texts, texts),
     st.builds(Corrected, texts, floats, st.none(), st.none(), texts),
     st.builds(Corrected, texts, st.none(), texts, contexts, texts),
+    st.builds(Held, texts),
+    st.builds(Released, texts),
+    st.builds(ArmClosed, texts, texts, texts),
+    st.builds(Voided, texts, texts),
+    st.builds(Ended, texts),
+    st.builds(Upgraded, st.integers(1, 9), texts, texts),
+    st.builds(
+        Taught,
+        texts,
+        st.lists(contexts, max_size=3).map(tuple),
+        st.lists(texts, max_size=3).map(tuple),
+        st.none() | floats,
+    ),
 )
 
 
@@ -158,7 +185,7 @@ def test_every_field_of_another_type_is_refused_by_name(event: Event) -> None:
 def test_the_readers_of_fields_are_those_of_the_events() -> None:
     assert FIELDS.keys() == KINDS.keys()
     for name, kind in KINDS.items():
-        assert tuple(FIELDS[name]) == (Decision._fields if kind is Assigned else kind._fields)
+        assert (*FIELDS[name], *OPTIONAL.get(name, ())) == (Decision._fields if kind is Assigned else kind._fields)
 
 
 def test_a_refusal_says_what_was_found_and_what_is_expected() -> None:
@@ -212,12 +239,56 @@ def test_deeply_nested_json_is_refused() -> None:
         decode("[" * 100_000)
 
 
-def test_a_log_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    dtr.write_log(path, one_of_each)
-    lines = path.read_bytes().splitlines(keepends=True)
-    lines[4] = lines[4].replace(b'"u"', b'"\xe4"')
-    path.write_bytes(b"".join(lines))
+# -- formats ---------------------------------------------------------------------------------------------------------
 
-    with pytest.raises(dtr.LogError, match="line 5: not valid UTF-8"):
-        dtr.read_log(path)
+LOGS = Path(__file__).parent / "logs"
+
+
+@pytest.mark.parametrize("name", ["release_0_1_0.jsonl", "before_formats.jsonl"])
+def test_logs_of_the_release_before_are_read_unchanged(name: str) -> None:
+    log = dtr.read_log(LOGS / name)
+
+    session = dtr.Session.resume(log)
+
+    dtr.verify(log)
+    assert session.log == log
+    assert session.enroll("next", {"start1": 0.5}).round == 14
+
+
+def test_a_log_without_guardrails_keeps_its_bytes() -> None:
+    file = LOGS / "release_0_1_0.jsonl"
+
+    log = dtr.Session.resume(dtr.read_log(file)).log
+
+    assert plain_text(log) == file.read_text()
+
+
+def test_lines_that_the_first_format_could_not_hold_say_theirs_and_no_others() -> None:
+    lines = [encode(event) for event in dtr.read_log(LOGS / "before_formats.jsonl")]
+
+    told = [(json.loads(line)["event"], json.loads(line).get("format")) for line in lines]
+
+    assert {kind for kind, number in told if number == 2} == {"Held", "Released", "Voided"}
+    assert {number for kind, number in told if kind not in SINCE} == {None}
+    assert [decode(line) for line in lines] == dtr.read_log(LOGS / "before_formats.jsonl")
+    assert max(SINCE.values()) == FORMAT
+
+
+def test_a_field_that_came_later_needs_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SINCE, "Completed.unit", 3)
+
+    assert json.loads(encode(Completed("u1", 1.0)))["format"] == 3
+
+
+def test_a_line_of_a_newer_format_is_refused_before_it_is_looked_at(tmp_path: Path) -> None:
+    line = '{"event":"Vaccinated","format":3,"sequence":1}\n'
+    (tmp_path / "log").write_text(line)
+
+    with pytest.raises(dtr.LogError, match=r"line 1: this line has the log format 3, .* up to 2: a newer release"):
+        dtr.read_log(tmp_path / "log")
+
+
+@pytest.mark.parametrize("number", ["0", "2.0", '"2"', "null", "true"])
+def test_a_format_is_a_whole_number_from_1_on(number: str) -> None:
+    with pytest.raises(dtr.LogError, match="the format of a line must be a whole number"):
+        decode(f'{{"event":"Held","format":{number},"reason":"a safety report"}}')

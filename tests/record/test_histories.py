@@ -14,10 +14,10 @@ from dtrbandit.record.events import (
     Corrected,
     Decision,
     Enrolled,
-    Fact,
     Opened,
     Overridden,
     Responded,
+    UnitFact,
     Withdrawn,
 )
 from dtrbandit.record.histories import advance, in_order
@@ -29,7 +29,7 @@ def assigned(unit: str, t: int, stage: str, arm: str) -> Assigned:
     return Assigned(Decision(unit, t, stage, arm, "greedy", 1.0, {}, {}, (arm,)))
 
 
-COURSE: list[Fact] = [
+COURSE: list[UnitFact] = [
     Enrolled("u", 1, Values(("start1",), (12.0,))),
     assigned("u", 1, "first", "ssri"),
     Responded("u", "second", Values(("start2", "end1"), (9.0, 8.0))),
@@ -55,7 +55,7 @@ def opened() -> Histories:
     return Histories(DESIGN, Opened(DESIGN.to_dict(), {"name": "Greedy"}, 0, 1))
 
 
-def told(*facts: Fact) -> Histories:
+def told(*facts: UnitFact) -> Histories:
     histories = opened()
     for fact in facts:
         known = histories.get(fact.unit)

@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from small_session import session_of
+from dtrbandit.record.log import amended_units, kinds
+from small_session import session_of, some_session
 
 
 def test_a_log_is_a_snapshot_that_is_read_as_a_sequence() -> None:
@@ -65,3 +66,34 @@ def test_a_log_that_is_being_read_is_not_disturbed_by_what_follows() -> None:
 
     assert [first, *events] == list(log) == list(session.log[:6])
     assert pickle.loads(pickle.dumps(log)) == log
+
+
+def test_kinds_and_units_are_told_of_a_log_as_of_a_list() -> None:
+    session = some_session()
+    session.hold(reason="no drug")
+    session.release(reason="drug")
+    session.correct("u1", outcome=1.0, reason="typo")
+    session.void("u2", reason="not eligible")
+
+    told = list(kinds(session.log))
+
+    assert told == list(kinds(list(session.log)))
+    assert [kind for kind, _ in told] == [type(event) for event in session.log]
+    assert told[:2] == [(type(session.log[0]), ""), (type(session.log[1]), "u0")]
+    assert list(kinds(session.log[-2:])) == told[-2:]
+
+
+def test_amended_units_are_found_in_a_log_as_in_a_list() -> None:
+    session = some_session()
+    assert amended_units(session.log) == amended_units(list(session.log)) == set()
+
+    session.override("u3", "other", reason="allergy")
+    session.correct("u1", outcome=1.0, reason="typo")
+    session.void("u2", reason="not eligible")
+
+    assert amended_units(session.log) == amended_units(list(session.log)) == {"u1", "u2", "u3"}
+    assert amended_units(session.log[-2:]) == {"u1", "u2"}
+
+
+def test_what_is_no_event_has_no_unit() -> None:
+    assert list(kinds(["Enrolled", 3])) == [(str, ""), (int, "")]  # type: ignore[list-item]  # as a caller might

@@ -11,8 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.record import Assigned, Completed, Corrected, Enrolled, Overridden, Responded, Withdrawn
-from dtrbandit.record.events import Fact, Opened
+from dtrbandit.record import (
+    Assigned,
+    Completed,
+    Corrected,
+    Enrolled,
+    Held,
+    Overridden,
+    Released,
+    Responded,
+    Taught,
+    Voided,
+    Withdrawn,
+)
+from dtrbandit.record.events import Fact, Opened, UnitFact
 from dtrbandit.record.log import Log
 from dtrbandit.record.packed import BLOCK, MOST_HEADS, PackedLog
 from dtrbandit.record.values import Values
@@ -30,16 +42,31 @@ q_values = st.one_of(
     contexts,
 )
 decisions = st.tuples(
-    labels, labels, st.text(), st.one_of(st.none(), floats), q_values, q_values, st.lists(labels).map(tuple)
+    labels,
+    labels,
+    st.text(),
+    st.one_of(st.none(), floats),
+    q_values,
+    q_values,
+    st.lists(labels).map(tuple),
+    st.lists(st.tuples(labels, labels)).map(tuple),
 )
 contents: st.SearchStrategy[Any] = st.one_of(
     st.tuples(st.just(Responded), labels, contexts),
     st.tuples(st.just(Completed), floats),
-    st.tuples(st.just(Withdrawn), st.text()),
+    st.tuples(st.sampled_from([Withdrawn, Voided]), st.text()),
     st.tuples(st.just(Overridden), labels, labels, st.text()),
     st.tuples(st.just(Corrected), st.one_of(st.none(), floats), st.none(), st.one_of(st.none(), contexts), st.text()),
     st.tuples(st.just(Assigned), decisions),
 )
+taught = st.tuples(
+    st.just(Taught),
+    labels,
+    st.lists(st.one_of(contexts, contexts, st.dictionaries(labels, floats))).map(tuple),
+    st.lists(labels).map(tuple),
+    st.none() | floats,
+)
+of_trial: st.SearchStrategy[Any] = st.one_of(st.tuples(st.sampled_from([Held, Released]), st.text()), taught)
 
 
 def facts_of(course: Sequence[tuple[int, Any]]) -> list[tuple[int, Fact]]:
@@ -47,6 +74,9 @@ def facts_of(course: Sequence[tuple[int, Any]]) -> list[tuple[int, Fact]]:
     facts: list[tuple[int, Fact]] = []
     rounds: dict[int, int] = {}
     for who, (kind, *content) in course:
+        if kind in (Held, Released, Taught):
+            facts.append((0, kind(*content)))
+            continue
         if who not in rounds:
             rounds[who] = len(rounds) + 1
             facts.append((rounds[who], Enrolled(f"unit {who}", rounds[who], Values(("x",), (who / 7,)))))
@@ -66,7 +96,7 @@ def exactly(value: object) -> object:
     return type(value).__name__, value.hex() if isinstance(value, float) else value
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), contents)))
+@given(st.lists(st.tuples(st.integers(0, 5), st.one_of(contents, of_trial))))
 def test_what_goes_in_comes_out_bit_for_bit(course: list[tuple[int, Any]]) -> None:
     packed, facts = PackedLog(OPENED), facts_of(course)
 
@@ -79,6 +109,7 @@ def test_what_goes_in_comes_out_bit_for_bit(course: list[tuple[int, Any]]) -> No
     for t in {t for t, _ in facts}:
         story = [fact for other, fact in facts if other == t]
         assert [exactly(fact) for fact in packed.story(t)] == [exactly(fact) for fact in story]
+    assert len(packed.heads_by_round()) == len(packed.names)
 
 
 def test_many_blocks_are_read_from_any_place() -> None:
@@ -122,7 +153,7 @@ def test_units_that_have_ended_are_nothing_to_the_garbage_collector() -> None:
 
 def test_equal_texts_are_kept_once() -> None:
     session = session_of(3)
-    units = [event.unit for event in session.log[1:] if not isinstance(event, Opened)]
+    units = [event.unit for event in session.log[1:] if isinstance(event, UnitFact)]
 
     assert len({id(unit) for unit in units}) == len(set(units)) == 3
     decisions = [event.decision for event in session.log if isinstance(event, Assigned)]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
-from dtrbandit.reproduce import FIGURES
+from dtrbandit.reproduce import FIGURES, Claim
 from dtrbandit.simulation.manifest import Manifest
 
 Array = NDArray[np.float64]
@@ -21,15 +21,20 @@ HORIZON, PATHS = 2_000, 40
 def study_of(curves: Mapping[str, Curve], horizon: int = HORIZON) -> dtr.Study:
     """Return the study in which each policy has the regret that its curve says."""
     t = np.arange(horizon + 1.0)
-    regret, nothing = {}, np.zeros((PATHS, horizon))
-    for name, curve in curves.items():
-        totals = np.array([curve(t, path) for path in range(PATHS)])
-        regret[name] = np.stack([np.diff(totals, axis=1), nothing], axis=2)
+    rounds = {name: [np.diff(curve(t, path)) for path in range(PATHS)] for name, curve in curves.items()}
+    return study_with({name: np.array(regret) for name, regret in rounds.items()})
+
+
+def study_with(regret: Mapping[str, Array]) -> dtr.Study:
+    """Return the study in which each policy has this regret in each round of stage 1, (paths, horizon)."""
+    paths, horizon = next(iter(regret.values())).shape
+    nothing = np.zeros((paths, horizon))
     manifest = Manifest(
-        "0", 0, "by hand", "", None, {name: {} for name in curves}, Synthetic().design.to_dict(), 0, horizon
+        "0", 0, "by hand", "", None, {name: {} for name in regret}, Synthetic().design.to_dict(), 0, horizon
     )
-    arms = {name: np.zeros((PATHS, horizon, 2), dtype=np.int8) for name in curves}
-    return dtr.Study(manifest, tuple(range(PATHS)), arms, dict.fromkeys(curves, nothing), regret, nothing)
+    arms = {name: np.zeros((paths, horizon, 2), dtype=np.int8) for name in regret}
+    both = {name: np.moveaxis(np.stack([each, nothing]), 0, 2) for name, each in regret.items()}  # sums fast
+    return dtr.Study(manifest, tuple(range(paths)), arms, dict.fromkeys(regret, nothing), both, nothing)
 
 
 def logarithmic(scale: float) -> Curve:
@@ -45,7 +50,11 @@ def sometimes(share: float, one: Curve, other: Curve) -> Curve:
     return lambda t, path: (one if path < share * PATHS else other)(t, path)
 
 
-def failures(figure: str, curves: dict[str, Curve]) -> list[int]:
-    """Return the places of the claims that do not hold."""
-    claims = FIGURES[figure].claims(study_of(curves))
-    return [place for place, claim in enumerate(claims) if not claim.holds]
+def marks(claims: tuple[Claim, ...]) -> str:
+    """Return a character for each claim: ✓ holds, ✗ refuted, ? cannot be told."""
+    return "".join(claim.verdict.mark for claim in claims)
+
+
+def told(figure: str, curves: dict[str, Curve]) -> str:
+    """Return the verdicts on a figure's claims."""
+    return marks(FIGURES[figure].claims(study_of(curves)))

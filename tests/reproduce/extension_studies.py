@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit.reproduce import EXTENSIONS
 from dtrbandit.reproduce.extensions import arms, delay, features, one_stage, stages
 from dtrbandit.reproduce.extensions.extension import DTRB, Setting
 from dtrbandit.reproduce.extensions.forced_rounds import forced_rounds
-from reproduce.curves import PATHS, Curve, power, study_of
+from reproduce.curves import PATHS, Curve, marks, power, study_of, study_with
+from reproduce.impostors import RUNS, Law, noisy
 
 HORIZON = 10_000  # so that the last two decades have free rounds, also between blocks of 160
 
@@ -22,17 +24,29 @@ def by_hand(curves: Mapping[str, Curve]) -> dict[str, dtr.Study]:
     return {name: study_of({DTRB: curve}, HORIZON) for name, curve in curves.items()}
 
 
-def failures(name: str, studies: Mapping[str, dtr.Study]) -> list[int]:
-    """Return the places of the claims that do not hold."""
-    return [place for place, claim in enumerate(EXTENSIONS[name].claims(studies)) if not claim.holds]
+def told(name: str, studies: Mapping[str, dtr.Study]) -> str:
+    """Return the verdicts on an extension's claims."""
+    return marks(EXTENSIONS[name].claims(studies))
+
+
+def held(name: str, studies: Callable[[np.random.Generator], Mapping[str, dtr.Study]]) -> NDArray[np.int64]:
+    """Count for each claim the runs in which it holds."""
+    runs = (EXTENSIONS[name].claims(studies(np.random.default_rng(seed))) for seed in range(RUNS))
+    counts: NDArray[np.int64] = np.array([[claim.holds for claim in claims] for claims in runs]).sum(axis=0)
+    return counts
+
+
+def by_law(laws: Mapping[str, Law], rng: np.random.Generator, *, horizon: int = 640) -> dict[str, dtr.Study]:
+    """Return a study for each setting, in which DTRBandit follows a law with noise."""
+    return {name: study_with({DTRB: noisy(law, rng, horizon=horizon)}) for name, law in laws.items()}
 
 
 LOGARITHMIC = {
-    "delay": (delay.SETTINGS, 1),
-    "arms": ({arms.FOUR_ARMS: arms.SETTING}, 3),
-    "stages": ({stages.THREE_STAGES: stages.SETTING}, 2),
-    "one_stage": ({one_stage.EMBEDDED: one_stage.SETTINGS[one_stage.EMBEDDED]}, 4),
-    "features": ({name: features.SETTINGS[name] for name in (features.RIGHT, features.TOO_MANY)}, 1),
+    "delay": (delay.SETTINGS, 3),
+    "arms": ({arms.FOUR_ARMS: arms.SETTING}, 5),
+    "stages": ({stages.THREE_STAGES: stages.SETTING}, 3),
+    "one_stage": ({one_stage.EMBEDDED: one_stage.SETTINGS[one_stage.EMBEDDED]}, 6),
+    "features": ({name: features.SETTINGS[name] for name in (features.RIGHT, features.TOO_MANY)}, 3),
 }
 
 

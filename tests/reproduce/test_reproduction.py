@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def test_a_reproduction_writes_its_study_picture_and_curves(tmp_path: Path, figu
     assert [file.name for file in result.files] == [f"{figure}.png", f"{figure}.csv"]
     assert all(file.stat().st_size > 10_000 for file in result.files)
     assert [row["policy"] for row in result.table.records()] == list(FIGURES[figure].policies)
-    assert result.holds == all(claim.holds for claim in result.claims)
+    assert result.refuted == any(claim.refuted for claim in result.claims)
     study = dtr.simulate(Synthetic(), FIGURES[figure].policies, horizon=300, paths=3)
     assert dtr.load_study(tmp_path) == study
     assert FIGURES[figure].claims(study) == result.claims
@@ -49,6 +50,14 @@ def test_another_study_in_the_folder_is_refused_before_anything_runs(tmp_path: P
 
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     assert json.loads(before["manifest.json"])["seed"] == 0
+
+
+def test_what_cannot_be_told_for_want_of_paths_comes_with_advice(tmp_path: Path) -> None:
+    result = reproduce(FIGURES["figure2"], tmp_path, paths=2, horizon=200)
+
+    assert result.advice.startswith("Claims about mean regret need 1,000 paths: --paths 1000 goes on with this study.")
+    assert "about 499 times as long again" in result.advice
+    assert replace(result, claims=()).advice == ""
 
 
 @pytest.mark.parametrize(("paths", "horizon"), [(1, 200), (2, 99), (0, 200), (2, 0)])

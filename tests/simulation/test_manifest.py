@@ -89,3 +89,26 @@ def test_a_manifest_is_plain_values() -> None:
     assert json.loads(json.dumps(study.manifest.policies)) == study.manifest.policies
     assert study.manifest.environment == "Branching(knows_q=True)"
     assert study.manifest.arrivals == "Slow(days=7, lost=0.15)"
+
+
+class Hidden(Counted):
+    """An environment that draws by a generator of its own: a new one each time, or one that it keeps."""
+
+    def __init__(self, kept: np.random.Generator | None) -> None:
+        self.kept = kept
+
+    def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:  # noqa: ARG002
+        return super().draw(n, np.random.default_rng(0) if self.kept is None else self.kept)
+
+
+@pytest.mark.parametrize(
+    ("kept", "message"),
+    [
+        (None, "drew the same 16 units from two generators, so all paths are one: draw.* must take all its randomness"),
+        (np.random.default_rng(0), "drew other units from the same generator: draw.* must take all its randomness"),
+    ],
+)
+def test_randomness_that_is_not_the_given_generators_is_refused(kept: Any, message: str) -> None:
+    """Paths would be one path many times over, or would depend on the number of workers."""
+    with pytest.raises(dtr.DesignError, match=message):
+        dtr.simulate(Hidden(kept), FEW, horizon=60, paths=2)

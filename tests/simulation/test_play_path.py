@@ -68,8 +68,62 @@ def test_an_environment_that_draws_nan_where_it_matters_is_refused(spoilt: str) 
             (units.outcome if spoilt == "outcome" else units.contexts[1]["x2"])[0] = np.nan
             return units
 
-    with pytest.raises(dtr.ObservationError, match=r"not (a )?finite number"):
+    with pytest.raises(dtr.DesignError, match=r"unit 0 after arms .* must be finite, found nan"):
         dtr.simulate(Spoilt(), **GOOD)
+
+
+class Leavers:
+    """A quarter of the units leave after arm 1; what they would have had along arms never reached is theirs to say."""
+
+    design = dtr.Design(
+        [dtr.Stage("first", ("1", "2"), "1 + x1"), dtr.Stage("second", ("1", "2"), "1 + x2", enter_if="x2 > 0.25")]
+    )
+
+    def __init__(self, *, honest: bool) -> None:
+        self.honest = honest
+
+    def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
+        x1, x2, outcome = rng.random(n), rng.random((n, 2)), rng.normal(size=(n, 2, 2))
+        x2[0] = 1.0  # the first unit stays, so that one unit does not tell
+        if self.honest:
+            outcome = np.where((x2 <= 0.25)[:, :, None], outcome[:, :, :1], outcome)
+        return PotentialOutcomes(self.design, ({"x1": x1}, {"x2": x2}), outcome, None)
+
+
+def test_all_units_are_checked_and_not_the_first_alone() -> None:
+    assert dtr.simulate(Leavers(honest=True), **GOOD).paths == (0,)
+
+    with pytest.raises(
+        dtr.StudyError, match=r"outcome of unit \d+ after arms \(0,\) must be the same .* found \[.*others"
+    ):
+        dtr.simulate(Leavers(honest=False), **GOOD)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "named"),
+    [
+        (lambda _: None, r"draw\(n, rng\) must return PotentialOutcomes\(design, contexts, outcome, q\), found None"),
+        (lambda units: tuple(units), "must return PotentialOutcomes"),
+        (lambda units: units._replace(design="mine"), "design must be a Design, found 'mine'"),
+        (lambda units: units._replace(contexts=units.contexts[0]), "contexts must be a mapping for each stage"),
+        (lambda units: units._replace(outcome=[1.0]), r"outcome must be a numpy array, found \[1.0\]"),
+        (lambda units: units._replace(q=units.q[0]), "q must be an array for each stage, or None"),
+        (
+            lambda units: units._replace(outcome=units.outcome.astype(int)),
+            r"outcome holds int64, .* use astype\(float\)",
+        ),
+    ],
+    ids=["nothing", "tuple", "design", "contexts", "list", "q", "whole numbers"],
+)
+def test_an_environment_that_returns_something_else_is_told_what_was_found_and_expected(spoil: Any, named: str) -> None:
+    class Strange:
+        design = Synthetic().design
+
+        def draw(self, n: int, rng: np.random.Generator) -> Any:
+            return spoil(Synthetic().draw(n, rng))
+
+    with pytest.raises(dtr.DesignError, match=named):
+        dtr.simulate(Strange(), **GOOD)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -13,8 +15,13 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.compiled import potential_courses
 from dtrbandit.environments import Synthetic
+from dtrbandit.simulation.inputs import ENVIRONMENT, Inputs
+from dtrbandit.simulation.play_session import play_session
+from dtrbandit.testing.policy_contract import TWO_STAGES
 from simulation.worlds import DESIGN, FEW, Branching, Counted, Moody, Slow, policies
+from small_taught import earlier_trial
 
 SCRIPT = """
 import os, signal, sys, time
@@ -174,3 +181,59 @@ def test_a_policy_does_not_depend_on_which_others_run() -> None:
 
     assert np.array_equal(together.arms["uniform"], alone.arms["uniform"])
     assert np.array_equal(together.arms["uniform again"], alone.arms["uniform"])
+
+
+# -- an earlier trial ------------------------------------------------------------------------------------------------
+
+
+def test_an_earlier_trial_teaches_every_path_as_it_teaches_a_session() -> None:
+    environment, prior = Synthetic(), earlier_trial(Synthetic().design, 50, seed=4)
+    policy = dtr.DTRBandit(q=2, delta=0.5)
+
+    study = dtr.simulate(environment, {"it": policy}, horizon=60, paths=2, seed=3, prior=prior)
+
+    inputs = Inputs(environment, {"it": policy}, horizon=60, paths=2, seed=3, prior=prior)
+    for path in range(2):
+        units = environment.draw(60, inputs.rng(path, ENVIRONMENT))
+        courses = potential_courses(units)
+        expected = play_session(policy, units, courses, environment.design, seed=inputs.policy_seed(path), prior=prior)
+        assert np.array_equal(study.arms["it"][path], expected)
+    without = dtr.simulate(environment, {"it": policy}, horizon=60, paths=2, seed=3)
+    assert not np.array_equal(study.arms["it"], without.arms["it"])
+
+
+def test_another_earlier_trial_makes_another_study(tmp_path: Path) -> None:
+    def study(**more: Any) -> dtr.Study:
+        return dtr.simulate(Synthetic(), {"it": dtr.Greedy()}, horizon=20, seed=3, **more)
+
+    one, other = (earlier_trial(Synthetic().design, 30, seed=seed) for seed in (1, 2))
+    taught, plain = study(paths=1, prior=one), study(paths=1)
+    for each in (taught, plain):
+        each.save(tmp_path / str(each.manifest.prior is None))
+        assert dtr.load_study(tmp_path / str(each.manifest.prior is None)) == each
+
+    assert "prior" not in json.loads((tmp_path / "True" / "manifest.json").read_text())  # as before there was one
+    assert study(paths=2, prior=one, resume=taught).paths == (0, 1)
+    for prior in (other, None):
+        with pytest.raises(dtr.DesignError, match="resume= is another study: prior"):
+            study(paths=2, prior=prior, resume=taught)
+
+
+def test_a_policy_of_ones_own_is_taught_through_a_session() -> None:
+    prior = earlier_trial(Synthetic().design, 30, seed=1)
+    own = dtr.simulate(Synthetic(), {"it": Inherited()}, horizon=40, paths=1, seed=3, prior=prior)
+
+    built_in = dtr.simulate(Synthetic(), {"it": dtr.Greedy()}, horizon=40, paths=1, seed=3, prior=prior)
+
+    assert np.array_equal(own.arms["it"], built_in.arms["it"])
+
+
+def test_what_cannot_teach_is_refused_before_any_path_runs() -> None:
+    priors: list[Any] = ["trial.csv", earlier_trial(TWO_STAGES, 3, seed=1)]
+    for prior in priors:
+        with pytest.raises(dtr.DTRError, match=r"prior|unit"):
+            dtr.simulate(Synthetic(), {"it": dtr.Greedy()}, horizon=5, paths=1, prior=prior)
+
+
+class Inherited(dtr.Greedy):
+    """Greedy, as a third party would write it."""

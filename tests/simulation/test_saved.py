@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -116,11 +117,31 @@ def test_a_save_that_breaks_off_leaves_the_old_study_whole(tmp_path: Path, monke
         write(*args, **options)
 
     monkeypatch.setattr(parquet, "write_table", break_off)
-    with pytest.raises(OSError, match="no space left"):
+    with pytest.raises(dtr.DesignError, match=r"cannot be saved in .*no space left .* with room on its disk"):
         whole.save(tmp_path)
 
     assert dtr.load_study(tmp_path) == run(paths=2)
     assert contents(tmp_path).items() >= before.items()
+
+
+def test_a_study_is_not_saved_onto_a_file_or_below_one(tmp_path: Path) -> None:
+    file = tmp_path / "results"
+    file.write_text("mine")
+
+    with pytest.raises(dtr.DesignError, match="results is a file, and a study needs a folder; give another name"):
+        run(paths=2).save(file)
+    with pytest.raises(dtr.DesignError, match=r"the folder .*below cannot be made: .*; give another one"):
+        run(paths=2).save(file / "below")
+    with pytest.raises(dtr.DesignError, match=r"no study in .*results that can be read"):
+        dtr.load_study(file)
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("place", [3, None, "a\0b"])
+def test_a_place_that_cannot_be_a_folder_is_refused(place: Any) -> None:
+    for ask in (run(paths=2).save, dtr.load_study):
+        with pytest.raises(dtr.DesignError, match="a study is kept in a folder, called by a text or a Path; found"):
+            ask(place)
 
 
 def test_a_folder_without_a_study_is_refused(tmp_path: Path) -> None:

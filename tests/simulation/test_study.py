@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 from simulation.worlds import FEW, GOOD, Branching, Counted
+
+mpl.use("Agg")
 
 
 def test_a_study_without_a_finished_path_says_so() -> None:
@@ -24,13 +28,32 @@ def test_without_q_there_are_rewards_and_no_regret() -> None:
     study = dtr.simulate(Branching(knows_q=False), FEW, horizon=60, paths=3)
 
     assert study.rewards["DTRB"].shape == (3, 60)
-    for question in (study.regret, study.plot, lambda: study.realised("DTRB")):
+    for question in (study.regret, lambda: study.realised("DTRB")):
         with pytest.raises(dtr.DTRError, match=r"does not know its Q-functions.*study\.rewards"):
             question()
     summary = study.summary()
     assert summary.measure == "mean reward"
     assert summary.policies[0].mean == pytest.approx(study.rewards["DTRB"].mean())
     assert summary.policies[0].worst == study.rewards["DTRB"].mean(axis=1).min()
+
+
+def test_without_q_policies_are_compared_with_the_best_by_mean_outcome() -> None:
+    study = dtr.simulate(Branching(knows_q=False), {"random": dtr.UniformRandom(), **FEW}, horizon=60, paths=3)
+    means = {name: outcomes.mean() for name, outcomes in study.rewards.items()}
+    best = max(means, key=lambda name: means[name])
+
+    summary, ax = study.summary(), study.plot()
+
+    assert study.best == best
+    assert {pair.reference for pair in summary.differences} == {best}
+    assert {pair.policy for pair in summary.differences} == set(means) - {best}
+    assert f"{best} has the best mean of these paths." in str(summary)
+    for line, name in zip(ax.lines, study.policies, strict=True):
+        lost = (study.rewards[best] - study.rewards[name]).sum(axis=1)
+        assert np.asarray(line.get_ydata())[-1] == pytest.approx(lost.mean(), abs=1e-9)
+        assert study.behind_best(name, [60])[:, 0] == pytest.approx(lost)
+    assert ax.get_ylabel().startswith(f"outcome lost against {best}, the best on average")
+    plt.close("all")
 
 
 @pytest.mark.parametrize("at", [[0], [31], [], [1.5], "some", [[1, 2]]], ids=str)

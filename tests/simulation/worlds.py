@@ -66,7 +66,8 @@ class Branching:
             array[left_third] = np.nan
         for a, b in product(range(2), range(3)):
             if not any(plan[:2] == (a, b) for plan in DESIGN.arm_plans):
-                q[1][:, a, b] = np.nan
+                for array in (q[1], end2, x3, extra):
+                    array[:, a, b] = np.nan
         for plan in product(range(2), range(3), range(2)):
             if plan not in DESIGN.arm_plans:
                 outcome[(slice(None), *plan)] = q[2][(slice(None), *plan)] = np.nan

@@ -47,7 +47,7 @@ def with_unequal_leavers(units: PotentialOutcomes) -> PotentialOutcomes:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"), [(with_infeasible_outcome, "infeasible"), (with_unequal_leavers, "leaves here")]
+    ("change", "words"), [(with_infeasible_outcome, "infeasible"), (with_unequal_leavers, "leaves before stage")]
 )
 def test_the_contract_catches_units_that_do_not_fit(change: Change, words: str) -> None:
     with pytest.raises(DesignError, match=words):

@@ -17,9 +17,10 @@ from dtrbandit.record.events import (
     Corrected,
     Event,
     Fact,
-    Opened,
     Overridden,
     Responded,
+    UnitFact,
+    Voided,
     Withdrawn,
 )
 from dtrbandit.testing import PolicyContract
@@ -27,7 +28,7 @@ from dtrbandit.testing.policy_contract import ROUNDS, drive
 
 
 class Overconfident:
-    """Draws uniformly, and claims to be certain."""
+    """Draws uniformly, and claims to be nearly certain."""
 
     def init(self, design: dtr.Design) -> None: ...
 
@@ -35,8 +36,11 @@ class Overconfident:
 
     def decide(self, state: None, history: History, u: float) -> Choice:  # noqa: ARG002
         arms = [arm for arm, yes in enumerate(history.feasible) if yes]
-        claimed = tuple(float(arm == arms[0]) for arm in range(len(history.feasible)))
-        return Choice(arms[int(u * len(arms))], "sure", claimed)
+        claimed = dict.fromkeys(arms, 0.1 / len(arms))
+        claimed[arms[0]] += 0.9
+        return Choice(
+            arms[int(u * len(arms))], "sure", tuple(claimed.get(arm, 0.0) for arm in range(len(history.feasible)))
+        )
 
 
 class Restless:
@@ -105,6 +109,27 @@ def test_the_contract_catches_an_infeasible_arm() -> None:
         contract(Lawless()).test_only_feasible_arms_are_chosen()
 
 
+class Surprised(Restless):
+    """Keeps a list by round, which a unit without a round breaks."""
+
+    def update(self, state: list[int], history: History, event: Fact) -> list[int]:  # noqa: ARG002
+        if history.round < 1:
+            raise IndexError(history.round)
+        return state
+
+    def decide(self, state: list[int], history: History, u: float) -> Choice:  # noqa: ARG002
+        return certain(history.feasible.index(True), history, "the first")
+
+
+def test_only_the_contract_of_a_policy_that_is_to_be_taught_begins_with_an_earlier_trial() -> None:
+    usual, teachable = contract(Surprised()), contract(Surprised())
+    teachable.teachable = True
+
+    usual.test_an_earlier_trial_teaches_and_takes_no_round()
+    with pytest.raises(IndexError):
+        teachable.test_an_earlier_trial_teaches_and_takes_no_round()
+
+
 def test_a_contract_without_a_policy_says_what_it_needs() -> None:
     with pytest.raises(TypeError, match=r"needs a method policy\(\)"):
         PolicyContract().test_deciding_changes_nothing()
@@ -119,7 +144,7 @@ def test_the_script_of_the_contract_amends_what_was_already_learnt(design: dtr.D
     seen: dict[str, list[type[Event]]] = {}
     happened: Counter[str] = Counter()
     for event in session.log:
-        if isinstance(event, Opened):
+        if not isinstance(event, UnitFact):
             continue
         before = seen.setdefault(event.unit, [])
         before.append(type(event))
@@ -129,5 +154,6 @@ def test_the_script_of_the_contract_amends_what_was_already_learnt(design: dtr.D
         happened["late override"] += isinstance(event, Overridden) and Responded in before
         happened["override after the outcome"] += isinstance(event, Overridden) and Completed in before
         happened["late correction"] += isinstance(event, Corrected) and event.stage is not None and Responded in before
+        happened["voided"] += isinstance(event, Voided)
         happened["corrected outcome"] += isinstance(event, Corrected) and event.outcome is not None
     assert min(happened.values()) >= 3, happened

@@ -114,6 +114,18 @@ def test_early_leavers_and_infeasible_arms_are_left_out() -> None:
     assert theory.estimate_margin(theory.from_session(session)).stages[1].units == after_a.reached.sum()
 
 
+def test_what_is_contraindicated_for_a_unit_is_no_arm_of_its_own(session: dtr.Session) -> None:
+    told = dtr.Session.resume(session.log)
+    told.enroll("allergic", {"x1": 0.5}, exclude={"first": ["2"], "second": ["1"]}, reason="allergy")
+    told.respond("allergic", {"x2": 0.5})
+
+    root, after_1, _ = theory.from_session(told).visits
+
+    assert np.isnan(root.q[-1]).tolist() == [False, True]
+    assert np.isnan(after_1.q[-1]).tolist() == [True, False]
+    assert not np.isnan(root.q[:-1]).any()
+
+
 def test_an_environments_units_are_seen_under_every_arm() -> None:
     units = Synthetic().draw(50, np.random.default_rng(0))
 

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dtrbandit.cli.result import ExplainedTable, Result
 from dtrbandit.design.spec import Design
 from dtrbandit.design.toml_text import toml_tables, unknown
 from dtrbandit.errors import DesignError
-from dtrbandit.evaluation import Cohort, PropensityModel, QLearning, Replay, evaluate, replay
+from dtrbandit.evaluation import (
+    Cohort,
+    EqualWeights,
+    PropensityModel,
+    QLearning,
+    Replay,
+    SmallCohort,
+    compare,
+    evaluate,
+    replay,
+)
 from dtrbandit.evaluation.cohort.left_out import Missing
+from dtrbandit.evaluation.qlearning.induction import Dropouts
+from dtrbandit.evaluation.replay.result import in_words, rounds_to_draw, show_caution
+from dtrbandit.intervals import TOO_FEW
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.policies.builtin import BUILTIN
 from dtrbandit.policies.fixed_regime import FixedRegime
@@ -55,23 +71,20 @@ class Source:
         )
 
 
-def fit(source: Source, folder: Path) -> Result:
-    """Learn the regime that a trial suggests; write its coefficients, and a picture of what it recommends."""
+def fit(source: Source, folder: Path, *, dropouts: Dropouts, model: PropensityModel | None) -> Result:
+    """Learn the regime that a trial suggests; write its coefficients, and pictures of what it recommends to whom."""
     cohort = source.read()
-    learned = QLearning(cohort.design).fit(cohort)
-    picture = _picture(len(cohort.design.stages))
-    for stage, ax in zip(
-        cohort.design.stages, picture.subplots(1, len(cohort.design.stages), squeeze=False)[0], strict=True
-    ):
-        learned.plot(stage.name, cohort, ax)
+    cohort = cohort if model is None else cohort.with_propensities(model)
+    learned = QLearning(cohort.design, dropouts=dropouts).fit(cohort)
     folder.mkdir(parents=True, exist_ok=True)
     files = (
-        _saved(picture, folder / "recommendations.png"),
+        *_recommended(learned, cohort, folder),
         _table(learned.coef_, folder / "coefficients.csv"),
         _table(learned.contrasts(), folder / "contrasts.csv"),
         _table(learned.recommendations(cohort), folder / "recommendations.csv"),
     )
-    return Result(source.data.stem, ExplainedTable(f"{cohort}\n\n{learned.summary()}", learned.coef_), files)
+    words = [cohort, *([] if cohort.propensities is None else [cohort.propensities]), learned.summary()]
+    return Result(source.data.stem, ExplainedTable("\n\n".join(map(str, words)), learned.coef_), files)
 
 
 def replay_all(
@@ -88,11 +101,15 @@ def replay_all(
     asked = {text: policy_from_text(text) for text in policies}
     cohort = source.read()
     cohort = cohort if model is None else cohort.with_propensities(model)
-    played = {name: replay(policy, cohort, **size, progress=True) for name, policy in asked.items()}
+    played = dict(_replays(asked, cohort, size))
     folder.mkdir(parents=True, exist_ok=True)
     curves = pd.concat([result.curve().assign(policy=name) for name, result in played.items()])
     files = [_saved(_curves(played), folder / "replay.png"), _table(curves, folder / "replay.csv")]
     words = [str(cohort), *(map(str, played.values()))]
+    if len(played) > 1:
+        differences = compare(played)
+        words.append(differences_in_words(differences))
+        files.append(_table(differences, folder / "differences.csv"))
     if cohort.propensities is not None:
         words.insert(1, str(cohort.propensities))
         files += [
@@ -103,15 +120,39 @@ def replay_all(
     return Result(source.data.stem, ExplainedTable("\n\n".join(words), table), tuple(files))
 
 
-def evaluate_all(source: Source, regimes: Sequence[str], folder: Path, *, model: PropensityModel, seed: int) -> Result:
+def _replays(
+    policies: Mapping[str, Policy[Any]], cohort: Cohort, size: Mapping[str, Any]
+) -> Iterator[tuple[str, Replay]]:
+    """Replay policies; a warning about the cohort comes once."""
+    for place, (name, policy) in enumerate(policies.items()):
+        with warnings.catch_warnings():
+            for repeated in (EqualWeights, SmallCohort) if place else ():
+                warnings.simplefilter("ignore", repeated)
+            yield name, replay(policy, cohort, **size, progress=True)
+
+
+def differences_in_words(differences: pd.DataFrame) -> str:
+    """Return the differences between policies as lines, and over what their intervals are."""
+    kinds = differences[["interval", "interval_over"]].drop_duplicates().itertuples(index=False)
+    known = [f"{level} intervals {over}" for level, over in kinds if level != TOO_FEW]
+    lines = [f"Differences, path by path, {'with ' + ' and '.join(known) if known else TOO_FEW}:"]
+    for row in differences.itertuples():
+        interval = "" if np.isnan(row.low) else f" ({row.low:+.3g} to {row.high:+.3g})"
+        lines.append(f"  {row.policy} less {row.other}: {row.difference:+.3g}{interval}")
+    about = differences["interval_of"].unique() if known else ()
+    return "\n".join([*lines, *(f"They are about {words}." for words in about)])
+
+
+def evaluate_all(
+    source: Source, regimes: Sequence[str], folder: Path, *, model: PropensityModel, dropouts: Dropouts, seed: int
+) -> Result:
     """Value regimes on a trial; write the values, their differences, and a forest plot."""
     cohort = source.read()
     asked = regimes_from_text(regimes, cohort.design)
-    learned = {
-        name: QLearning(cohort.design).fit(cohort) if regime is None else regime for name, regime in asked.items()
-    }
     cohort = cohort.with_propensities(model)
-    values = evaluate(cohort, learned, seed=seed)
+    learner = QLearning(cohort.design, dropouts=dropouts)
+    known = {name: learner.fit(cohort) if regime is None else regime for name, regime in asked.items()}
+    values = evaluate(cohort, known, seed=seed)
     folder.mkdir(parents=True, exist_ok=True)
     picture = _picture(1)
     picture.set_size_inches(8, 1.5 + 0.3 * len(values.estimates))
@@ -157,16 +198,33 @@ def _regime(text: str) -> tuple[str, FixedRegime | None]:
 def policy_from_text(text: str, option: str = "--policy") -> Policy[Any]:
     """Return the policy that is written as in Python, such as ``DTRBandit(q=1, delta=50)``; lists as ``[1, 2]``."""
     found = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", text, re.DOTALL)
+    if found is not None and found[1] not in BUILTIN:
+        raise unknown("policy", found[1], BUILTIN)
     try:
         if found is None:
             raise ValueError("a name and perhaps parameters in brackets are expected")
         parameters = toml_tables(f"given = {{{found[2] or ''}}}")["given"]
     except ValueError as error:  # TOML's own is one
-        example = "DTRBandit(q=1, delta=50.0)" if option == "--policy" else "'first=ssri, second=other'"
-        raise DesignError(f"{option} {text!r}: {error}; write it as {example}") from error
-    if found[1] not in BUILTIN:
-        raise unknown("policy", found[1], BUILTIN)
+        begun = re.match(r"\s*(\w+)", text)
+        name = begun[1] if begun and begun[1] in BUILTIN else "DTRBandit"
+        example = _example(name, (found[2] or "") if found else "")
+        example = example if option == "--policy" else "'first=ssri, second=other'"
+        nameless = found is not None and "=" not in found[2]
+        reason = "every parameter needs its name" if nameless else error
+        raise DesignError(f"{option} {text!r}: {reason}; write it as {example}") from error
     return policy_from_dict({**parameters, "name": found[1]})
+
+
+def _example(name: str, values: str) -> str:
+    """Return how a policy is written, with values that were given without names in the order of its parameters."""
+    kind: Any = BUILTIN[name]
+    names = [each.name for each in fields(kind)]
+    needed = [each.name for each in fields(kind) if each.default is MISSING]
+    given = [] if set("=[{") & set(values) else _listed(values)
+    pairs = [f"{parameter}={value}" for parameter, value in zip(names, given, strict=False)]
+    pairs += [f"{parameter}=…" for parameter in needed if parameter not in names[: len(given)]]
+    others = f"; its parameters are {', '.join(names)}" if names else ", which has no parameters"
+    return f"{name}({', '.join(pairs)}){others}"
 
 
 def propensities(
@@ -213,14 +271,32 @@ def _picture(panels: int) -> Picture:
     return Figure(figsize=(5.5 * panels, 4.2), layout="constrained")
 
 
+def _recommended(learned: QLearning, cohort: Cohort, folder: Path) -> list[Path]:
+    """Draw who gets what, and by how much it leads, at each stage where some unit had a choice."""
+    choices = cohort.entered & np.stack([own.sum(axis=1) > 1 for own in cohort.feasible], axis=1)
+    stages = [stage.name for stage, had in zip(cohort.design.stages, choices.any(axis=0), strict=True) if had]
+    files = []
+    for name, draw in (("recommendations.png", learned.plot), ("who.png", learned.plot_who)):
+        if stages:
+            picture = _picture(len(stages))
+            for stage, ax in zip(stages, picture.subplots(1, len(stages), squeeze=False)[0], strict=True):
+                draw(stage, cohort, ax)
+            files.append(_saved(picture, folder / name))
+    return files
+
+
 def _curves(played: Mapping[str, Replay]) -> Picture:
     picture = _picture(1)
     picture.set_size_inches(8, 5)
-    curves = []
+    curves, kinds = [], []
     for number, (name, result) in enumerate(played.items()):
-        curve = result.curve()
-        curves.append(Curve(name, number, *(curve[column].to_numpy() for column in ("t", "mean", "low", "high"))))
-    plot_curves(curves, picture.subplots(), y="average outcome (mean over paths and 95 % band)", zero=False)
+        rounds = rounds_to_draw(result.horizon)
+        low, high, words = result.band(rounds)
+        curves.append(Curve(name, number, rounds, result.curve(rounds)["mean"].to_numpy(), low, high))
+        kinds.append(in_words(len(result.rows), words))
+    ax = plot_curves(curves, picture.subplots(), y="\nand ".join(dict.fromkeys(kinds)), zero=False)
+    if any(result.caution is not None for result in played.values()):
+        show_caution(ax)
     return picture
 
 

@@ -26,7 +26,8 @@ def reactions() -> Iterator[None]:
     except DTRError as error:
         _stop(f"error: {error.__cause__!r}{_saved(error)}" if hasattr(error, "study") else f"error: {error}", BAD_INPUT)
     except OSError as error:
-        _stop(f"error: {error}", BAD_INPUT)
+        named = "" if error.filename is None else f"{error.filename}: "
+        _stop(f"error: {named}{error.strerror or error}; choose another file or folder", BAD_INPUT)
     except KeyboardInterrupt as interruption:
         warnings.simplefilter("ignore")  # joblib remarks on work that was cut off
         _stop(f"interrupted{_saved(interruption)}", INTERRUPTED)

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING
 import typer
 
 from dtrbandit.cli.result import Result
-from dtrbandit.reproduce import Claim, Reproduction
+from dtrbandit.reproduce import Claim, Reproduction, Verdict, Whose
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 WIDTH = 110  # where there is no terminal to ask
+LEGEND = (
+    "In brackets: 95 % intervals; those of one claim hold together. A typical path is the median over paths.",
+    "✓ shown   ✗ the contrary is shown   ? cannot be told: the interval lies on both sides, or there is none",
+)
+WHOSE = {Whose.PAPER: "the paper's claim", Whose.OURS: "our own claim"}
+STYLES = {Verdict.HOLDS: "green", Verdict.REFUTED: "bold red", Verdict.OPEN: "yellow"}
 
 
 def show(name: str, results: Sequence[Reproduction | Result], *, as_json: bool) -> None:
@@ -32,7 +38,7 @@ def _document(name: str, results: Sequence[Reproduction | Result]) -> dict[str, 
         "name": name,
         "files": [str(file) for result in results for file in result.files],
         "table": [_row(result.name, row) for result in results for row in result.table.records()],
-        "claims": [claim._asdict() for result in results for claim in _claims_of(result)],
+        "claims": [claim.record() for result in results for claim in _claims_of(result)],
     }
 
 
@@ -51,8 +57,16 @@ def _print(result: Reproduction | Result) -> None:
     console.print(str(result.table), markup=False, highlight=False)
     if claims := _claims_of(result):
         console.print(_claims(claims))
+        for line in _legend(result):
+            console.print(line, markup=False, highlight=False)
     for file in result.files:
         console.print(f"Written: {file}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _legend(result: Reproduction | Result) -> Sequence[str]:
+    """Say how to read claims, and what to do about those that cannot be told."""
+    advice = result.advice if isinstance(result, Reproduction) else ""
+    return (*LEGEND, advice) if advice else LEGEND
 
 
 def _claims_of(result: Reproduction | Result) -> Sequence[Claim]:
@@ -66,9 +80,10 @@ def _claims(claims: Sequence[Claim]) -> Table:
 
     table = Table(title="Claims", title_justify="left", box=HORIZONTALS, show_lines=True)
     table.add_column("")
-    for heading, share in (("claim", 4), ("measured", 4), ("allowed", 3)):
+    for heading, share in (("claim", 4), ("measured", 4), ("allowed", 3), ("verdict", 3)):
         table.add_column(heading, ratio=share)
     for claim in claims:
-        mark = Text("✓", "green") if claim.holds else Text("✗", "bold red")
-        table.add_row(mark, *(Text(text) for text in claim[:3]))
+        mark = Text(claim.verdict.mark, STYLES[claim.verdict])
+        verdict = Text(f"{claim.verdict}\n({WHOSE[claim.whose]})", STYLES[claim.verdict])
+        table.add_row(mark, *(Text(text) for text in claim[:3]), verdict)
     return table

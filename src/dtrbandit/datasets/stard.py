@@ -16,7 +16,7 @@ PUBLISHED: Mapping[str, int] = MappingProxyType(
     {"all": 1260, REMITTED: 468, DROPPED_OUT: 465, STAGE_2: 327, f"{STAGE_2}, after an SSRI": 189}
 )
 KINDS = {(REMITTED, False): 468, (DROPPED_OUT, False): 465, (STAGE_2, True): 189, (STAGE_2, False): 138}
-COHORT_SEED = 113  # the first whose Logging and Offline (reproduce/table1) are within 0.05 of the published values
+COHORT_SEED = 9  # the first whose Logging and Offline (reproduce/table1) are within 0.05 of the published values
 DRAWN = 6_000  # more than enough of each kind
 ABOVE_ZERO = 1e-12  # so that a score of 0, which rounding may leave on either side, is none above 0
 

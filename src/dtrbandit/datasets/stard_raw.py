@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dtrbandit.datasets.stard import stard_counts
-from dtrbandit.datasets.stard_table import stard_table
+from dtrbandit.datasets.stard_table import read_file, stard_table
 from dtrbandit.environments.stard_law import REMISSION
 from dtrbandit.errors import DesignError, ObservationError
 
@@ -63,10 +63,7 @@ def read_stard_raw(
 
 def _release(file: Path, needed: Sequence[str]) -> pd.DataFrame:
     """Read a file of the release as texts; its second line describes the columns."""
-    try:
-        rows = pd.read_csv(file, sep="\t", dtype=str, keep_default_na=False, skiprows=[1])
-    except (OSError, ValueError) as error:
-        raise DesignError(f"cannot read {str(file)!r}: {error}; give the folder of the raw release") from error
+    rows = read_file(file, "\t", remedy="give the folder of the raw release").iloc[1:].reset_index(drop=True)
     if missing := [column for column in needed if column not in rows]:
         raise DesignError(f"{file}: the columns {missing} are missing; found are {list(rows)}")
     return rows.apply(lambda column: column.str.strip())

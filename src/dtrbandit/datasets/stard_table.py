@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dtrbandit.datasets.stard import stard_counts
+from dtrbandit.delimited import UNREADABLE, read_delimited
 from dtrbandit.design.values import shown
 from dtrbandit.environments.stard import DROPPED_OUT, OTHER, REMITTED, SSRI, STAGE_2
 from dtrbandit.environments.stard_law import REMISSION
@@ -47,13 +48,23 @@ def read_stard_wide(path: str | Path) -> pd.DataFrame:
     not needed) or those of the analysis table. Commas separate them, or tabs in a file called ``.txt`` or ``.tsv``.
     """
     separator = "\t" if Path(path).suffix.lower() in (".txt", ".tsv") else ","
-    try:
-        rows = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:  # a ValueError: no table, or not UTF-8
-        raise DesignError(f"cannot read {str(path)!r}: {error}; give a file of one row per patient") from error
+    rows = read_file(Path(path), separator, remedy="give a file of one row per patient")
     table = stard_table(rows, where=str(path))
     print(stard_counts(table).to_string(), file=sys.stderr)
     return table
+
+
+def read_file(file: Path, separator: str, *, remedy: str) -> pd.DataFrame:
+    """Read a file as texts; refuse lines that are cut off, and columns that are there twice."""
+    try:
+        rows = read_delimited(file, separator)
+    except DesignError:
+        raise
+    except UNREADABLE as error:
+        raise DesignError(f"cannot read {str(file)!r}: {error}; {remedy}") from error
+    if twice := sorted(set(rows.columns[rows.columns.duplicated()])):
+        raise DesignError(f"{file}: the columns {twice} are there more than once; keep one of each")
+    return rows
 
 
 def stard_table(rows: pd.DataFrame, *, where: str = "STAR*D table") -> pd.DataFrame:

@@ -6,11 +6,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dtrbandit.design.values import nearest
 from dtrbandit.errors import DesignError
 
 
@@ -99,7 +99,6 @@ def unknown(what: str, found: object, known: Mapping[str, object] | list[str]) -
     >>> print(unknown("policy", "greddy", ["Greedy", "LSVIUCB"]))
     unknown policy 'greddy', did you mean 'Greedy'? Known are Greedy, LSVIUCB
     """
-    by_lower = {name.lower(): name for name in known}
-    near = get_close_matches(str(found).lower(), by_lower, n=1)
-    meant = f", did you mean {by_lower[near[0]]!r}? Known are" if near else "; known are"
+    near = nearest(found, known)
+    meant = f", did you mean {near!r}? Known are" if near else "; known are"
     return DesignError(f"unknown {what} {str(found)[:100]!r}{meant} {', '.join(known) or 'none'}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from difflib import get_close_matches
 from numbers import Real
 
 MOST_SHOWN = 200
@@ -22,6 +24,19 @@ def as_float(value: object) -> float:
         return float(value)
     except OverflowError:
         return math.inf
+
+
+def nearest(found: object, known: Iterable[str]) -> str | None:
+    """Return the name that was probably meant, upper and lower case aside; None if none is near.
+
+    Examples
+    --------
+    >>> nearest("y", ["Y", "age"]), nearest("outcom", ["Outcome", "age"]), nearest("z", ["age"])
+    ('Y', 'Outcome', None)
+    """
+    by_lower = {name.lower(): name for name in known}
+    near = get_close_matches(str(found).lower(), by_lower, n=1)
+    return by_lower[near[0]] if near else None
 
 
 def shown(value: object) -> str:

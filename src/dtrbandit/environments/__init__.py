@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dtrbandit.environments.arrivals import ArrivalProcess, Timeline
+from dtrbandit.environments.contraindicated import Contraindicated
 from dtrbandit.environments.durations import Duration, Exponential, Fixed, Gamma, LogNormal
 from dtrbandit.environments.linear import Linear
 from dtrbandit.environments.one_stage import OneStage
@@ -23,6 +24,7 @@ __all__ = [
     "ENVIRONMENTS",
     "STARD",
     "ArrivalProcess",
+    "Contraindicated",
     "Duration",
     "Environment",
     "Exponential",

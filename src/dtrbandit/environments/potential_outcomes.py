@@ -29,12 +29,16 @@ class PotentialOutcomes(NamedTuple):
         (n, K₁, …, K_M); NaN where infeasible.
     q
         ``q[m]`` is the true Q-function, (n, K₁, …, K_m), or None where it is not known.
+    excluded
+        ``excluded[m]`` (n, K_m) says which arms are contraindicated for each unit, as is known when it enrols; None
+        where none is. ``q`` is then that of the best regime that each unit can have.
     """
 
     design: Design
     contexts: tuple[Mapping[str, Array], ...]
     outcome: Array
     q: tuple[Array, ...] | None
+    excluded: tuple[Mask, ...] | None = None
 
 
 class Environment(Protocol):
@@ -126,6 +130,7 @@ def checked(units: PotentialOutcomes) -> PotentialOutcomes:
     Traceback (most recent call last):
     dtrbandit.errors.DesignError: potential outcomes: outcome has shape (3, 2), the design asks for (3, 2, 2)
     """
+    require_units(units)
     check_shapes(units)
     _check_types(units)
     left = leavers(units)
@@ -134,10 +139,34 @@ def checked(units: PotentialOutcomes) -> PotentialOutcomes:
             _check_arrival(units, arms, left)
         else:
             for column, values in units.contexts[len(arms)].items():
-                _require(np.isnan(along(values, arms)), f"column {column!r}", arms, "NaN: infeasible")
+                found = along(values, arms)
+                _require(np.isnan(found), found, f"column {column!r}", arms, "NaN: infeasible")
     for plan in product(*map(range, units.design.arm_counts)):
         _check_values(units.outcome, "outcome", plan, units.design)
     return units
+
+
+def require_units(units: object) -> None:
+    """Refuse what is not made of the parts of potential outcomes; shapes and values are not looked at."""
+    if not isinstance(units, PotentialOutcomes):
+        raise DesignError(
+            f"draw(n, rng) must return PotentialOutcomes(design, contexts, outcome, q), found {shown(units)}"
+        )
+    if not isinstance(units.design, Design):
+        raise DesignError(f"potential outcomes: design must be a Design, found {shown(units.design)}")
+    contexts, q = units.contexts, units.q
+    if not isinstance(contexts, tuple | list) or not all(isinstance(context, Mapping) for context in contexts):
+        raise DesignError(f"potential outcomes: contexts must be a mapping for each stage, found {shown(contexts)}")
+    if q is not None and not isinstance(q, tuple | list):
+        raise DesignError(f"potential outcomes: q must be an array for each stage, or None, found {shown(q)}")
+    for what, values in _arrays(units):
+        if not isinstance(values, np.ndarray):
+            raise DesignError(f"potential outcomes: {what} must be a numpy array, found {shown(values)}")
+
+
+def _arrays(units: PotentialOutcomes) -> list[tuple[str, Array]]:
+    columns = [(f"column {column!r}", values) for context in units.contexts for column, values in context.items()]
+    return [*columns, ("outcome", units.outcome), *((f"q[{m}]", values) for m, values in enumerate(units.q or ()))]
 
 
 def check_shapes(units: PotentialOutcomes) -> None:
@@ -155,19 +184,25 @@ def check_shapes(units: PotentialOutcomes) -> None:
         raise DesignError(f"potential outcomes: q has {len(units.q)} stages, the design has {len(counts)}")
     for m, values in enumerate(units.q or ()):
         _check_shape(values, f"q[{m}]", (n, *counts[: m + 1]))
+    if units.excluded is not None and len(units.excluded) != len(counts):
+        raise DesignError(
+            f"potential outcomes: excluded has {len(units.excluded)} stages, the design has {len(counts)}"
+        )
+    for m, excluded in enumerate(units.excluded or ()):
+        _check_shape(excluded, f"excluded[{m}]", (n, counts[m]))
+        if excluded.dtype != np.bool_:
+            raise DesignError(f"potential outcomes: excluded[{m}] holds {excluded.dtype}, allowed is bool")
 
 
-def _check_shape(values: Array, what: str, shape: tuple[int, ...]) -> None:
+def _check_shape(values: Array | Mask, what: str, shape: tuple[int, ...]) -> None:
     if values.shape != shape:
         raise DesignError(f"potential outcomes: {what} has shape {values.shape}, the design asks for {shape}")
 
 
 def _check_types(units: PotentialOutcomes) -> None:
-    columns = [(f"column {column!r}", values) for context in units.contexts for column, values in context.items()]
-    q = [(f"q[{m}]", values) for m, values in enumerate(units.q or ())]
-    for what, values in [*columns, ("outcome", units.outcome), *q]:
+    for what, values in _arrays(units):
         if values.dtype != np.float64:
-            raise DesignError(f"potential outcomes: {what} holds {values.dtype}, allowed is float64")
+            raise DesignError(f"potential outcomes: {what} holds {values.dtype}, allowed is float64: use astype(float)")
 
 
 def _check_arrival(units: PotentialOutcomes, arms: Plan, left: Mapping[Plan, Mask]) -> None:
@@ -177,24 +212,33 @@ def _check_arrival(units: PotentialOutcomes, arms: Plan, left: Mapping[Plan, Mas
     for column, values in units.contexts[m].items():
         needed = condition is not None and column in condition.columns
         passed = left[arms[:-1]] if needed and arms else gone
-        _require(passed | np.isfinite(along(values, arms)), f"column {column!r}", arms, "finite")
+        found = along(values, arms)
+        _require(passed | np.isfinite(found), found, f"column {column!r}", arms, "finite")
     if units.q is not None:
         for arm in range(design.arm_counts[m]):
             _check_values(units.q[m], f"q[{m}]", (*arms, arm), design, passed=gone)
-    plans = [plan for plan in design.arm_plans if plan[:m] == arms]
-    outcomes = np.stack([along(units.outcome, plan) for plan in plans])
-    _require(~gone | (outcomes == outcomes[0]).all(axis=0), "outcome", arms, "the same for every plan: it leaves here")
+    if gone.any():
+        plans = [plan for plan in design.arm_plans if plan[:m] == arms]
+        outcomes = np.stack([along(units.outcome, plan) for plan in plans])
+        same = (outcomes == outcomes[0]).all(axis=0)
+        allowed = f"the same for every plan: it leaves before stage {design.stages[m].name!r}"
+        _require(~gone | same, outcomes.T, "outcome", arms, allowed)
 
 
 def _check_values(values: Array, what: str, arms: Plan, design: Design, *, passed: Mask | None = None) -> None:
     found = along(values, arms)
     if design.tree.after(arms) < 0:
-        _require(np.isnan(found), what, arms, "NaN: infeasible")
+        _require(np.isnan(found), found, what, arms, "NaN: infeasible")
     else:
-        _require(np.isfinite(found) if passed is None else passed | np.isfinite(found), what, arms, "finite")
+        finite = np.isfinite(found)
+        _require(finite if passed is None else passed | finite, found, what, arms, "finite")
 
 
-def _require(holds: Mask, what: str, arms: Plan, allowed: str) -> None:
+def _require(holds: Mask, found: Array, what: str, arms: Plan, allowed: str) -> None:
     if not holds.all():
-        unit = int(np.argmin(holds))
-        raise DesignError(f"potential outcomes: {what} of unit {unit} after arms {arms} must be {allowed}")
+        unit, wrong = int(np.argmin(holds)), int((~holds).sum())
+        others = "" if wrong == 1 else f" (so have {wrong - 1:,} others of {len(holds):,})"
+        raise DesignError(
+            f"potential outcomes: {what} of unit {unit} after arms {arms} must be {allowed}, "
+            f"found {shown(found[unit].tolist())}{others}"
+        )

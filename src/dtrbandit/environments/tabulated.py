@@ -54,4 +54,5 @@ class Tabulated:
         row = rng.integers(size, size=n) if self.replace and size else rng.permutation(size)[:n]
         contexts = tuple({column: values[row] for column, values in context.items()} for context in self.units.contexts)
         q = None if self.units.q is None else tuple(values[row] for values in self.units.q)
-        return PotentialOutcomes(self.units.design, contexts, self.units.outcome[row], q)
+        excluded = None if self.units.excluded is None else tuple(values[row] for values in self.units.excluded)
+        return PotentialOutcomes(self.units.design, contexts, self.units.outcome[row], q, excluded)

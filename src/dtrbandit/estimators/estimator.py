@@ -30,7 +30,8 @@ class Estimator:
     name
         By which the state of a policy knows its beliefs.
     create, grow
-        Return the beliefs for a design before the first unit, and beliefs with room for so many units.
+        Return the beliefs for a design before the first unit, and ``grow(beliefs, capacity, nodes)`` those with room
+        for so many units, at so many nodes: copies of the tree are among them.
     learn
         ``learn(observed, beliefs, fact, unit, m)``: learn from a fact that is written down already.
     begin_anew
@@ -41,7 +42,7 @@ class Estimator:
 
     name: str
     create: Callable[[Design], Any]
-    grow: Callable[[Any, int], Any]
+    grow: Callable[..., Any]
     learn: Callable[..., None]
     begin_anew: Callable[..., None]
     estimates: Callable[[Design, Observed, Any], Estimates]
@@ -60,7 +61,7 @@ def begin_nothing(observed: Observed, beliefs: Nothing) -> None:
 NO_ESTIMATOR = Estimator(
     "nothing",
     create=lambda _: Nothing(),
-    grow=lambda beliefs, _: beliefs,
+    grow=lambda beliefs, *_: beliefs,
     learn=learn_nothing,
     begin_anew=begin_nothing,
     estimates=lambda *_: Estimates(()),

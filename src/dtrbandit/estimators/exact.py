@@ -96,9 +96,9 @@ def count_imputed(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -
     first: Truth = False
     if not beliefs.counted[unit, m]:
         first = add_row(observed, beliefs, unit, m, 0.0)
-    add_cross(pages, observed.features, shape, m, arm_of(observed, unit, m), unit, label)
+    add_cross(pages[m, observed.arms[unit, m]], shape, m, label, observed.features[unit, m], psi)
     if contenders > 1:
-        place(observed, beliefs, m, unit, label, lead)
+        place(observed, beliefs, m, unit, node, label, lead, psi)
     return True, first
 
 

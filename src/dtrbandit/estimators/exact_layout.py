@@ -83,7 +83,7 @@ def create(design: Design) -> Beliefs:
     return beliefs
 
 
-def grow(beliefs: Beliefs, capacity: int) -> Beliefs:
+def grow(beliefs: Beliefs, capacity: int, nodes: int = 0) -> Beliefs:  # one signature
     """Return the beliefs with room for ``capacity`` units; the small arrays are shared."""
     # Every level may have one block partly filled, and one more is being read.
     blocks = -(-capacity // BLOCK) + LEVELS + 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from dtrbandit.estimators.exact_layout import ROWS
 from dtrbandit.estimators.observed import Observed
-from dtrbandit.kernels.arrays import Floats, Integers, Vector, Whole
+from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.triangular import BETA, FACTOR
 
@@ -44,13 +44,13 @@ def arm_of(observed: Observed, unit: Whole, m: Whole) -> np.int64:
 
 
 @kernel
-def add_cross(pages: Floats, features: Floats, shape: Integers, m: Whole, a: Whole, unit: Whole, label: Whole) -> None:
-    """Add ψ_m ψ_{m+1}ᵀ of a unit to the cross moments of its arm ``a`` and its label."""
-    top = FACTOR + (2 + label) * pages.shape[3]
+def add_cross(page: Matrix, shape: Integers, m: Whole, label: Whole, psi: Vector, later: Vector) -> None:
+    """Add ψ_m ψ_{m+1}ᵀ of a unit, ``psi`` and ``later``, to the cross moments of its arm's page and its label."""
+    top, d = FACTOR + (2 + label) * page.shape[1], shape[m, 1]
     for j in range(shape[m + 1, 1]):
-        weight = features[unit, m + 1, j]
-        for k in range(shape[m, 1]):
-            pages[m, a, top + j, k] += weight * features[unit, m, k]
+        weight = later[j]
+        for k in range(d):
+            page[top + j, k] += weight * psi[k]
 
 
 @kernel

@@ -51,7 +51,7 @@ from dtrbandit.estimators.exact_layout import (
 from dtrbandit.estimators.labels import arm_of, flip, label_of
 from dtrbandit.estimators.metric import whitened_length
 from dtrbandit.estimators.observed import Observed
-from dtrbandit.kernels.arrays import Floats, Integers, Whole
+from dtrbandit.kernels.arrays import Floats, Integers, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.kernels.triangular import BETA, GAP, WHITE
 
@@ -128,10 +128,11 @@ def next_slot(chains: Integers, m: Whole, level: Whole) -> Whole:
 
 
 @kernel
-def place(observed: Observed, beliefs: Beliefs, m: Whole, unit: Whole, label: Whole, lead: float) -> None:
-    """Put a unit into its level; one whose features are all zero needs none."""
-    chains, cells, tags = beliefs.chains, beliefs.cells, beliefs.tags
-    d, psi = observed.shape[m + 1, 1], observed.features[unit, m + 1]
+def place(
+    observed: Observed, beliefs: Beliefs, m: Whole, unit: Whole, node: Whole, label: Whole, lead: float, psi: Vector
+) -> None:
+    """Put a unit, with its node and features at stage m + 1, into its level; if these are all zero it needs none."""
+    chains, cells, tags, d = beliefs.chains, beliefs.cells, beliefs.tags, observed.shape[m + 1, 1]
     length = whitened_length(beliefs.pages, beliefs.whitener, psi, m, d)
     if length > 0.0:
         level = find_level(beliefs.gauges, m, np.int64(0), chains[m, LEVELS, DEPTH], lead / length)
@@ -141,7 +142,7 @@ def place(observed: Observed, beliefs: Beliefs, m: Whole, unit: Whole, label: Wh
         for j in range(d):
             cells[m, slot, j] = psi[j] / length
         tags[m, slot, UNIT] = unit
-        tags[m, slot, NODE] = observed.nodes[unit, m + 1]
+        tags[m, slot, NODE] = node
         tags[m, slot, LABEL] = label
         chains[m, LEVELS, HELD] += 1
 

@@ -175,7 +175,7 @@ def add_imputed(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
         for k in range(arms):
             if child[node, k] >= 0:
                 raise_targets(tables[k], columns[NEXT], fill, numbers[BONUS], numbers[CLIP + m + 1], work, targets)
-        add_products(columns[OWN], targets, fill, sums[arm_before(child, node)], own)
+        add_products(columns[OWN], targets, fill, sums[arm_before(observed.following, node)], own)
     for a in range(observed.shape[m, 0]):
         for j in range(own):
             for i in range(BLOCK):
@@ -183,11 +183,12 @@ def add_imputed(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
 
 
 @kernel
-def arm_before(child: Integers, node: Whole) -> int:
-    """Return the arm that leads to a node."""
-    for parent in range(node):
-        for a in range(child.shape[1]):
-            if child[parent, a] == node:
+def arm_before(following: Integers, node: Whole) -> int:
+    """Return the arm that leads to a node, in whichever copy of the tree."""
+    place = node % following.shape[0]
+    for parent in range(place):
+        for a in range(following.shape[1]):
+            if following[parent, a] == place:
                 return a
     return 0
 

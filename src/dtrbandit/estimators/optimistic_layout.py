@@ -22,9 +22,13 @@ BONUS, RIDGE, OBSERVED, RARE, CLIP = range(5)  # places among the numbers; clips
 
 
 class Beliefs(NamedTuple):
-    """What is believed, and the rows behind it; features are divided as the policy asks."""
+    """What is believed, and the rows behind it; features are divided as the policy asks.
 
-    numbers: NDArray[np.float64]  # β, λ, two options, the clip of each stage, the divisors of each stage's features
+    Its numbers are β times the outcome's scale, λ, two options, the clip of each stage, and the divisors of the
+    features of each.
+    """
+
+    numbers: NDArray[np.float64]
     ridge: NDArray[np.float64]  # (2, M, K, D + 3, D)
     fixed: NDArray[np.float64]  # (M, K, D): Σ φ·outcome over the rows whose target is the outcome
     latest: NDArray[np.int64]  # (M - 1, nodes): the block that a node's rows go to, −1 before the first
@@ -36,7 +40,7 @@ class Beliefs(NamedTuple):
 def create(design: Design) -> Beliefs:
     """Return beliefs before the first unit; ``prepared`` puts the numbers of a policy in."""
     stages, arms, features = len(design.stages), max(design.arm_counts), max(design.dimensions)
-    nodes = len(design.tree.child)
+    nodes = len(design.tree.feasible)
     return Beliefs(
         numbers=np.zeros(0),
         ridge=np.zeros((2, stages, arms, features + 3, features)),
@@ -48,11 +52,14 @@ def create(design: Design) -> Beliefs:
     )
 
 
-def grow(beliefs: Beliefs, capacity: int) -> Beliefs:
-    """Return the beliefs with room for ``capacity`` units: every node may have one block partly filled."""
-    links, nodes = beliefs.latest.shape
-    count, held = -(-capacity // BLOCK) + nodes, beliefs.owners.shape[1]
+def grow(beliefs: Beliefs, capacity: int, nodes: int = 0) -> Beliefs:
+    """Return the beliefs with room for ``capacity`` units: every node with a row may have one block partly filled."""
+    links, known = beliefs.latest.shape
+    nodes = max(nodes, known)
+    count, held = -(-capacity // BLOCK) + min(nodes, capacity), beliefs.owners.shape[1]
+    latest = np.full((links, nodes), -1, dtype=np.int64)
+    latest[:, :known] = beliefs.latest
     owners = np.zeros((links, count, 2), dtype=np.int64)
     blocks = np.zeros((links, count, *beliefs.blocks.shape[2:]))
     owners[:, :held], blocks[:, :held] = beliefs.owners, beliefs.blocks
-    return beliefs._replace(owners=owners, blocks=blocks)
+    return beliefs._replace(latest=latest, owners=owners, blocks=blocks)

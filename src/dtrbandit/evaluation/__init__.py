@@ -3,13 +3,14 @@
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.propensities import PropensityModel
 from dtrbandit.evaluation.qlearning import Bootstrap, QLearning
-from dtrbandit.evaluation.replay import Replay, SmallCohort, replay
+from dtrbandit.evaluation.replay import EqualWeights, Replay, SmallCohort, compare, replay
 from dtrbandit.evaluation.values import OutcomeModel, Values, evaluate, logging_value, regime_value
 from dtrbandit.evaluation.weights import ExtremeWeights
 
 __all__ = [
     "Bootstrap",
     "Cohort",
+    "EqualWeights",
     "ExtremeWeights",
     "OutcomeModel",
     "PropensityModel",
@@ -17,6 +18,7 @@ __all__ = [
     "Replay",
     "SmallCohort",
     "Values",
+    "compare",
     "evaluate",
     "logging_value",
     "regime_value",

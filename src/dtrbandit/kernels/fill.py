@@ -28,7 +28,7 @@ def all_entries() -> list[Name]:
 
 
 def fill(cache: Cache, *, first: Iterable[Name] = (), report: Report | None = None) -> None:
-    """Compile what a cache lacks, those in ``first`` before the others; the caller must hold the lock.
+    """Compile what a cache lacks, those in ``first`` before the others and in this order; the caller holds the lock.
 
     ``report`` is told before each how many are done, and of how many.
 
@@ -36,8 +36,8 @@ def fill(cache: Cache, *, first: Iterable[Name] = (), report: Report | None = No
     """
     from dtrbandit.kernels.machine import Workshop, pack
 
-    urgent = set(first)
-    names = sorted(all_entries(), key=lambda name: name not in urgent)
+    known = all_entries()
+    names = dict.fromkeys([*(name for name in first if name in known), *known])
     missing = [name for name in names if cache.load(key_of(name)) is None]
     workshop = Workshop()
     for done, name in enumerate(missing):

@@ -47,11 +47,12 @@ class Supplier:
         self._held: list[threading.Lock] = []  # during a fork
         self._starting, self._importing, self._loading = threading.Lock(), threading.Lock(), threading.Lock()
 
-    def begin(self) -> None:
-        """Start the thread, unless it runs or there is nothing to do."""
+    def begin(self, first: Sequence[Name] = ()) -> None:
+        """Start the thread, unless it runs or there is nothing to do. Unless somebody waits, ``first`` comes first."""
         with self._starting:
             running = self._thread is not None and self._thread.is_alive()
             if not running and not self._gave_up and _missing(own_entries()):
+                self._first = self._first or first
                 self._thread = threading.Thread(target=self._serve, name="dtrbandit-kernels", daemon=True)
                 self._thread.start()
 

@@ -32,8 +32,11 @@ def mode() -> str:
     return PLAIN if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0") else found
 
 
-def begin() -> None:
-    """See to it that machine code comes for all entries that are imported; waits only if ``compiled`` says so."""
+def begin(first: Iterable[Entry] = ()) -> None:
+    """See to it that machine code comes for all entries that are imported, and for ``first`` before the others.
+
+    It waits only if ``compiled`` says so.
+    """
     if SUPPLIER.asked == len(ENTRIES):
         return
     found = mode()
@@ -41,7 +44,7 @@ def begin() -> None:
     if found == COMPILED:
         require("this process", seconds=0.0)
     elif found == AUTO:
-        SUPPLIER.begin()
+        SUPPLIER.begin(_names(first))
 
 
 def require(what: str, *, seconds: float, entries: Iterable[Entry] = ()) -> bool:

@@ -3,7 +3,7 @@
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, Greedy
 from dtrbandit.policies.fixed_regime import FixedRegime
-from dtrbandit.policies.lsvi_ucb import LSVIUCB, suggested_beta
+from dtrbandit.policies.lsvi_ucb import LSVIUCB, UnscaledOutcomes, suggested_beta
 from dtrbandit.policies.policy import Choice, Policy
 from dtrbandit.policies.uniform_random import UniformRandom
 
@@ -16,5 +16,6 @@ __all__ = [
     "Greedy",
     "Policy",
     "UniformRandom",
+    "UnscaledOutcomes",
     "suggested_beta",
 ]

@@ -9,13 +9,16 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.feasibility import Barred
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.errors import ProtocolError
+from dtrbandit.estimators.observed import ARRIVED, COMPLETED, LEFT, LOST
 from dtrbandit.kernels.arrays import Integers, Truth, Whole
 from dtrbandit.kernels.borrowed import Table
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.builtin import open_state, take_fitting
 from dtrbandit.policies.compiled_policy import CompiledState
+from dtrbandit.record.stretch import Stretch
 
 AT_ONCE = 4_096  # facts that wait at most
 Call = tuple[int, int, int, int, int, float]  # fact, unit, stage, node, arm, value
@@ -84,7 +87,34 @@ def work_off(state: CompiledState) -> None:
     """Take the facts that wait."""
     if state.backlog:
         (numbers, values, features), state.backlog = state.backlog.arrays(), _empty(state)
-        taken = call_take_all.call(state.kind, numbers, values, features, state.learning, state.table)
-        if taken < len(numbers):
-            fact, unit, m = numbers[taken, :3].tolist()
-            raise ProtocolError(f"round {unit + 1}, stage {m + 1}: fact {fact} does not fit what came before it")
+        take_all(state, numbers, values, features)
+
+
+def take_stretch(state: CompiledState, stretch: Stretch) -> None:
+    """Take the facts of a stretch, after those that wait."""
+    work_off(state)
+    state.reserve(state.taught + int(stretch.rounds.max()))
+    _, rounds, kind, teaches, stage, node, arm, value, features, barring, excluded = stretch
+    if len(excluded) > 1:
+        node = node + _roots(state, excluded, barring[teaches & (node >= 0)])[barring] * (node >= 0)
+    fact = np.array([LEFT, LEFT, ARRIVED, COMPLETED, LOST])[kind]  # a response without a decision: the unit left
+    numbers = np.column_stack((fact, state.taught + rounds - 1, stage, node, arm))
+    take_all(state, numbers[teaches], value[teaches], features[teaches])
+
+
+def _roots(state: CompiledState, excluded: tuple[Barred, ...], barring: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the root for each set of contraindications; those met first are known first, as one by one."""
+    roots = np.zeros(len(excluded), dtype=np.int64)
+    for number in dict.fromkeys(barring.tolist()):
+        roots[number] = state.root_for(excluded[number])
+    return roots
+
+
+def take_all(state: CompiledState, numbers: NDArray[np.int64], values: Vector, features: Matrix) -> None:
+    """Take facts in order: their numbers as in ``Call``, their values, and the features that go with them."""
+    taken = call_take_all.call(state.kind, numbers, values, features, state.learning, state.table)
+    if taken < len(numbers):
+        fact, unit, m = numbers[taken, :3].tolist()
+        raise ProtocolError(
+            f"round {unit + 1 - state.taught}, stage {m + 1}: fact {fact} does not fit what came before it"
+        )

@@ -103,7 +103,9 @@ settle: Callable[[Whole, OpenState], None] = switch(
     "settle", [(rule.settle, f"state.observed, {own}") for rule, own in zip(RULES, _memory, strict=True)], ""
 )
 suppose: Callable[[Whole, OpenState, Whole, Whole, Whole, Truth], None] = switch(
-    "suppose", [(rule.suppose, own) for rule, own in zip(RULES, _memory, strict=True)], "unit, m, arm, forced"
+    "suppose",
+    [(rule.suppose, f"state.observed, {own}") for rule, own in zip(RULES, _memory, strict=True)],
+    "unit, m, arm, forced",
 )
 retract: Callable[[Whole, OpenState, Whole, Whole], None] = switch(
     "retract", [(rule.retract, own) for rule, own in zip(RULES, _memory, strict=True)], "unit, m"
@@ -115,9 +117,13 @@ def take(
     kind: Whole, state: OpenState,
     fact: Whole, unit: Whole, m: Whole, index: Whole, value: float, psi: Vector, learning: Truth,
 ) -> None:  # fmt: skip
-    """Write a fact down, let the policy note it, and learn from it unless that is put off."""
+    """Write a fact down, let the policy note it, and learn from it unless that is put off.
+
+    Nothing is noted of units of an earlier trial: they have no round, and no place in a schedule.
+    """
     observe(state.observed, fact, unit, m, index, value, psi)
-    note(kind, state, fact, unit, m, value)
+    if unit >= state.observed.taught[0]:
+        note(kind, state, fact, unit, m, value)
     if learning:
         learn(kind, state, fact, unit, m)
 
@@ -132,6 +138,6 @@ def take_fitting(
         return False
     while True:
         take(kind, state, fact, unit, m, index, value, psi, learning)
-        if fact != ARRIVED:
+        if fact != ARRIVED or arm < 0:
             return True
         fact, index = np.int64(GIVEN), arm

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.feasibility import Barred, children_left
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
@@ -34,12 +35,14 @@ class CompiledState:
     """The arrays of a policy in play; ``policies/facts.py`` says what facts and decisions do to them.
 
     ``learning`` is False while facts are only written down, to be learnt all at once afterwards; ``backlog`` holds
-    facts that wait, while many are taken at a time.
+    facts that wait, while many are taken at a time. ``taught`` units of an earlier trial come before round 1.
+    ``copies`` numbers the copies of the tree, one for each set of contraindications; ``closed`` are the arms that are
+    closed.
     """
 
     __slots__ = (
-        "at_hand", "backlog", "beliefs", "capacity", "design", "desk", "kind", "learning", "memory", "observed",
-        "rule", "table",
+        "at_hand", "backlog", "beliefs", "capacity", "closed", "copies", "design", "desk", "kind", "learning", "memory",
+        "observed", "rule", "table", "taught",
     )  # fmt: skip
 
     def __init__(self, policy: CompiledPolicy, rule: Rule, design: Design) -> None:
@@ -49,6 +52,9 @@ class CompiledState:
         self.learning = True
         self.backlog: Any = None
         self.capacity = 0
+        self.taught = 0
+        self.closed: Barred = ()
+        self.copies: dict[Barred, int] = {(): 0}
         _ = design.tree.parents  # found once, before anything is decided: deciding changes nothing
         self.observed = observed.create(design)
         self.beliefs: Any = policy.beliefs(design)
@@ -56,15 +62,67 @@ class CompiledState:
         self.reserve(64)
 
     def reserve(self, capacity: int) -> None:
-        """Make room for at least ``capacity`` units, doubling what there is."""
+        """Make room for at least ``capacity`` units, and for half as many again as there is room for.
+
+        Who enrols must wait for it: that is why there is no more.
+        """
         if capacity > self.capacity:
-            roomy = max(capacity, 2 * self.capacity)
+            roomy = max(capacity, self.capacity + self.capacity // 2)
             seen = observed.grow(self.observed, roomy)
-            beliefs = self.rule.estimator.grow(self.beliefs, roomy)
+            beliefs = self.rule.estimator.grow(self.beliefs, roomy, len(seen.child))
             memory = self.rule.grow(self.memory, roomy)
             self.observed, self.beliefs, self.memory = seen, beliefs, memory
             self._lend_arrays()
             self.capacity = roomy  # last: without memory for more, the state stays as it was
+
+    def make_room_for_taught(self, units: int) -> None:
+        """Have so many units more of an earlier trial, before the first unit that enrols."""
+        self.taught += units
+        self.reserve(self.taught)
+        self.observed.taught[0] = self.taught
+
+    # -- what is feasible ------------------------------------------------------------------------------------
+
+    def root_for(self, excluded: Barred) -> int:
+        """Return the root of the copy of the tree for units with these contraindications; the first makes it."""
+        number = self.copies.get(excluded)
+        if number is None:
+            number = len(self.copies)
+            self._make_room_for(number + 2)  # always for one more: a question makes no room
+            self._write_copy(number, excluded)
+            self.copies[excluded] = number
+        return number * len(self.observed.following)
+
+    def root_to_ask_for(self, excluded: Barred) -> int:
+        """Return the root of the copy for a question: a question leaves no copy behind (``forget_question``)."""
+        number = self.copies.get(excluded)
+        if number is None:
+            number = len(self.copies)
+            self._write_copy(number, excluded)
+        return number * len(self.observed.following)
+
+    def forget_question(self) -> None:
+        """Clear a copy of the tree that was made for a question."""
+        self.observed.child[len(self.copies) * len(self.observed.following) :] = -1
+
+    def close_arm(self, m: int, arm: int) -> None:
+        """Let no copy of the tree lead to an arm any more."""
+        self.closed = tuple(sorted({*self.closed, (m, arm)}))
+        for excluded, number in self.copies.items():
+            self._write_copy(number, excluded)
+
+    def _write_copy(self, number: int, excluded: Barred) -> None:
+        count = len(self.observed.following)
+        start, rows = number * count, children_left(self.design.tree, excluded, self.closed)
+        self.observed.child[start : start + count] = np.where(rows < 0, -1, rows + start)
+
+    def _make_room_for(self, copies: int) -> None:
+        nodes = copies * len(self.observed.following)
+        if nodes > len(self.observed.child):
+            child = observed.longer(self.observed.child, 2 * nodes, -1)
+            self.beliefs = self.rule.estimator.grow(self.beliefs, self.capacity, len(child))
+            self.observed = self.observed._replace(child=child)
+            self._lend_arrays()
 
     def _lend_arrays(self) -> None:
         """Write down where the arrays lie now."""
@@ -74,14 +132,16 @@ class CompiledState:
 
     def __getstate__(self) -> tuple[Any, ...]:
         self.settle()  # states that know the same have the same bytes
-        return self.design, self.rule.name, self.capacity, self.observed, self.beliefs, self.memory
+        feasible = self.closed, self.copies
+        return self.design, self.rule.name, self.capacity, feasible, self.observed, self.beliefs, self.memory
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.design, name, self.capacity, *groups = state
+        self.design, name, self.capacity, (self.closed, self.copies), *groups = state
         self.learning, self.backlog = True, None
         self.kind = switch_board().KINDS[name]
         self.rule = switch_board().RULES[self.kind]
         self.observed, self.beliefs, self.memory = (type(group)(*map(_writable, group)) for group in groups)
+        self.taught = int(self.observed.taught[0])
         self._lend_arrays()  # a copy has arrays of its own
 
     def arrays(self) -> tuple[NDArray[Any], ...]:

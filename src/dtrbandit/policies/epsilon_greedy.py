@@ -1,6 +1,6 @@
 """ε-Greedy (paper, section 5.1): initial pulls, then the best Q̂, and with probability ε another arm.
 
-Greedy is the special case ε = 0.
+Greedy is the special case ε = 0, and may have a floor (policies/floor.py).
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.estimators.exact import EXACT, q_hat
 from dtrbandit.estimators.exact_layout import Beliefs
-from dtrbandit.estimators.observed import GIVEN, LEFT, LOST, Observed, longer
+from dtrbandit.estimators.observed import GIVEN, LEFT, LOST, VOIDED, Observed, longer
 from dtrbandit.kernels.arrays import Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState
-from dtrbandit.policies.plans import next_of_plan
+from dtrbandit.policies.floor import accept_floor, fitting_floor, keep_floor, no_floor, take_or_explore
+from dtrbandit.policies.plans import leads_on, next_of_plan
 from dtrbandit.policies.rule import Rule
+from dtrbandit.policies.said import in_words
 from dtrbandit.policies.sheet import (
     CONTENDER,
     EXPLORE,
@@ -37,12 +39,13 @@ from dtrbandit.policies.sheet import (
 )
 
 PULLS, PULLED = range(2)  # entries of the tally: pulls to make in all, and pulls made
+EPSILON, FLOOR = range(2)  # entries of the chances
 
 
 class Memory(NamedTuple):
     """What ε-Greedy remembers beside Q̂."""
 
-    epsilon: Vector  # (1,)
+    chances: Vector  # (2,): EPSILON, FLOOR
     plans: NDArray[np.int64]  # (P, M): feasible plans
     tally: NDArray[np.int64]  # (2,): PULLS, PULLED
     pulls: NDArray[np.int32]  # (P d + capacity,): plans of initial pulls to make, in order
@@ -73,22 +76,34 @@ class EpsilonGreedy(CompiledPolicy):
 
     def memory(self, design: Design) -> Memory:
         """Return its memory before the first unit."""
-        return first_memory(design, self.epsilon)
+        return first_memory(design, self.epsilon, 0.0)
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the coefficients of Q̂."""
         return state.estimates()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Greedy(CompiledPolicy):
     """Pull each feasible plan d times, then always follow Q̂.
 
+    Parameters
+    ----------
+    floor
+        The least probability of every feasible arm after the initial pulls, at most one over the arms of a stage.
+
     Examples
     --------
-    >>> Greedy()
-    Greedy()
+    >>> Greedy(), Greedy(floor=0.1)
+    (Greedy(), Greedy(floor=0.1))
     """
+
+    floor: float = no_floor()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "floor", accept_floor(self.floor, "Greedy"))
+
+    __repr__ = in_words
 
     @property
     def compiled_rule(self) -> Rule:
@@ -97,18 +112,18 @@ class Greedy(CompiledPolicy):
 
     def memory(self, design: Design) -> Memory:
         """Return its memory before the first unit."""
-        return first_memory(design, 0.0)
+        return first_memory(design, 0.0, fitting_floor(self.floor, design, "Greedy"))
 
     def estimates(self, state: CompiledState) -> Estimates:
         """Return the coefficients of Q̂."""
         return state.estimates()
 
 
-def first_memory(design: Design, epsilon: float) -> Memory:
+def first_memory(design: Design, epsilon: float, floor: float) -> Memory:
     """Return the memory before the first unit: each feasible plan is to be pulled d times, consecutively."""
     pulls = np.repeat(np.arange(len(design.arm_plans), dtype=np.int32), max(design.dimensions))
     return Memory(
-        epsilon=np.array([epsilon]),
+        chances=np.array([epsilon, floor]),
         plans=np.array(design.arm_plans, dtype=np.int64),
         tally=np.array([len(pulls), 0], dtype=np.int64),
         pulls=pulls,
@@ -131,14 +146,17 @@ def decide(
 ) -> ArmAndReason:  # fmt: skip
     """Make an initial pull, or act greedily, or explore when u < ε; return the arm and the reason."""
     feasible = clear_sheet(observed.child, node, sheet)
-    plan = np.int64(memory.pulled[unit]) if m > 0 else next_pull(memory)
-    if plan >= 0:
-        arm = next_of_plan(observed.child, observed.arms, memory.plans, plan, unit, m)
+    plan = np.int64(memory.pulled[unit]) if m > 0 else plan_of_pull(memory, next_pull(observed, memory))
+    if plan >= 0 and leads_on(observed, memory.plans, plan, node, m):
+        arm = next_of_plan(observed.following, observed.arms, memory.plans, plan, unit, m)
         if arm >= 0:
             prescribe(sheet, arm)
             return arm, FORCED
     explain(observed, beliefs, memory, unit, m, psi, sheet)
-    return explore(sheet, feasible - 1, memory.epsilon[0], u)
+    if memory.chances[FLOOR] > 0.0:
+        keep_floor(sheet, memory.chances[FLOOR])
+        return take_or_explore(sheet, best(sheet, Q_HAT), ONLY_FEASIBLE if feasible == 1 else GREEDY, u)
+    return explore(sheet, feasible - 1, memory.chances[EPSILON], u)
 
 
 @kernel
@@ -174,31 +192,62 @@ def explore(sheet: Matrix, others: Whole, epsilon: float, u: float) -> ArmAndRea
 
 
 @kernel
-def next_pull(memory: Memory) -> np.int64:
-    """Return the plan of the next initial pull, −1 when all are made."""
-    if memory.tally[PULLED] < memory.tally[PULLS]:
-        return np.int64(memory.pulls[memory.tally[PULLED]])
+def next_pull(observed: Observed, memory: Memory) -> np.int64:
+    """Return the place of the next initial pull, −1 when all are made. Plans with a closed arm are passed over."""
+    for place in range(memory.tally[PULLED], memory.tally[PULLS]):
+        if leads_on(observed, memory.plans, plan_of_pull(memory, place), np.int64(0), np.int64(0)):
+            return np.int64(place)
     return np.int64(-1)
 
 
 @kernel
+def plan_of_pull(memory: Memory, place: Whole) -> np.int64:
+    """Return the plan of the initial pull at a place, −1 if there is none."""
+    return np.int64(memory.pulls[place]) if place >= 0 else np.int64(-1)
+
+
+@kernel
 def note(observed: Observed, memory: Memory, fact: Whole, unit: Whole, m: Whole, value: float) -> None:
-    """Count an initial pull; one of a unit that left or was lost is made up for (docs/readings.md, 10)."""
+    """Count an initial pull; one that ends before its last arm is made up for (docs/readings.md, 10).
+
+    So ends that of a unit that left, was lost, is void, or for which a later arm is contraindicated.
+    """
     if fact == GIVEN and m == 0:
-        memory.pulled[unit] = next_pull(memory)
-        if memory.pulled[unit] >= 0:
-            memory.tally[PULLED] += 1
-    elif (fact == LEFT or (fact == LOST and m < memory.plans.shape[1])) and memory.pulled[unit] >= 0:
+        pull_if_possible(observed, memory, unit)
+        return
+    ends: Truth = fact in (LEFT, VOIDED) or (fact == LOST and m < memory.plans.shape[1])
+    if fact == GIVEN and memory.pulled[unit] >= 0:
+        ends = is_barred(observed, memory, unit, m)
+    if ends and memory.pulled[unit] >= 0:
         memory.pulls[memory.tally[PULLS]] = memory.pulled[unit]
         memory.tally[PULLS] += 1
         memory.pulled[unit] = -1  # owed once, whatever else befalls the unit
 
 
 @kernel
-def suppose(memory: Memory, unit: Whole, m: Whole, arm: Whole, forced: Truth) -> None:
+def pull_if_possible(observed: Observed, memory: Memory, unit: Whole) -> None:
+    """Take the next initial pull for a unit that can take it; otherwise it stays for the next unit."""
+    place, root = next_pull(observed, memory), np.int64(observed.nodes[unit, 0])
+    if place >= 0 and leads_on(observed, memory.plans, plan_of_pull(memory, place), root, np.int64(0)):
+        memory.pulled[unit] = memory.pulls[place]
+        memory.tally[PULLED] = place + 1
+
+
+@kernel
+def is_barred(observed: Observed, memory: Memory, unit: Whole, m: Whole) -> Truth:
+    """Say whether a unit's initial pull can go on but for an arm that is contraindicated or closed."""
+    plan, node = np.int64(memory.pulled[unit]), np.int64(observed.nodes[unit, m])
+    if next_of_plan(observed.following, observed.arms, memory.plans, plan, unit, m) < 0:
+        return False
+    barred: Truth = not leads_on(observed, memory.plans, plan, node, m)
+    return barred
+
+
+@kernel
+def suppose(observed: Observed, memory: Memory, unit: Whole, m: Whole, arm: Whole, forced: Truth) -> None:
     """Note the initial pull that the unit's later stages look for."""
-    if m == 0:
-        memory.pulled[unit] = next_pull(memory)
+    if m == 0 and forced:
+        memory.pulled[unit] = plan_of_pull(memory, next_pull(observed, memory))
 
 
 @kernel
@@ -212,7 +261,7 @@ RULE = Rule(
     estimator=EXACT,
     decide=decide,
     explain=explain,
-    example=first_memory(ONE_ARM, 0.0),
+    example=first_memory(ONE_ARM, 0.0, 0.0),
     note=note,
     suppose=suppose,
     retract=retract,

@@ -16,7 +16,19 @@ import numpy as np
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ProtocolError
-from dtrbandit.estimators.observed import AMENDED, ARRIVED, COMPLETED, LEFT, LOST, STAYED, stands_at
+from dtrbandit.estimators.observed import (
+    AMENDED,
+    ARRIVED,
+    CLOSED,
+    COMPLETED,
+    LEFT,
+    LOST,
+    STAYED,
+    VOIDED,
+    erase,
+    same_place,
+    stands_at,
+)
 from dtrbandit.kernels import supply
 from dtrbandit.kernels.arrays import Truth, Whole
 from dtrbandit.kernels.borrowed import Table
@@ -27,7 +39,8 @@ from dtrbandit.policies.builtin import decide, explain, note, open_state, take_f
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Choice
 from dtrbandit.policies.sheet import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES, ArmAndReason
-from dtrbandit.record.events import Assigned, Completed, Decision, Fact, Responded, Withdrawn
+from dtrbandit.policies.teaching import teach_one
+from dtrbandit.record.events import ArmClosed, Assigned, Completed, Decision, Fact, Responded, Taught, Voided, Withdrawn
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values, unpacked
 
@@ -46,7 +59,7 @@ def call_decide(kind: Whole, unit: Whole, m: Whole, node: Whole, u: float, told:
     """
     state = open_state(table)
     sheet = state.desk.sheet
-    if told and stands_at(state.observed, unit, m) != node:
+    if told and not same_place(state.observed, stands_at(state.observed, unit, m), node):
         return np.int64(-1), np.int64(0)
     arm, reason = decide(kind, state, unit, m, node, state.desk.psi, u, sheet)
     if reason == FORCED:
@@ -68,10 +81,10 @@ def call_take(
     return take_fitting(kind, state, fact, unit, m, index, arm, value, state.desk.psi, learning)
 
 
-@kernel(entry="int64, int64, table")
-def call_amended(kind: Whole, unit: Whole, table: Table) -> None:
-    """Note that a unit was amended."""
-    note(kind, open_state(table), AMENDED, unit, np.int64(0), 0.0)
+@kernel(entry="int64, int64, int64, table")
+def call_amended(kind: Whole, fact: Whole, unit: Whole, table: Table) -> None:
+    """Note that a unit was amended, or is void."""
+    note(kind, open_state(table), fact, unit, np.int64(0), 0.0)
 
 
 @kernel(entry="int64, table")
@@ -99,18 +112,22 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
             f"{policy!r}: its rule {rule.name!r} is not among RULES in policies/builtin.py; add it there, or write "
             "init, update and decide in Python (CONTRIBUTING.md, Add a policy)"
         )
-    supply.begin()
+    supply.begin(first=(call_take, call_decide))  # what verbs call
     return CompiledState(policy, rule, design)
 
 
 def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     """Return a policy's decision for a unit that has arrived, in labels."""
-    unit, t, node, features, given, _, _ = history
+    unit, t, node, features, given, _, _, excluded = history
     m, design = len(given), state.design
-    if t < 1 or not 0 <= node < len(design.tree.child) or design.tree.arms_to[node] != given or len(features) <= m:
+    short = len(features) <= m or (excluded and len(excluded) <= m)
+    if t < 1 or not 0 <= node < len(design.tree.child) or design.tree.arms_to[node] != given or short:
         raise _misfit(state, history, "a decision")
     _lay_out(state, history, m, features[m])
-    arm, reason = call_decide.call(state.kind, t - 1, m, node, u, state.rule.knows_units, state.table)
+    here = node + state.root_to_ask_for(excluded[m]) if excluded else node
+    arm, reason = call_decide.call(state.kind, state.taught + t - 1, m, here, u, state.rule.knows_units, state.table)
+    if excluded:
+        state.forget_question()
     if arm < 0:
         raise _misfit(state, history, "a decision")
     stage = design.stages[m]
@@ -119,7 +136,7 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     tilde, hat, chances = _reader(len(labels), sheet.shape[1]).unpack(sheet)
     propensity, contenders = _in_labels(labels, sheet.shape[1], chances, arm)
     name, q_tilde, q_hat = REASON_NAMES[reason], Values(labels, tilde), Values(labels, hat)
-    return new_decision((unit, t, stage.name, labels[arm], name, propensity, q_tilde, q_hat, contenders))
+    return new_decision((unit, t, stage.name, labels[arm], name, propensity, q_tilde, q_hat, contenders, ()))
 
 
 @cache
@@ -155,15 +172,18 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
     if history.feasible:
         return state
     call_of = CALLS.get(type(event))
+    if type(event) is Taught:
+        _take_lesson(state, history)
+        return state
     if call_of is None:
-        amend(state, history)
+        _learn_anew(state, history, event)
         return state
     try:
         call, features = call_of(state, history, event)
     except IndexError:
         raise _misfit(state, history, type(event).__name__) from None
-    if history.round > state.capacity:
-        state.reserve(history.round)
+    if state.taught + history.round > state.capacity:
+        state.reserve(state.taught + history.round)
     if state.backlog is not None:
         if state.backlog.put(call, features) == AT_ONCE:
             work_off(state)
@@ -173,6 +193,21 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
     if not call_take.call(state.kind, *call, state.learning, state.table):
         raise _misfit(state, history, type(event).__name__)
     return state
+
+
+def _take_lesson(state: CompiledState, history: History) -> None:
+    """Let a policy learn from a unit of an earlier trial, which comes before all who enrol."""
+    m, dimensions = len(history.arms), state.design.dimensions
+    whole = [len(psi) for psi in history.features] == list(dimensions[: len(history.features)])
+    ends = history.outcome is None or m > 0
+    known = m <= len(history.features) <= m + 1
+    if (
+        state.observed.units[0] > state.taught
+        or _after(state, history) != history.node
+        or not (whole and ends and known)
+    ):
+        raise _misfit(state, history, "a lesson")
+    teach_one(state, history)
 
 
 def _lay_out(state: CompiledState, history: History, m: int, features: Vector) -> None:
@@ -187,25 +222,36 @@ def _lay_out(state: CompiledState, history: History, m: int, features: Vector) -
 # a fact as a kernel takes it, and the features that go with it
 
 
+def _number(state: CompiledState, history: History) -> int:
+    """Return the number of a unit that has enrolled: those of an earlier trial come first."""
+    return state.taught + history.round - 1
+
+
 def _arrived(state: CompiledState, history: History, event: Assigned) -> Told:
-    _, t, node, features, arms, _, _ = history
+    _, t, node, features, arms, _, _, excluded = history
     m = len(arms) - 1
     forced = 1.0 if event.decision.reason == "forced" else 0.0
-    return (ARRIVED, t - 1, m, state.design.tree.parents[node], arms[m], forced), features[m]
+    before = state.design.tree.parents[node]
+    if excluded:
+        before += state.root_for(excluded[m])
+    return (ARRIVED, state.taught + t - 1, m, before, arms[m], forced), features[m]
 
 
 def _completed(state: CompiledState, history: History, event: Completed) -> Told:
-    return (COMPLETED, history.round - 1, len(history.arms) - 1, -1, -1, event.outcome), None
+    return (COMPLETED, _number(state, history), len(history.arms) - 1, -1, -1, event.outcome), None
 
 
 def _left(state: CompiledState, history: History, event: Responded) -> Told:
-    m = len(history.arms)
-    known = len(history.features) > m
-    return (LEFT, history.round - 1, m, history.node if known else -1, -1, 0.0), history.features[m] if known else None
+    m, node = len(history.arms), history.node
+    if len(history.features) <= m:
+        return (LEFT, _number(state, history), m, -1, -1, 0.0), None
+    if history.excluded:
+        node += state.root_for(history.excluded[m])
+    return (LEFT, _number(state, history), m, node, -1, 0.0), history.features[m]
 
 
 def _lost(state: CompiledState, history: History, event: Withdrawn) -> Told:
-    return (LOST, history.round - 1, len(history.arms), -1, -1, 0.0), None
+    return (LOST, _number(state, history), len(history.arms), -1, -1, 0.0), None
 
 
 CALLS: Mapping[type, Callable[[CompiledState, History, Any], Told]] = {
@@ -227,13 +273,43 @@ def _misfit(state: CompiledState, history: History, what: str) -> ProtocolError:
 # -- amendments ----------------------------------------------------------------------------------------------
 
 
+def _learn_anew(state: CompiledState, history: History, event: Fact) -> None:
+    """Let a policy learn what changes rows that may count already."""
+    if type(event) is ArmClosed:
+        close_arm(state, event)
+    elif type(event) is Voided:
+        void(state, history)
+    else:
+        amend(state, history)
+
+
 def amend(state: CompiledState, history: History) -> None:
     """Let a policy learn that an arm was overridden or a value corrected."""
     work_off(state)
     rewrite(state, history)
-    call_amended.call(state.kind, history.round - 1, state.table)
+    _take_amendment(state, history, AMENDED)
+
+
+def void(state: CompiledState, history: History) -> None:
+    """Let a policy forget a unit."""
+    work_off(state)
+    _require_known(state, history, "voiding")
+    erase(state.observed, _number(state, history))
+    _take_amendment(state, history, VOIDED)
+
+
+def _take_amendment(state: CompiledState, history: History, fact: int) -> None:
+    """Note an amendment that is written down, and learn everything again if rows that count have changed."""
+    call_amended.call(state.kind, fact, _number(state, history), state.table)
     if state.learning and has_taught(history):
         call_begin_anew.call(state.kind, state.table)
+
+
+def _require_known(state: CompiledState, history: History, what: str) -> None:
+    """Refuse an amendment of a unit that has other arms here than its history."""
+    unit = _number(state, history)
+    if not state.taught <= unit < state.capacity or (state.observed.arms[unit] >= 0).sum() != len(history.arms):
+        raise _misfit(state, history, what)
 
 
 def has_taught(history: History) -> bool:
@@ -243,9 +319,10 @@ def has_taught(history: History) -> bool:
 
 def rewrite(state: CompiledState, history: History) -> None:
     """Write a unit down again, as its history has it now."""
-    observed, unit, given = state.observed, history.round - 1, len(history.arms)
+    observed, unit, given = state.observed, _number(state, history), len(history.arms)
     whole = [len(features) for features in history.features] == list(state.design.dimensions[: len(history.features)])
-    if not whole or not 0 <= unit < state.capacity or (observed.arms[unit] >= 0).sum() != given:
+    _require_known(state, history, "an amendment")
+    if not whole:
         raise _misfit(state, history, "an amendment")
     most = given if observed.left[unit] == STAYED else given + 1
     if _after(state, history) != history.node or not given <= len(history.features) <= most:
@@ -253,6 +330,8 @@ def rewrite(state: CompiledState, history: History) -> None:
     for m, features in enumerate(history.features):
         observed.features[unit, m, : len(features)] = features
         node = state.design.tree.after(history.arms[:m])
+        if history.excluded:
+            node += state.root_for(history.excluded[m])
         if m < given:
             observed.nodes[unit, m] = node
         else:
@@ -260,6 +339,19 @@ def rewrite(state: CompiledState, history: History) -> None:
     observed.arms[unit, :given] = history.arms
     if history.outcome is not None:
         observed.outcome[unit] = history.outcome
+
+
+# -- what concerns the trial as a whole --------------------------------------------------------------------------
+
+
+def close_arm(state: CompiledState, event: ArmClosed) -> None:
+    """Let a policy leave an arm out of every max, and learn everything again."""
+    work_off(state)
+    m = state.design.stage_number(event.stage)
+    state.close_arm(m, state.design.stages[m].arms.index(event.arm))
+    call_amended.call(state.kind, CLOSED, 0, state.table)
+    if state.learning:
+        call_begin_anew.call(state.kind, state.table)
 
 
 def settle(state: CompiledState) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,14 +19,21 @@ from dtrbandit.estimators.observed import Observed
 from dtrbandit.estimators.optimistic import OPTIMISTIC_RIDGE, divide, prepared
 from dtrbandit.estimators.optimistic_layout import Beliefs
 from dtrbandit.estimators.ridge import optimistic
-from dtrbandit.kernels.arrays import Matrix, Vector, Whole
+from dtrbandit.kernels.arrays import Floats, Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.rule import Rule
+from dtrbandit.policies.said import UNSAID
 from dtrbandit.policies.sheet import ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, ArmAndReason, best, clear_sheet
 
 Bound = tuple[float | tuple[float, ...], ...]
+
+PLAINLY = 2.0  # times the stages times the scale: outcomes of this size, by their root mean square, exceed it
+
+
+class UnscaledOutcomes(UserWarning):
+    """LSVI-UCB met outcomes that are large beside its scale, so that its bonus is small beside them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +47,12 @@ class LSVIUCB(CompiledPolicy):
     ridge
         λ.
     clip
-        Upper limit of the estimates, a number or one per stage; None for no limit.
+        Upper limit of the estimates in the outcome's own units, a number or one per stage; None for no limit.
     bound
         For each stage, a number or one per feature, by which features are divided to meet ‖φ‖ ≤ 1.
+    scale
+        What outcomes are divided by, so that each stage adds at most 1 to them: the theory's β is for such rewards. An
+        outcome between −26 and 0 in two stages has the scale 13. Estimates stay in the outcome's own units.
     leavers
         The target of a unit that left early: its ``"observed"`` outcome, or the ``"optimistic"`` value of the
         stage it did not enter, where its context carries that stage's features.
@@ -61,11 +72,13 @@ class LSVIUCB(CompiledPolicy):
     bound: Bound | None = None
     leavers: Literal["observed", "optimistic"] = "observed"
     switching: Literal["every", "rare"] = "every"
+    scale: float = field(default=1.0, metadata={UNSAID: 1.0})  # of a log where it is 1: older ones have none
 
     def __post_init__(self) -> None:
         if self.beta is not None:
             object.__setattr__(self, "beta", positive(self.beta, "LSVIUCB: beta"))
         object.__setattr__(self, "ridge", positive(self.ridge, "LSVIUCB: ridge"))
+        object.__setattr__(self, "scale", positive(self.scale, "LSVIUCB: scale"))
         if self.clip is not None:
             object.__setattr__(self, "clip", each(self.clip, "LSVIUCB: clip", positive))
         if self.bound is not None:
@@ -95,7 +108,11 @@ class LSVIUCB(CompiledPolicy):
         return state.estimates()
 
     def numbers(self, design: Design) -> Vector:
-        """Return β, λ, the two options, the clip of each stage, and the divisors of each stage's features."""
+        """Return β, λ, the two options, the clip of each stage, and the divisors of each stage's features.
+
+        Ridge regression is linear in the outcomes. So outcomes divided by the scale, and estimates multiplied by it
+        again, are outcomes as they are with a bonus of β times the scale.
+        """
         if self.beta is None:
             raise DesignError(
                 "LSVIUCB: beta is needed here, since the number of rounds is open; "
@@ -106,7 +123,8 @@ class LSVIUCB(CompiledPolicy):
         options = [self.leavers == "observed", self.switching == "rare"]
         if len(clip) != stages:
             raise DesignError(f"LSVIUCB: clip needs one entry for each of the {stages} stages, found {len(clip)}")
-        return np.array([self.beta, self.ridge, *options, *clip, *self.divisors(design).ravel()], dtype=np.float64)
+        bonus = self.beta * self.scale
+        return np.array([bonus, self.ridge, *options, *clip, *self.divisors(design).ravel()], dtype=np.float64)
 
     def divisors(self, design: Design) -> Matrix:
         """Return what features are divided by, (M, D)."""
@@ -158,6 +176,25 @@ def knowing_rounds(policy: Policy[Any], design: Design, rounds: int) -> Policy[A
     if type(policy) is LSVIUCB and policy.beta is None:
         return replace(policy, beta=suggested_beta(design, rounds=rounds))
     return policy
+
+
+def warn_if_unscaled(policy: Policy[Any], outcomes: Floats, stages: int, *, name: str, stacklevel: int) -> None:
+    """Warn if outcomes plainly exceed LSVI-UCB's scale: their root mean square is over twice stages × scale.
+
+    ``outcomes`` are those that it met, NaN where none was seen.
+    """
+    if type(policy) is not LSVIUCB or not np.isfinite(outcomes).any():
+        return
+    usual, most = math.sqrt(float(np.nanmean(outcomes**2))), stages * policy.scale
+    if usual > PLAINLY * most:
+        warnings.warn(
+            f"{name}: outcomes have a root mean square of {usual:.3g}, but scale={policy.scale:g} is for outcomes of "
+            f"{most:g} at the most, {stages} stage{'s' * (stages > 1)} of {policy.scale:g} each: beside them the bonus "
+            "is small, and LSVI-UCB is hardly optimistic; give scale=, the largest size of an outcome divided by the "
+            "number of stages",
+            UnscaledOutcomes,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def looks_only_back(policy: Policy[Any], stages: int) -> bool:

@@ -16,6 +16,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, LogError
 from dtrbandit.policies.builtin import BUILTIN
 from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.said import said
 from dtrbandit.record.events import Opened
 
 
@@ -24,7 +25,7 @@ def policy_to_dict(policy: Policy[Any]) -> dict[str, object]:
     name = type(policy).__name__
     if BUILTIN.get(name) is not type(policy):
         return {"name": name, "function": describe(type(policy)), "identity": identity(policy)}
-    parameters = {key: getattr(policy, key) for key in _parameters(policy)}
+    parameters = said(policy)
     functions = {key: value for key, value in parameters.items() if callable(value)}
     if functions:
         words = ", ".join(f"{key}={describe(value)}" for key, value in functions.items())

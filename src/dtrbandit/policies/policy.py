@@ -43,7 +43,11 @@ class Policy(Protocol[State]):
         """Return the state before the first fact, or raise DesignError if the policy does not fit the design."""
 
     def update(self, state: State, history: History, event: Fact) -> State:
-        """Return the state after a fact; ``history`` is the unit's, the fact included. May work in place."""
+        """Return the state after a fact; ``history`` is the unit's, the fact included. May work in place.
+
+        A ``Taught`` fact is of a unit of an earlier trial. It comes before all others, and only to a session that was
+        opened with ``prior=``. Its history has round 0, no feasible arms, and everything that happened to the unit.
+        """
 
     def decide(self, state: State, history: History, u: float) -> Choice:
         """Choose an arm for a unit that has arrived; ``u`` is uniform in [0, 1). Changes nothing."""

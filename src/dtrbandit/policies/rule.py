@@ -31,7 +31,7 @@ def settle_nothing(observed: Observed, memory: object) -> None:
 
 
 @kernel
-def suppose_nothing(memory: object, unit: Whole, m: Whole, arm: Whole, forced: Truth) -> None:
+def suppose_nothing(observed: Observed, memory: object, unit: Whole, m: Whole, arm: Whole, forced: Truth) -> None:
     """Look at nothing that an earlier stage of the unit left behind."""
 
 
@@ -65,8 +65,9 @@ class Rule:
     settle
         ``settle(observed, memory)``: bring up to date what is otherwise done when it is next read.
     suppose, retract
-        ``suppose(memory, unit, m, arm, forced)``: note an arm where the unit's later stages look for it, and nowhere
-        else; ``retract(memory, unit, m)`` takes that back. Replay needs this to ask for a row that it may not accept.
+        ``suppose(observed, memory, unit, m, arm, forced)``: note an arm where the unit's later stages look for it, and
+        nowhere else; ``retract(memory, unit, m)`` takes that back. Replay needs this to ask for a row that it may not
+        accept.
     grow
         Return the memory with room for so many units.
     """

@@ -13,7 +13,8 @@ from dtrbandit.errors import ProtocolError
 from dtrbandit.record.events import Corrected, Overridden
 from dtrbandit.record.features import all_features, columns_of
 from dtrbandit.record.histories import Histories, UnitRecord, merged
-from dtrbandit.record.rules import accept, accept_reason, expects, on_record, stage_number
+from dtrbandit.record.reasons import accept_reason
+from dtrbandit.record.rules import accept, expects, on_record, stage_number
 
 
 def overridden(histories: Histories, fields: tuple[str, str | None, str, str]) -> tuple[Overridden | None, UnitRecord]:

@@ -5,25 +5,53 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from dtrbandit._version import NUMERICS, __version__
 from dtrbandit.design.values import shown
 from dtrbandit.errors import LogError, ProtocolError
+from dtrbandit.record.accrual import held, released
 from dtrbandit.record.amendments import corrected, overridden, stage_of_override
-from dtrbandit.record.commands import Command, Complete, Correct, Enroll, Override, Respond, Withdraw
+from dtrbandit.record.closing import closed
+from dtrbandit.record.commands import (
+    CloseArm,
+    Command,
+    Complete,
+    Correct,
+    End,
+    Enroll,
+    Hold,
+    Override,
+    Release,
+    Respond,
+    Upgrade,
+    Void,
+    Withdraw,
+)
+from dtrbandit.record.ending import ended
 from dtrbandit.record.events import (
+    ArmClosed,
     Assigned,
     Completed,
     Corrected,
     Decision,
+    Ended,
     Enrolled,
     Event,
     Fact,
+    Held,
     Opened,
     Overridden,
+    Released,
     Responded,
+    Taught,
+    Upgraded,
+    Voided,
     Withdrawn,
 )
 from dtrbandit.record.histories import Histories, UnitRecord
 from dtrbandit.record.rules import assigned, completed, enrolled, responded, stage_of_response, withdrawn
+from dtrbandit.record.teaching import taught
+from dtrbandit.record.upgrading import upgraded
+from dtrbandit.record.voiding import voided
 
 Found = tuple[
     Fact | None, UnitRecord | None
@@ -34,7 +62,7 @@ Answer = tuple[Fact | None, UnitRecord | None, Decision | None]  # and the decis
 def answer_to(histories: Histories, command: Command) -> Answer:
     """Return the fact that a command asks to record, the record of its unit, and the decision on record.
 
-    The fact is None if it is on record already. The record is None if the unit enrols.
+    The fact is None if it is on record already. The record is None if the unit enrols, and if there is no unit.
     """
     answer = ANSWERS.get(type(command))
     if answer is None:
@@ -44,14 +72,14 @@ def answer_to(histories: Histories, command: Command) -> Answer:
 
 
 def _enroll(histories: Histories, command: Enroll) -> Answer:
-    unit, context = command
-    fact, record = enrolled(histories, (unit, None, context))
+    unit, context, exclude, reason = command
+    fact, record = enrolled(histories, (unit, None, context, exclude, reason))
     return fact, record, record.decisions[0] if record else None
 
 
 def _respond(histories: Histories, command: Respond) -> Answer:
-    unit, context, stage = command
-    fact, record = responded(histories, (unit, stage, context))
+    unit, context, stage, exclude, reason = command
+    fact, record = responded(histories, (unit, stage, context, exclude, reason))
     if fact is not None:
         return fact, record, None
     m = stage_of_response(histories, record, stage, context)
@@ -77,6 +105,12 @@ ANSWERS: dict[type, Callable[[Histories, Any], Answer]] = {
     Withdraw: lambda histories, command: (*withdrawn(histories, command), None),
     Override: _override,
     Correct: _correct,
+    Hold: lambda histories, command: (*held(histories, command), None),
+    Release: lambda histories, command: (*released(histories, command), None),
+    CloseArm: lambda histories, command: (*closed(histories, command), None),
+    End: lambda histories, command: (*ended(histories, command), None),
+    Upgrade: lambda histories, command: (*upgraded(histories, (NUMERICS, __version__, *command)), None),
+    Void: lambda histories, command: (*voided(histories, command), None),
 }
 
 
@@ -89,6 +123,13 @@ RULES: dict[type, Callable[[Histories, Any], Found]] = {
     Withdrawn: withdrawn,
     Overridden: overridden,
     Corrected: corrected,
+    Held: held,
+    Released: released,
+    ArmClosed: closed,
+    Ended: ended,
+    Upgraded: upgraded,
+    Voided: voided,
+    Taught: taught,
 }
 
 

@@ -1,99 +1,82 @@
-"""A log as text: one JSON document per line, numbered from 1, keys sorted, no spaces."""
+"""An event as text: one JSON document, keys sorted, no spaces."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from math import isfinite
-from pathlib import Path
 
+from dtrbandit._version import FORMAT, __version__
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import LogError
-from dtrbandit.record.durable import beside, settle
 from dtrbandit.record.events import (
+    ArmClosed,
     Assigned,
     Completed,
     Corrected,
     Decision,
+    Ended,
     Enrolled,
     Event,
+    Held,
     Opened,
     Overridden,
+    Released,
     Responded,
+    Taught,
+    Upgraded,
+    Voided,
     Withdrawn,
 )
 
-KINDS = {
-    kind.__name__: kind for kind in (Opened, Enrolled, Assigned, Overridden, Responded, Completed, Withdrawn, Corrected)
-}
+USUAL = Opened, Enrolled, Assigned, Overridden, Responded, Completed, Withdrawn, Corrected
+GUARDRAILS = Held, Released, ArmClosed, Voided, Taught
+OF_A_LIVE_TRIAL = Ended, Upgraded
+KINDS = {kind.__name__: kind for kind in (*USUAL, *GUARDRAILS, *OF_A_LIVE_TRIAL)}
 
 Read = Callable[[object, str], object]  # from what was found, and the words for it in a message
 
 
 def encode(event: Event) -> str:
-    """Return an event as one line of JSON. Floats are written by ``repr``, so they are read back exactly."""
-    return _text(_entries(event))
-
-
-def decode(line: str) -> Event:
-    """Return the event that ``encode`` wrote."""
-    return _event(_document(line))
-
-
-def write_log(path: str | Path, log: Iterable[Event]) -> None:
-    """Write a log as JSON lines, each with its place in the sequence.
-
-    A log that was there before is replaced in one step, after the new one is on the disk.
+    """Return an event as one line of JSON. Floats are written by ``repr``, so they are read back exactly.
 
     Examples
     --------
     >>> encode(Completed("u1", -8.5))
     '{"event":"Completed","outcome":-8.5,"unit":"u1"}'
     """
-    place = Path(path).resolve()  # a link stays one
-    with beside(place) as draft:
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
-            for sequence, event in enumerate(log, 1):
-                file.write(_text({"sequence": sequence, **_entries(event)}) + "\n")
-        settle(draft, place)
+    return _text(_entries(event))
 
 
-def read_log(path: str | Path) -> list[Event]:
-    """Return the log that ``write_log`` wrote. A file with a gap, a swap or half a line is refused."""
-    events = []
-    with Path(path).open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                events.append(_numbered(line, number))
-            except LogError as error:
-                raise LogError(f"{path}, line {number}: {error}") from error
-    return events
-
-
-def _numbered(line: bytes, number: int) -> Event:
-    """Return the event of a line, which must be whole and carry this number."""
-    if not line.endswith(b"\n"):
-        raise LogError("the log is cut off in the middle of a line; use a whole copy of it")
-    try:
-        document = _document(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise LogError(f"not valid UTF-8 ({error}); use a whole copy of the log") from error
-    sequence = document.pop("sequence", None)
-    if type(sequence) is not int or sequence != number:
-        raise LogError(
-            f"found sequence number {shown(sequence)}, expected {number}: "
-            "lines were lost, added or put in another order; use a whole copy of the log"
-        )
-    return _event(document)
+def decode(line: str) -> Event:
+    """Return the event that ``encode`` wrote."""
+    return event_of(document(line))
 
 
 def _entries(event: Event) -> dict[str, object]:
     fields = event.decision._asdict() if isinstance(event, Assigned) else event._asdict()
-    return {"event": type(event).__name__, **fields}
+    name = type(event).__name__
+    for unsaid in OPTIONAL.get(name, ()):
+        if not fields[unsaid]:
+            del fields[unsaid]
+    return with_format({"event": name, **fields})
+
+
+def with_format(entries: dict[str, object]) -> dict[str, object]:
+    """Return the entries of a line, with the format that reading it needs unless that is the first.
+
+    Examples
+    --------
+    >>> encode(Held("a safety report"))
+    '{"event":"Held","format":2,"reason":"a safety report"}'
+    """
+    name = str(entries["event"])
+    needed = max(SINCE.get(name, 1), *(SINCE.get(f"{name}.{field}", 1) for field in entries))
+    return entries if needed == 1 else {**entries, "format": needed}
 
 
 def _text(document: Mapping[str, object]) -> str:
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
+    return ENCODER.encode(document)
 
 
 def _plain(value: object) -> dict[object, object]:
@@ -103,16 +86,20 @@ def _plain(value: object) -> dict[object, object]:
     raise TypeError(f"an event cannot hold {shown(value)} ({type(value).__name__})")
 
 
-def _document(line: str) -> dict[str, object]:
+ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
+
+
+def document(line: str) -> dict[str, object]:
+    """Return a JSON object. Constants such as NaN, keys that come twice and deep nesting are refused."""
     try:
-        document = json.loads(line, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
+        found = json.loads(line, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
     except RecursionError:
         raise LogError("not the JSON of an event: nested too deeply; use a whole copy of the log") from None
     except ValueError as error:
         raise LogError(f"not valid JSON ({error})") from error
-    if not isinstance(document, dict):
+    if not isinstance(found, dict):
         raise LogError(f"expected a JSON object, found {line.strip()[:80]!r}")
-    return document
+    return found
 
 
 def _no_key_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -127,8 +114,10 @@ def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not a number")
 
 
-def _event(document: Mapping[str, object]) -> Event:
-    fields = dict(document)
+def event_of(entries: Mapping[str, object]) -> Event:
+    """Return the event that a JSON object describes."""
+    fields = dict(entries)
+    _require_format(fields.pop("format", 1))
     name = fields.pop("event", None)
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
@@ -138,9 +127,20 @@ def _event(document: Mapping[str, object]) -> Event:
     return kind(**_fields(fields, kind.__name__))  # type: ignore[arg-type]  # checked likewise
 
 
+def _require_format(found: object) -> None:
+    """Refuse a line that needs a newer release. Lines of the first format, which say nothing, any release can read."""
+    if type(found) is not int or found < 1:
+        raise LogError(f"the format of a line must be a whole number from 1 on, found {shown(found)}")
+    if found > FORMAT:
+        raise LogError(
+            f"this line has the log format {found}, and dtrbandit {__version__} reads formats up to {FORMAT}: a newer "
+            "release wrote it; use that release, or a later one"
+        )
+
+
 def _fields(found: Mapping[str, object], event: str) -> dict[str, object]:
     """Return the fields of an event, each of its type, numbers as floats and lists as tuples."""
-    readers = FIELDS[event]
+    readers = FIELDS[event] | {name: read for name, read in OPTIONAL.get(event, {}).items() if name in found}
     if found.keys() != readers.keys():
         missing = [name for name in readers if name not in found]
         unknown = [name for name in found if name not in readers]
@@ -186,11 +186,26 @@ def _read_texts(value: object, what: str) -> tuple[str, ...]:
     return tuple(_read_text(each, f"{what}[{place}]") for place, each in enumerate(value))
 
 
+def _read_pairs(value: object, what: str) -> tuple[tuple[str, ...], ...]:
+    if not isinstance(value, list):
+        raise _refused(value, what, "a list of pairs of texts")
+    pairs = tuple(_read_texts(each, f"{what}[{place}]") for place, each in enumerate(value))
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise _refused(value, what, "a list of pairs of texts")
+    return pairs
+
+
 def _each(read: Read) -> Read:
     """Return a reader of objects whose entries ``read`` reads."""
     return lambda value, what: {
         name: read(entry, f"{what}[{shown(name)}]") for name, entry in _read_object(value, what).items()
     }
+
+
+def _read_contexts(value: object, what: str) -> tuple[object, ...]:
+    if not isinstance(value, list):
+        raise _refused(value, what, "a list of objects")
+    return tuple(_each(_read_number)(each, f"{what}[{place}]") for place, each in enumerate(value))
 
 
 def _or_null(read: Read) -> Read:
@@ -205,7 +220,7 @@ def _or_null(read: Read) -> Read:
     return read_or_null
 
 
-FIELDS: Mapping[str, Mapping[str, Read]] = {
+FIELDS: Mapping[str, dict[str, Read]] = {
     "Opened": {
         "design": _read_object,
         "policy": _read_object,
@@ -235,4 +250,30 @@ FIELDS: Mapping[str, Mapping[str, Read]] = {
         "context": _or_null(_each(_read_number)),
         "reason": _read_text,
     },
+    "ArmClosed": {"stage": _read_text, "arm": _read_text, "reason": _read_text},
+    "Taught": {
+        "unit": _read_text,
+        "contexts": _read_contexts,
+        "arms": _read_texts,
+        "outcome": _or_null(_read_number),
+    },
+    "Held": {"reason": _read_text},
+    "Released": {"reason": _read_text},
+    "Ended": {"reason": _read_text},
+    "Upgraded": {"numerics": _read_integer, "release": _read_text, "reason": _read_text},
+    "Voided": {"unit": _read_text, "reason": _read_text},
+}
+
+# left out where there is nothing to say
+OPTIONAL: Mapping[str, dict[str, Read]] = {
+    "Opened": {"rehearsal": _read_text},
+    "Enrolled": {"exclude": _each(_read_texts), "reason": _read_text},
+    "Assigned": {"infeasible": _read_pairs},
+    "Responded": {"exclude": _each(_read_texts), "reason": _read_text},
+}
+
+# the format that an event, or "Event.field", came with; others: 1
+SINCE = {
+    **{kind.__name__: 2 for kind in (*GUARDRAILS, *OF_A_LIVE_TRIAL)},
+    **{f"{event}.{field}": 2 for event, fields in OPTIONAL.items() for field in fields},
 }

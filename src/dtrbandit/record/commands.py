@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from dtrbandit.record.events import Decision, Fact
 
 
 class Enroll(NamedTuple):
-    """Enrol a unit with its first context and decide its first arm."""
+    """Enrol a unit with its first context, and the arms that are contraindicated for it; decide its first arm."""
 
     unit: str
     context: Mapping[str, float]
+    exclude: Mapping[str, Iterable[str]] | None = None
+    reason: str | None = None
 
 
 class Respond(NamedTuple):
@@ -21,6 +23,8 @@ class Respond(NamedTuple):
     unit: str
     context: Mapping[str, float]
     stage: str | None = None
+    exclude: Mapping[str, Iterable[str]] | None = None
+    reason: str | None = None
 
 
 class Complete(NamedTuple):
@@ -56,7 +60,46 @@ class Correct(NamedTuple):
     context: Mapping[str, float] | None = None
 
 
-Command = Enroll | Respond | Complete | Withdraw | Override | Correct
+class Hold(NamedTuple):
+    """Hold accrual: no unit enrols until it is released."""
+
+    reason: str
+
+
+class Release(NamedTuple):
+    """Let units enrol again."""
+
+    reason: str
+
+
+class CloseArm(NamedTuple):
+    """Close an arm of a stage, for all decisions from now on."""
+
+    stage: str
+    arm: str
+    reason: str
+
+
+class End(NamedTuple):
+    """End the trial: nothing more is decided."""
+
+    reason: str
+
+
+class Upgrade(NamedTuple):
+    """Go on with a trial that another release began, by the numerics of this one."""
+
+    reason: str
+
+
+class Void(NamedTuple):
+    """Take back all that was learnt of a unit that should never have been enrolled."""
+
+    unit: str
+    reason: str
+
+
+Command = Enroll | Respond | Complete | Withdraw | Override | Correct | Hold | Release | CloseArm | Void | End | Upgrade
 
 
 class Reply(NamedTuple):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 Spec = Mapping[str, object]
 Context = Mapping[str, float]
+Excluded = Mapping[str, tuple[str, ...]]  # arms by stage
 QValues = Mapping[str, float | None]
 
 REASONS = {
@@ -35,6 +36,9 @@ class Decision(NamedTuple):
         The probability of this arm over the policy's randomness given the log; None when overridden.
     q_tilde, q_hat
         The estimated outcome of each arm, from forced rounds and from all; None where there is no estimate.
+    infeasible
+        The arms that the design allows here and that this unit cannot have, each with the reason: ``contraindicated``,
+        ``closed``, or that no arm would be left after it.
     """
 
     unit: str
@@ -46,6 +50,7 @@ class Decision(NamedTuple):
     q_tilde: QValues
     q_hat: QValues
     contenders: tuple[str, ...]
+    infeasible: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         what = f"{self.arm} was given" if self.reason == "override" else f"give {self.arm}"
@@ -56,6 +61,7 @@ class Decision(NamedTuple):
         ]
         if self.propensity is not None and self.propensity < 1:
             head.append(f"The chance of this arm, before the draw, was {self.propensity:.3g}.")
+        head += [f"Not feasible: {arm} ({why})." for arm, why in self.infeasible]
         return "\n".join([*head, *self._table()])
 
     def _table(self) -> list[str]:
@@ -78,6 +84,8 @@ class Decision(NamedTuple):
     def _remark(self, arm: str) -> str:
         if arm in self.contenders:
             return ""
+        if arm in dict(self.infeasible):
+            return "   not feasible"
         return {"clear": "   ruled out", "close": "   ruled out", "only_feasible": "   not feasible"}.get(
             self.reason, ""
         )
@@ -93,20 +101,45 @@ def in_words(value: float | None) -> str:
 
 
 class Opened(NamedTuple):
-    """The session began, with this design, policy, seed and number of numerics."""
+    """The session began, with this design, policy, seed and number of numerics.
+
+    ``rehearsal`` is the last hash of the rehearsal that came before, for a trial that was locked.
+    """
 
     design: Spec
     policy: Spec
     seed: int
     numerics: int
+    rehearsal: str | None = None
+
+
+class Taught(NamedTuple):
+    """A unit of an earlier trial taught what happened to it. It has no round, and is no unit of this trial.
+
+    Attributes
+    ----------
+    contexts
+        One for each stage that it arrived at, the one that it left at included.
+    arms
+        Labels of the arms that it was given, in order.
+    outcome
+        None if it dropped out.
+    """
+
+    unit: str
+    contexts: tuple[Context, ...]
+    arms: tuple[str, ...]
+    outcome: float | None
 
 
 class Enrolled(NamedTuple):
-    """A unit came, was given the next round, and its first context was observed."""
+    """A unit came, was given the next round, and its first context was observed; some arms may be contraindicated."""
 
     unit: str
     round: int
     context: Context
+    exclude: Excluded | None = None
+    reason: str | None = None  # why they are
 
 
 class Assigned(NamedTuple):
@@ -130,11 +163,16 @@ class Overridden(NamedTuple):
 
 
 class Responded(NamedTuple):
-    """The context at a later stage was observed; the unit enters the stage, or leaves early."""
+    """The context at a later stage was observed; the unit enters the stage, or leaves early.
+
+    Arms of this stage and later ones may be contraindicated from now on.
+    """
 
     unit: str
     stage: str
     context: Context
+    exclude: Excluded | None = None
+    reason: str | None = None
 
 
 class Completed(NamedTuple):
@@ -161,5 +199,54 @@ class Corrected(NamedTuple):
     reason: str
 
 
-Fact = Enrolled | Assigned | Overridden | Responded | Completed | Withdrawn | Corrected
+class Held(NamedTuple):
+    """Accrual was held: no unit enrols until it is released. Units under way go on."""
+
+    reason: str
+
+
+class Released(NamedTuple):
+    """Units may enrol again."""
+
+    reason: str
+
+
+class ArmClosed(NamedTuple):
+    """An arm of a stage is not given any more, to anybody."""
+
+    stage: str
+    arm: str
+    reason: str
+
+
+class Ended(NamedTuple):
+    """The trial ended: nothing more is decided. Late outcomes and amendments still come on record."""
+
+    reason: str
+
+
+class Upgraded(NamedTuple):
+    """Another release went on with the trial: later decisions have its numerics."""
+
+    numerics: int
+    release: str
+    reason: str
+
+
+class Voided(NamedTuple):
+    """The unit should never have been enrolled: its round stays used, and it teaches nothing."""
+
+    unit: str
+    reason: str
+
+
+UnitFact = Enrolled | Assigned | Overridden | Responded | Completed | Withdrawn | Corrected | Voided
+TrialFact = Held | Released | ArmClosed | Ended | Upgraded  # of the trial as a whole
+Fact = UnitFact | TrialFact | Taught
 Event = Opened | Fact
+
+
+def unit_of(event: object) -> str:
+    """Return the unit of an event that is not checked yet; an empty text if it has none."""
+    unit = getattr(getattr(event, "decision", event), "unit", None)
+    return unit if isinstance(unit, str) else ""

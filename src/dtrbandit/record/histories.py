@@ -6,23 +6,33 @@ a fact comes on record. Facts are not checked here: ``record/rules.py`` says wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from dtrbandit.design.feasibility import Barred, arms_left
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.record.events import (
+    ArmClosed,
     Assigned,
     Completed,
     Corrected,
     Decision,
+    Ended,
     Enrolled,
+    Excluded,
     Fact,
+    Held,
     Opened,
     Overridden,
+    Released,
     Responded,
+    Taught,
+    TrialFact,
+    Upgraded,
+    Voided,
     Withdrawn,
 )
 from dtrbandit.record.features import Context, all_features, columns_of, features_at
@@ -36,7 +46,7 @@ class History(NamedTuple):
     Attributes
     ----------
     round
-        Its number t, from 1.
+        Its number t, from 1; 0 for a unit of an earlier trial (``Taught``).
     node
         The node of the design's tree that its arms lead to.
     features
@@ -47,8 +57,12 @@ class History(NamedTuple):
         Whether each arm of the present stage may be given; empty while no decision is due.
     outcome
         Y, or None until it is known.
+    excluded
+        For each stage it arrived at, the stages and arms, by number, that were contraindicated by then; empty if there
+        never were any.
 
-    A unit that left early has an outcome and fewer arms than the design has stages.
+    A unit that left early has an outcome and fewer arms than the design has stages. One of an earlier trial may have
+    dropped out: it has no outcome, and if it entered another stage first, features of that stage and no arm there.
     """
 
     unit: str
@@ -58,9 +72,11 @@ class History(NamedTuple):
     arms: tuple[int, ...]
     feasible: tuple[bool, ...]
     outcome: float | None
+    excluded: tuple[Barred, ...] = ()
 
 
 new_history = partial(tuple.__new__, History)  # from a tuple, in half the time
+NO_UNIT = History("", 0, 0, (), (), (), None)  # what a fact of the trial as a whole leads to
 
 
 @dataclass(slots=True)
@@ -75,6 +91,8 @@ class UnitRecord:
     outcome: float | None = None  # as it was first reported
     withdrawn: Withdrawn | None = None
     amendments: tuple[Overridden | Corrected, ...] = ()
+    voided: Voided | None = None
+    exclusions: tuple[tuple[int, Excluded, str], ...] = ()  # on arrival at which stage, which arms, and why
 
     @property
     def awaited(self) -> int:
@@ -84,7 +102,7 @@ class UnitRecord:
     @property
     def ended(self) -> bool:
         """Whether nothing more is expected."""
-        return self.outcome is not None or self.withdrawn is not None
+        return self.outcome is not None or self.withdrawn is not None or self.voided is not None
 
 
 class Alike(NamedTuple):
@@ -106,6 +124,13 @@ class Histories:
         self.design = design
         self.log = PackedLog(opened)
         self.in_flight: dict[str, UnitRecord] = {}
+        self.accrual: Held | Released | None = None  # the last of these
+        self.closed: dict[tuple[int, int], ArmClosed] = {}  # by stage and arm
+        self.barred: Barred = ()  # the arms that are closed
+        self.ended: Ended | None = None
+        self.numerics = opened.numerics  # of whoever decides now
+        self.upgraded: Upgraded | None = None  # the last one
+        self.taught: set[str] = set()  # units of an earlier trial
 
     def __len__(self) -> int:
         return len(self.log.rounds)
@@ -122,7 +147,8 @@ class Histories:
             rounds.setdefault((*story, t) if ANY in story else story, []).append(t)
         for first, *others in rounds.values():
             record = self.in_flight.get(self.log.names[first - 1]) or self._retold(first)
-            outcomes = [] if record.history.outcome is None else [record.history.outcome]
+            outcome = None if record.voided else record.history.outcome
+            outcomes = [] if outcome is None else [outcome]
             if outcomes:  # then the others, without amendments, end with theirs
                 outcomes += map(self.log.last_outcome, others)
             yield Alike(record, [first, *others], outcomes)
@@ -136,15 +162,56 @@ class Histories:
         return record
 
     def record(self, fact: Fact, known: UnitRecord | None, history: History) -> None:
-        """Put a fact on record, and the history that it leads to; ``known`` is the unit's record, None if it enrols."""
+        """Put a fact on record, and the history that it leads to.
+
+        ``known`` is the unit's record, None if it enrols, and if there is no unit.
+        """
         self.log.append(fact, history.round)
         kind = type(fact)
-        if known is None:
+        if history is NO_UNIT:
+            self._add_of_trial(fact)  # type: ignore[arg-type]  # no other leads to it
+        elif kind is Taught:
+            self.taught.add(history.unit)
+        elif known is None:
             self.in_flight[history.unit] = _newcomer(fact, history)
         elif kind is Completed or kind is Withdrawn:
             del self.in_flight[history.unit]
+        elif kind is Voided:
+            self.in_flight.pop(history.unit, None)
         else:
             _add(self.design, known, fact, history)
+
+    def record_many(self, facts: Sequence[Fact], rounds: Sequence[int]) -> None:
+        """Put facts on record that were checked together (``record/stretch.py``), of the units of these rounds."""
+        self.log.extend(facts, rounds)
+        ended = {t for fact, t in zip(facts, rounds, strict=True) if type(fact) in (Completed, Withdrawn)}
+        for fact, t in zip(facts, rounds, strict=True):
+            if t not in ended:
+                self._keep(self.log.names[t - 1], fact)
+        for t in ended:
+            self.in_flight.pop(self.log.names[t - 1], None)
+
+    def _keep(self, unit: str, fact: Fact) -> None:
+        """Bring the record of a unit that stays in flight up to date with a fact."""
+        known = self.in_flight.get(unit)
+        history = advance(self.design, known, fact)
+        if known is None:
+            self.in_flight[unit] = _newcomer(fact, history)
+        else:
+            _add(self.design, known, fact, history)
+
+    def _add_of_trial(self, fact: TrialFact) -> None:
+        match fact:
+            case Held() | Released():
+                self.accrual = fact
+            case Ended():
+                self.ended = fact
+            case Upgraded():
+                self.upgraded, self.numerics = fact, fact.numerics
+            case ArmClosed():
+                ((m, arm),) = barred_by(self.design, {fact.stage: (fact.arm,)})
+                self.closed[m, arm] = fact
+                self.barred = tuple(sorted(self.closed))
 
     def _retold(self, t: int) -> UnitRecord:
         """Return the record of the unit of a round, from its events."""
@@ -158,41 +225,77 @@ class Histories:
 # -- the history that a fact leads to --------------------------------------------------------------------------
 
 
-def advance(design: Design, known: UnitRecord | None, fact: Fact) -> History:
-    """Return the history that a fact leads to; ``known`` is the record of its unit, None if it enrols."""
-    return ADVANCES[type(fact)](design, known, fact)
+def advance(design: Design, known: UnitRecord | None, fact: Fact, closed: Barred = ()) -> History:
+    """Return the history that a fact leads to; ``known`` is the record of its unit, None if it enrols.
+
+    ``closed`` are the arms that are closed by then.
+    """
+    history = ADVANCES[type(fact)](design, known, fact)
+    if history.feasible and (closed or history.excluded):
+        excluded = history.excluded[-1] if history.excluded else ()
+        return history._replace(feasible=arms_left(design.tree, excluded, closed)[history.node])
+    return history
+
+
+def barred_by(design: Design, excluded: Excluded | None) -> Barred:
+    """Return arms by stage as numbers, in order."""
+    named = (excluded or {}).items()
+    pairs = [(design.stage_number(stage), arm) for stage, arms in named for arm in arms]
+    return tuple(sorted((m, design.stages[m].arms.index(arm)) for m, arm in pairs))
 
 
 def _enrolled(design: Design, record: None, fact: Any) -> History:  # noqa: ARG001  # one signature
-    unit, t, context = fact
+    unit, t, context, exclude, _ = fact
     first = features_at(design, unit, 0, (context,), ())
-    return new_history((unit, t, 0, (first,), (), design.tree.feasible[0], None))
+    excluded = (barred_by(design, exclude),) if exclude else ()
+    return new_history((unit, t, 0, (first,), (), design.tree.feasible[0], None, excluded))
+
+
+def _taught(design: Design, record: None, fact: Taught) -> History:  # noqa: ARG001  # one signature
+    unit, contexts, labels, outcome = fact
+    given: Any = contexts
+    arms = tuple([stage.arms.index(label) for stage, label in zip(design.stages, labels, strict=False)])
+    features = all_features(design, unit, given, arms)
+    if outcome is None and not goes_on(design, given, len(arms)):
+        features = features[: len(arms)]  # whether it left or was lost, nothing follows from it
+    return new_history((unit, 0, design.tree.after(arms), features, arms, (), outcome, ()))
+
+
+def goes_on(design: Design, contexts: tuple[Context, ...], m: int) -> bool:
+    """Say whether a unit with these contexts arrived at stage ``m`` and entered it."""
+    if len(contexts) <= m:
+        return False
+    condition = design.parsed[m].condition
+    return condition is None or condition.holds(columns_of(contexts))
 
 
 def _assigned(design: Design, record: UnitRecord, fact: Assigned) -> History:
-    unit, t, node, features, arms, _, outcome = record.history
+    unit, t, node, features, arms, _, outcome, excluded = record.history
     tree = design.tree
     node = tree.following[node][design.stages[len(arms)].arms.index(fact.decision.arm)]
-    return new_history((unit, t, node, features, tree.arms_to[node], (), outcome))
+    return new_history((unit, t, node, features, tree.arms_to[node], (), outcome, excluded))
 
 
 def _responded(design: Design, record: UnitRecord, fact: Any) -> History:
-    unit, _, context = fact
-    _, t, node, features, arms, _, _ = record.history
+    unit, _, context, exclude, _ = fact
+    _, t, node, features, arms, _, _, excluded = record.history
     m, contexts = len(record.reported), (*record.contexts, context)
+    if exclude or excluded:
+        before = excluded or ((),) * m
+        excluded = (*before, tuple(sorted({*before[-1], *barred_by(design, exclude)})))
     _, condition, columns, _ = design.parsed[m]
     if context.labels == columns:
         features = (*features, features_at(design, unit, m, contexts, arms))
     enters = condition is None or condition.holds(columns_of(contexts))
-    return new_history((unit, t, node, features, arms, design.tree.feasible[node] if enters else (), None))
+    return new_history((unit, t, node, features, arms, design.tree.feasible[node] if enters else (), None, excluded))
 
 
 def _completed(design: Design, record: UnitRecord, fact: Completed) -> History:  # noqa: ARG001  # one signature
-    unit, t, node, features, arms, feasible, _ = record.history
-    return new_history((unit, t, node, features, arms, feasible, fact.outcome))
+    unit, t, node, features, arms, feasible, _, excluded = record.history
+    return new_history((unit, t, node, features, arms, feasible, fact.outcome, excluded))
 
 
-def _withdrawn(design: Design, record: UnitRecord, fact: Withdrawn) -> History:  # noqa: ARG001  # one signature
+def _withdrawn(design: Design, record: UnitRecord, fact: Withdrawn | Voided) -> History:  # noqa: ARG001  # one signature
     return record.history._replace(feasible=())
 
 
@@ -235,6 +338,13 @@ ADVANCES: dict[type, Callable[[Design, Any, Any], History]] = {
     Withdrawn: _withdrawn,
     Overridden: _overridden,
     Corrected: _corrected,
+    Held: lambda *_: NO_UNIT,
+    Released: lambda *_: NO_UNIT,
+    ArmClosed: lambda *_: NO_UNIT,
+    Ended: lambda *_: NO_UNIT,
+    Upgraded: lambda *_: NO_UNIT,
+    Voided: _withdrawn,
+    Taught: _taught,
 }
 
 
@@ -243,7 +353,10 @@ ADVANCES: dict[type, Callable[[Design, Any, Any], History]] = {
 
 def _newcomer(fact: Any, history: History) -> UnitRecord:
     contexts = (fact.context,)
-    return UnitRecord(history, contexts, contexts)
+    record = UnitRecord(history, contexts, contexts)
+    if fact.exclude:
+        record.exclusions = ((0, fact.exclude, fact.reason),)
+    return record
 
 
 def _add(design: Design, record: UnitRecord, fact: Any, history: History) -> None:
@@ -252,6 +365,8 @@ def _add(design: Design, record: UnitRecord, fact: Any, history: History) -> Non
     if kind is Assigned:
         record.decisions += (fact.decision,)
     elif kind is Responded:
+        if fact.exclude:
+            record.exclusions += ((len(record.reported), fact.exclude, fact.reason),)
         untouched = record.contexts is record.reported
         record.contexts = (*record.contexts, fact.context)
         record.reported = record.contexts if untouched else (*record.reported, fact.context)
@@ -260,6 +375,8 @@ def _add(design: Design, record: UnitRecord, fact: Any, history: History) -> Non
         record.outcome = fact.outcome
     elif kind is Withdrawn:
         record.withdrawn = fact
+    elif kind is Voided:
+        record.voided = fact
     else:
         if kind is Corrected:
             _, record.contexts = merged(design, record, fact)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
-from dtrbandit.record.events import Event
+from dtrbandit.record.events import ArmClosed, Corrected, Event, Overridden, Voided, unit_of
 from dtrbandit.record.packed import PackedLog
+
+AMENDMENTS = (Overridden, Corrected, Voided, ArmClosed)  # whatever may change rows that count
 
 
 class Log(Sequence[Event]):
@@ -46,6 +48,15 @@ class Log(Sequence[Event]):
     def __iter__(self) -> Iterator[Event]:
         return self._packed.events(self._places.start, self._places.stop)
 
+    @property
+    def amended(self) -> bool:
+        """Whether its session has an amendment: something was said anew of a unit, it is void, or an arm is closed."""
+        return self._packed.amended
+
+    def kinds(self) -> Iterator[tuple[type, str]]:
+        """Give the kind and the unit of each event."""
+        return self._packed.kinds(self._places.start, self._places.stop)
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Log) and other._packed is self._packed and other._places == self._places:
             return True
@@ -57,3 +68,20 @@ class Log(Sequence[Event]):
 
     def __repr__(self) -> str:
         return f"<Log of {len(self):,} event{'' if len(self) == 1 else 's'}>"
+
+
+def amended_units(events: Sequence[Event]) -> set[str]:
+    """Return the units that are amended in events that are not checked yet; an empty text for an arm that is closed."""
+    if isinstance(events, Log) and not events.amended:
+        return set()
+    return {unit for kind, unit in kinds(events) if kind in AMENDMENTS}
+
+
+def kinds(events: Sequence[Event]) -> Iterator[tuple[type, str]]:
+    """Give the kind and the unit of events that are not checked yet; an empty text where there is no unit.
+
+    Those of a Log are not unpacked for it.
+    """
+    if isinstance(events, Log):
+        return events.kinds()
+    return ((type(event), unit_of(event)) for event in events)

@@ -2,31 +2,40 @@
 
 An event is packed into bytes: the number of its head, the round of its unit, the place of the event before it of the
 same unit, and its own numbers. A head is what many events have in common, such as kind, labels, arm and reason; it is
-kept once. The places lead from the last event of a unit back to its first. Bytes are joined block by block.
+kept once. The places lead from the last event of a unit back to its first. Bytes are joined block by block. Facts of
+the trial as a whole, and of units of an earlier one, stand in round 0.
 """
 
 from __future__ import annotations
 
 import pickle
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import accumulate, pairwise
 from struct import Struct
 from typing import Any
 
 from dtrbandit.record.events import (
+    ArmClosed,
     Assigned,
     Completed,
     Corrected,
     Decision,
+    Ended,
     Enrolled,
     Event,
     Fact,
+    Held,
     Opened,
     Overridden,
     QValues,
+    Released,
     Responded,
+    Taught,
+    TrialFact,
+    Upgraded,
+    Voided,
     Withdrawn,
 )
 from dtrbandit.record.values import Values
@@ -59,10 +68,11 @@ class PackedLog:
         self.opened = opened
         self.names: list[str] = []  # of units, by round
         self.rounds: dict[str, int] = {}  # the reverse; numbers and texts are nothing to the garbage collector
-        self._last = array("I")  # the place of each unit's last event, by round
+        self._last = array("I", [0])  # the place of each unit's last event, by round; first the trial's own
         self.heads: list[Head] = list(HEADS)
         self.numbers: dict[Head, int] = {}  # of heads, where they are looked for
         self._blocks: list[tuple[bytes, array[int]]] = []
+        self.amended = False  # whether there is an amendment, or a closed arm, anywhere
         self._held: tuple[int, list[bytes]] = (0, [b""])  # how many blocks count, and the events after them
 
     def __len__(self) -> int:
@@ -72,19 +82,25 @@ class PackedLog:
     # -- writing ---------------------------------------------------------------------------------------------
 
     def append(self, fact: Fact, t: int) -> None:
-        """Pack a fact of the unit of round ``t``. Its first fact is its enrolment."""
+        """Pack a fact of the unit of round ``t``, whose first one is its enrolment; with 0, one of the trial itself."""
         kind = type(fact)
         if kind is Enrolled:
-            self.names.append(fact.unit)
-            self.rounds[fact.unit] = t
+            unit: Any = fact[0]
+            self.names.append(unit)
+            self.rounds[unit] = t
             self._last.append(0)
         last = self._last
-        entry = PACKS[kind](self, fact, t, last[t - 1])
+        entry = PACKS[kind](self, fact, t, last[t])
         count, rest = self._held
         if len(rest) == BLOCK:
             count, rest = self._seal()
-        last[t - 1] = count * BLOCK + len(rest)
+        last[t] = count * BLOCK + len(rest)
         rest.append(entry)
+
+    def extend(self, facts: Iterable[Fact], rounds: Iterable[int]) -> None:
+        """Pack many facts, of the units of these rounds."""
+        for fact, t in zip(facts, rounds, strict=True):
+            self.append(fact, t)
 
     def _seal(self) -> tuple[int, list[bytes]]:
         """Join the events after the last block to a new block, which counts from one assignment on."""
@@ -113,18 +129,32 @@ class PackedLog:
             yield self.opened
         yield from map(self._fact, self._entries(max(start, 1), stop))
 
+    def kinds(self, start: int, stop: int) -> Iterator[tuple[type, str]]:
+        """Give the kind and the unit of the events between two places; few of them must be unpacked for it."""
+        if start == 0 < stop:
+            yield Opened, ""
+        for entry in self._entries(max(start, 1), stop):
+            number, t, _ = HEAD.unpack_from(entry)
+            kind = KINDS.get(self.heads[number][0]) or type(self._fact(entry))
+            yield kind, self.names[t - 1] if t else ""
+
     def story(self, t: int) -> list[Fact]:
-        """Return all that happened to the unit of a round, in order."""
-        entries: list[bytes] = []
-        place = self._last[t - 1]
+        """Return all that happened to the unit of a round, with 0 to the trial itself, in order."""
+        return [fact for _, fact in self.told(t)]
+
+    def told(self, t: int) -> list[tuple[int, Fact]]:
+        """Return the story of a round, each fact with its place in the log."""
+        entries: list[tuple[int, bytes]] = []
+        place = self._last[t]
         while place:
-            entries += self._entries(place, place + 1)
-            place = HEAD.unpack_from(entries[-1])[2]
-        return [self._fact(entry) for entry in reversed(entries)]
+            (entry,) = self._entries(place, place + 1)
+            entries.append((place, entry))
+            place = HEAD.unpack_from(entry)[2]
+        return [(place, self._fact(entry)) for place, entry in reversed(entries)]
 
     def last_outcome(self, t: int) -> float:
         """Return the outcome of the unit of a round. Its last event must be ``Completed``."""
-        (entry,) = self._entries(self._last[t - 1], self._last[t - 1] + 1)
+        (entry,) = self._entries(self._last[t], self._last[t] + 1)
         outcome: float = NUMBER.unpack_from(entry, HEAD.size)[0]
         return outcome
 
@@ -133,7 +163,8 @@ class PackedLog:
         stories: list[tuple[int, ...]] = [()] * len(self.names)
         for entry in self._entries(1, len(self)):
             number, t, _ = HEAD.unpack_from(entry)
-            stories[t - 1] += (number,)
+            if t:
+                stories[t - 1] += (number,)
         return stories
 
     def _entries(self, start: int, stop: int) -> Iterator[bytes]:
@@ -152,7 +183,7 @@ class PackedLog:
     def _fact(self, entry: bytes) -> Fact:
         number, t, _ = HEAD.unpack_from(entry)
         head = self.heads[number]
-        fact: Fact = head[0](head, self.names[t - 1], t, entry)
+        fact: Fact = head[0](head, self.names[t - 1] if t else "", t, entry)
         return fact
 
 
@@ -160,29 +191,31 @@ class PackedLog:
 
 
 def _pack_enrolled(log: PackedLog, fact: Enrolled, t: int, before: int) -> bytes:
-    context = fact.context
+    _, _, context, exclude, reason = fact
     if type(context) is not Values:
         return _pack_any(log, fact, t, before)
-    head = (_enrolled, context.labels)
+    head = (_enrolled, context.labels, exclude and tuple(exclude.items()), reason)
     number = log.numbers.get(head) or log.new_head(head)
     return HEAD.pack(number, t, before) + context.packed if number else _pack_any(log, fact, t, before)
 
 
 def _enrolled(head: Head, unit: str, t: int, entry: bytes) -> Enrolled:
-    return new_enrolled((unit, t, Values(head[1], entry[HEAD.size :])))
+    _, labels, exclude, reason = head
+    return new_enrolled((unit, t, Values(labels, entry[HEAD.size :]), exclude and dict(exclude), reason))
 
 
 def _pack_responded(log: PackedLog, fact: Responded, t: int, before: int) -> bytes:
-    _, stage, context = fact
+    _, stage, context, exclude, reason = fact
     if type(context) is not Values:
         return _pack_any(log, fact, t, before)
-    head = (_responded, stage, context.labels)
+    head = (_responded, stage, context.labels, exclude and tuple(exclude.items()), reason)
     number = log.numbers.get(head) or log.new_head(head)
     return HEAD.pack(number, t, before) + context.packed if number else _pack_any(log, fact, t, before)
 
 
 def _responded(head: Head, unit: str, t: int, entry: bytes) -> Responded:  # noqa: ARG001  # one signature
-    return new_responded((unit, head[1], Values(head[2], entry[HEAD.size :])))
+    _, stage, labels, exclude, reason = head
+    return new_responded((unit, stage, Values(labels, entry[HEAD.size :]), exclude and dict(exclude), reason))
 
 
 def _pack_completed(log: PackedLog, fact: Completed, t: int, before: int) -> bytes:  # noqa: ARG001  # one signature
@@ -194,7 +227,7 @@ def _completed(head: Head, unit: str, t: int, entry: bytes) -> Completed:  # noq
 
 
 def _pack_assigned(log: PackedLog, fact: Assigned, t: int, before: int) -> bytes:
-    _, _, stage, arm, reason, propensity, tilde, hat, contenders = fact.decision
+    _, _, stage, arm, reason, propensity, tilde, hat, contenders, infeasible = fact.decision
     if (
         type(tilde) is not Values
         or type(hat) is not Values
@@ -205,7 +238,7 @@ def _pack_assigned(log: PackedLog, fact: Assigned, t: int, before: int) -> bytes
         if plain is None:
             return _pack_any(log, fact, t, before)
         propensity, tilde, hat = plain
-    head = (_assigned, stage, arm, reason, contenders, tilde.labels, hat.labels)
+    head = (_assigned, stage, arm, reason, contenders, infeasible, tilde.labels, hat.labels)
     number = log.numbers.get(head) or log.new_head(head)
     if not number:
         return _pack_any(log, fact, t, before)
@@ -213,12 +246,12 @@ def _pack_assigned(log: PackedLog, fact: Assigned, t: int, before: int) -> bytes
 
 
 def _assigned(head: Head, unit: str, t: int, entry: bytes) -> Assigned:
-    _, stage, arm, reason, contenders, tilde, hat = head
+    _, stage, arm, reason, contenders, infeasible, tilde, hat = head
     propensity, q_tilde, q_hat = _reader(len(tilde), len(hat)).unpack(entry)
     if propensity != propensity:
         propensity = None
     estimates = Values(tilde, q_tilde), Values(hat, q_hat)
-    return new_assigned((new_decision((unit, t, stage, arm, reason, propensity, *estimates, contenders)),))
+    return new_assigned((new_decision((unit, t, stage, arm, reason, propensity, *estimates, contenders, infeasible)),))
 
 
 @cache
@@ -229,8 +262,8 @@ def _reader(tilde: int, hat: int) -> Struct:
 
 def _plainly(decision: Decision) -> tuple[float, Values[float | None], Values[float | None]] | None:
     """Return propensity and estimates as they are packed, None if they cannot be."""
-    _, _, _, _, reason, propensity, tilde, hat, contenders = decision
-    if type(reason) is not str or type(contenders) is not tuple:
+    _, _, _, _, reason, propensity, tilde, hat, contenders, infeasible = decision
+    if type(reason) is not str or type(contenders) is not tuple or type(infeasible) is not tuple:
         return None
     number = NONE if propensity is None else propensity
     if type(number) is not float or (number != number and propensity is not None):
@@ -247,6 +280,32 @@ def _as_values(numbers: QValues) -> Values[float | None] | None:
     return Values(tuple(numbers), tuple(numbers.values())) if usual else None
 
 
+# -- units of an earlier trial ------------------------------------------------------------------------------------
+
+
+def _pack_taught(log: PackedLog, fact: Taught, t: int, before: int) -> bytes:
+    """Pack what happened to a unit; its name, which is nowhere else, comes last."""
+    unit, contexts, arms, outcome = fact
+    labels = tuple([context.labels for context in contexts if type(context) is Values])
+    head = (_taught, labels, arms, outcome is None)
+    number = log.numbers.get(head) or log.new_head(head) if len(labels) == len(contexts) else 0
+    if not number:
+        return _pack_of_trial(log, fact, t, before)
+    packed = b"".join([context.packed for context in contexts])  # type: ignore[attr-defined]  # of Values, as checked
+    return WITH_NUMBER.pack(number, t, before, NONE if outcome is None else outcome) + packed + unit.encode()
+
+
+def _taught(head: Head, unit: str, t: int, entry: bytes) -> Taught:  # noqa: ARG001  # one signature
+    _, labels, arms, dropped_out = head
+    place = WITH_NUMBER.size
+    contexts: list[Values[float]] = []
+    for each in labels:
+        contexts.append(Values(each, entry[place : place + NUMBER.size * len(each)]))
+        place += NUMBER.size * len(each)
+    outcome = None if dropped_out else NUMBER.unpack_from(entry, HEAD.size)[0]
+    return Taught(entry[place:].decode(), tuple(contexts), arms, outcome)
+
+
 # -- all others --------------------------------------------------------------------------------------------------
 
 
@@ -255,20 +314,48 @@ def _pack_any(log: PackedLog, fact: Fact, t: int, before: int) -> bytes:  # noqa
     return HEAD.pack(ANY, t, before) + pickle.dumps((type(fact), content))
 
 
+def _pack_amendment(log: PackedLog, fact: Overridden | Corrected | Voided, t: int, before: int) -> bytes:
+    log.amended = True
+    return _pack_any(log, fact, t, before)
+
+
+def _pack_closing(log: PackedLog, fact: ArmClosed, t: int, before: int) -> bytes:
+    log.amended = True
+    return _pack_of_trial(log, fact, t, before)
+
+
 def _any(head: Head, unit: str, t: int, entry: bytes) -> Fact:  # noqa: ARG001  # one signature
     kind, content = pickle.loads(entry[HEAD.size :])
     fact: Fact = Assigned(Decision(unit, *content)) if kind is Assigned else kind(unit, *content)
     return fact
 
 
-ANY, COMPLETED = 0, 1  # the numbers of these heads
-HEADS: tuple[Head, ...] = (_any,), (_completed,)
+def _pack_of_trial(log: PackedLog, fact: TrialFact | Taught, t: int, before: int) -> bytes:  # noqa: ARG001  # one signature
+    return HEAD.pack(OF_TRIAL, t, before) + pickle.dumps((type(fact), tuple(fact)))
+
+
+def _of_trial(head: Head, unit: str, t: int, entry: bytes) -> TrialFact | Taught:  # noqa: ARG001  # one signature
+    kind, content = pickle.loads(entry[HEAD.size :])
+    fact: TrialFact | Taught = kind(*content)
+    return fact
+
+
+ANY, COMPLETED, OF_TRIAL = 0, 1, 2  # the numbers of these heads
+HEADS: tuple[Head, ...] = (_any,), (_completed,), (_of_trial,)
+KINDS: dict[Unpack, type] = {_enrolled: Enrolled, _assigned: Assigned, _responded: Responded, _completed: Completed}
 PACKS: dict[type, Callable[[PackedLog, Any, int, int], bytes]] = {
     Enrolled: _pack_enrolled,
     Assigned: _pack_assigned,
     Responded: _pack_responded,
     Completed: _pack_completed,
     Withdrawn: _pack_any,
-    Overridden: _pack_any,
-    Corrected: _pack_any,
+    Overridden: _pack_amendment,
+    Corrected: _pack_amendment,
+    Held: _pack_of_trial,
+    Released: _pack_of_trial,
+    ArmClosed: _pack_closing,
+    Ended: _pack_of_trial,
+    Upgraded: _pack_of_trial,
+    Voided: _pack_amendment,
+    Taught: _pack_taught,
 }

@@ -13,21 +13,31 @@ from math import isfinite
 from typing import Any
 
 from dtrbandit.design.contexts import LARGEST, accept_context, accept_number, require_columns
+from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
-from dtrbandit.errors import ObservationError, ProtocolError
-from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Responded, Withdrawn
+from dtrbandit.errors import NotFound, ObservationError, ProtocolError
+from dtrbandit.record.contraindications import (
+    accept_exclude,
+    excluded_by,
+    require_an_arm,
+    require_same_exclusions,
+)
+from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Held, Responded, Withdrawn
 from dtrbandit.record.features import Context, columns_of
-from dtrbandit.record.histories import Histories, UnitRecord, in_order
+from dtrbandit.record.histories import Histories, UnitRecord, barred_by, in_order
 from dtrbandit.record.packed import new_assigned, new_completed, new_enrolled, new_responded
+from dtrbandit.record.reasons import accept_reason
 from dtrbandit.record.values import Values, unpacked
+
+NOTHING = (None, None)  # excluded, and no reason
 
 
 def enrolled(
-    histories: Histories, fields: tuple[str, int | None, Mapping[str, float]]
+    histories: Histories, fields: tuple[str, int | None, Mapping[str, float], object, object]
 ) -> tuple[Enrolled | None, UnitRecord | None]:
     """Return the enrolment of a unit in the next round. A round that is given must be this one."""
-    unit, t, context = fields
-    if not isinstance(unit, str) or not 0 < len(unit) <= 200 or not unit.isprintable() or unit.strip() != unit:
+    unit, t, context, exclude, reason = fields
+    if not is_unit_id(unit):
         raise ObservationError(
             f"a unit's id must be a printable text of 1 to 200 characters, found {unit!r}; "
             "spaces before and after it must be taken away"
@@ -36,12 +46,20 @@ def enrolled(
     columns = histories.design.columns[0]
     if accepted.labels != columns:
         require_columns(histories.design, 0, accepted, columns, unit=unit)
+    said = NOTHING if exclude is reason is None else accept_exclude(histories.design, unit, 0, exclude, reason)
     rounds = histories.log.rounds
     if unit not in rounds:
         if t is not None and t != len(rounds) + 1:
             raise ProtocolError(f"unit {unit!r}: the next round is {len(rounds) + 1}, found {t!r}")
-        return new_enrolled((unit, len(rounds) + 1, accepted)), None
+        if type(histories.accrual) is Held:
+            raise ProtocolError(
+                f"unit {unit!r} cannot enrol: accrual is held ({histories.accrual.reason}); release() ends that"
+            )
+        if said is not NOTHING:
+            require_an_arm(histories, unit, 0, barred_by(histories.design, said[0]))
+        return new_enrolled((unit, len(rounds) + 1, accepted, *said)), None
     known = on_record(histories, unit)
+    require_same_exclusions(known, 0, said)
     if accepted in (known.reported[0], known.contexts[0]):
         return None, known
     raise ProtocolError(
@@ -51,17 +69,23 @@ def enrolled(
 
 
 def responded(
-    histories: Histories, fields: tuple[str, str | None, Mapping[str, float]]
+    histories: Histories, fields: tuple[str, str | None, Mapping[str, float], object, object]
 ) -> tuple[Responded | None, UnitRecord]:
     """Return the response of a unit on arrival at its next stage."""
-    unit, stage, context = fields
+    unit, stage, context, exclude, reason = fields
     design, record = histories.design, on_record(histories, unit)
     m = stage_of_response(histories, record, stage, context)
     accepted = accept(histories, unit, m, context)
+    said = NOTHING if exclude is reason is None else accept_exclude(design, unit, m, exclude, reason)
     if m == len(record.reported):
         if accepted.labels != design.columns[m]:
             _require_enough(histories, record, m, accepted)
-        return new_responded((record.history.unit, design.stages[m].name, accepted)), record
+        if (said is not NOTHING or record.history.excluded or histories.barred) and _enters(
+            design, record, m, accepted
+        ):
+            require_an_arm(histories, unit, record.history.node, excluded_by(design, record, said[0]))
+        return new_responded((record.history.unit, design.stages[m].name, accepted, *said)), record
+    require_same_exclusions(record, m, said)
     if accepted in (record.reported[m], record.contexts[m]):
         return None, record
     raise ProtocolError(
@@ -116,17 +140,17 @@ def assigned(histories: Histories, fields: tuple[Decision]) -> tuple[Assigned, U
     if arm not in here.arms or not history.feasible[here.arms.index(arm)]:
         feasible = [label for label, yes in zip(here.arms, history.feasible, strict=True) if yes]
         raise ProtocolError(f"unit {unit!r} cannot receive {arm!r} at stage {stage!r}: feasible arms are {feasible}")
-    if not _is_usual(decision, here.arms) and (wrong := what_is_wrong(decision, here.arms)):
+    if not is_usual(decision, here.arms) and (wrong := what_is_wrong(decision, here.arms)):
         raise ProtocolError(f"a decision for unit {unit!r} at stage {stage!r} has {wrong}")
     return new_assigned((decision,)), record
 
 
-def _is_usual(decision: Decision, arms: tuple[str, ...]) -> bool:
+def is_usual(decision: Decision, arms: tuple[str, ...]) -> bool:
     """Say, in little time, whether a decision is as sessions make them, so that nothing is wrong with it."""
-    _, _, _, _, reason, propensity, tilde, hat, contenders = decision
+    _, _, _, _, reason, propensity, tilde, hat, contenders, infeasible = decision
     if type(tilde) is not Values or type(hat) is not Values or type(reason) is not str or type(propensity) is not float:
         return False
-    if type(contenders) is not tuple or not reason or not 0.0 <= propensity <= 1.0:
+    if type(contenders) is not tuple or infeasible != () or not reason or not 0.0 <= propensity <= 1.0:
         return False
     for label in contenders:
         if label not in arms:
@@ -137,13 +161,16 @@ def _is_usual(decision: Decision, arms: tuple[str, ...]) -> bool:
 
 def what_is_wrong(decision: Decision, arms: tuple[str, ...]) -> str | None:
     """Say which field of a decision a log cannot hold; None if it can hold all."""
-    _, _, _, _, reason, propensity, tilde, hat, contenders = decision
+    _, _, _, _, reason, propensity, tilde, hat, contenders, infeasible = decision
     if type(reason) is not str or not reason:
         return f"the reason {shown(reason)}; it must be a text"
     if propensity is not None and (type(propensity) is not float or not 0 <= propensity <= 1 + 1e-9):
         return f"the propensity {shown(propensity)}; it must be a number from 0 to 1, or None"
     if type(contenders) is not tuple or not all(label in arms for label in contenders):
         return f"the contenders {shown(contenders)}; they must be a tuple of arms, which are {list(arms)}"
+    usual = type(infeasible) is tuple and all(type(pair) is tuple and len(pair) == 2 for pair in infeasible)
+    if not usual or not all(arm in arms and type(why) is str for arm, why in infeasible):
+        return f"as infeasible {shown(infeasible)}; it must have a reason for each of some of {list(arms)}"
     for name, values in (("q_tilde", tilde), ("q_hat", hat)):
         if type(values) is Values and values.labels == arms and len(values.packed) == 8 * len(arms):
             continue  # the usual case, without ado
@@ -156,11 +183,32 @@ def what_is_wrong(decision: Decision, arms: tuple[str, ...]) -> str | None:
 # -- what the rules share ----------------------------------------------------------------------------------------
 
 
+def is_unit_id(unit: object) -> bool:
+    """Say whether a unit can have this id."""
+    return isinstance(unit, str) and 0 < len(unit) <= 200 and unit.isprintable() and unit.strip() == unit
+
+
 def on_record(histories: Histories, unit: str) -> UnitRecord:
-    """Return what is on record of a unit, or say that it is unknown."""
+    """Return what is on record of a unit, or say that it is unknown or void."""
+    record = known_unit(histories, unit)
+    if record.voided is not None:
+        raise ProtocolError(
+            f"unit {unit!r} was voided ({record.voided.reason}): nothing more is recorded of it; "
+            "another unit needs another id"
+        )
+    return record
+
+
+def known_unit(histories: Histories, unit: str) -> UnitRecord:
+    """Return what is on record of a unit, void or not, or say that it is unknown."""
     record = histories.in_flight.get(unit) or histories.get(unit) if isinstance(unit, str) else None
+    if record is None and isinstance(unit, str) and unit in histories.taught:
+        raise ProtocolError(
+            f"unit {unit!r} is one of the earlier trial that taught this one: what it taught cannot be changed, and "
+            "nothing is added to it; mend the earlier trial's data, and open a new session with prior="
+        )
     if record is None:
-        raise ProtocolError(f"unknown unit {unit!r}: enroll it first ({len(histories)} units are enrolled)")
+        raise NotFound(f"unknown unit {unit!r}: enroll it first")
     return record
 
 
@@ -176,13 +224,6 @@ def accept(histories: Histories, unit: str, m: int, context: Mapping[str, float]
         if type(number) is not float or not -LARGEST <= number <= LARGEST:
             return in_order(histories.design, m, accept_context(histories.design, m, context, unit=unit))
     return context if type(context) is Values else Values(columns, numbers)
-
-
-def accept_reason(reason: object, unit: str) -> str:
-    """Return a reason that can be recorded, or raise."""
-    if not isinstance(reason, str) or not reason.strip() or len(reason) > 2000:
-        raise ObservationError(f"unit {unit!r}: a reason must be a text of 1 to 2000 characters, found {reason!r}")
-    return reason
 
 
 def stage_number(histories: Histories, unit: str, stage: str) -> int:
@@ -256,6 +297,12 @@ def _require_enough(histories: Histories, record: UnitRecord, m: int, context: C
     if condition is not None:
         decisive = tuple(column for column in condition.columns if column in design.columns[m])
         require_columns(design, m, context, decisive, unit=unit)
-        if not condition.holds(columns_of((*record.contexts, context))):
+        if not _enters(design, record, m, context):
             return
     require_columns(design, m, context, design.columns[m], unit=unit)
+
+
+def _enters(design: Design, record: UnitRecord, m: int, context: Context) -> bool:
+    """Say whether a unit enters stage ``m`` with this context."""
+    condition = design.parsed[m].condition
+    return condition is None or condition.holds(columns_of((*record.contexts, context)))

@@ -10,14 +10,14 @@ NAMES = ("figure1", "figure2", "extensions", "table1")  # what can be asked for
 
 if TYPE_CHECKING:
     from dtrbandit.reproduce.by_name import EXPERIMENTS, FIGURES, experiments
-    from dtrbandit.reproduce.claims import Claim
+    from dtrbandit.reproduce.claims import Claim, Verdict, Whose
     from dtrbandit.reproduce.extensions import EXTENSIONS
     from dtrbandit.reproduce.reproduction import Experiment, Figure, Reproduction, reproduce
     from dtrbandit.reproduce.table1 import TABLE1
 
 _HOMES = {
     "by_name": ("EXPERIMENTS", "FIGURES", "experiments"),
-    "claims": ("Claim",),
+    "claims": ("Claim", "Verdict", "Whose"),
     "extensions": ("EXTENSIONS",),
     "reproduction": ("Experiment", "Figure", "Reproduction", "reproduce"),
     "table1": ("TABLE1",),
@@ -33,6 +33,8 @@ __all__ = [
     "Experiment",
     "Figure",
     "Reproduction",
+    "Verdict",
+    "Whose",
     "experiments",
     "reproduce",
 ]

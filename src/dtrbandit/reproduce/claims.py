@@ -1,121 +1,130 @@
-"""Claims of the paper about curves of regret: how each is measured, and when it holds.
+"""Claims and their verdicts: a claim holds, is refuted, or cannot be told.
 
-Three laws can be told apart whatever their scale. Over the last two decades, at rounds evenly spaced in log t:
-
-============  ==========================  ===================================
-regret        R² of a line in log t       share of the second half of rounds
-============  ==========================  ===================================
-a + b log t   1                           about log 2 / log T: 8 % at 10,000
-√t            0.92                        1 − √½ = 29 %
-t             0.76                        50 %
-============  ==========================  ===================================
+A verdict compares an interval with what is allowed. Wholly within: the claim holds, that is, it is shown. Wholly
+outside: it is refuted. Otherwise, and where there is no valid interval, it cannot be told.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+Name = TypeVar("Name")
 
-from dtrbandit.intervals import Interval, interval
-from dtrbandit.simulation.study import Study
 
-Array = NDArray[np.float64]
+class Verdict(StrEnum):
+    """What the data say of a claim; only the first is a tick."""
 
-POINTS = 100
-STRAIGHT = 0.94  # R² from which a curve counts as logarithmic: more than √t has, less than a staircase of forced blocks
+    HOLDS = "holds"
+    REFUTED = "refuted"
+    OPEN = "cannot be told"
+
+    @property
+    def mark(self) -> str:
+        """One character for tables."""
+        return {Verdict.HOLDS: "✓", Verdict.REFUTED: "✗", Verdict.OPEN: "?"}[self]
+
+
+class Whose(StrEnum):
+    """Who says so."""
+
+    PAPER = "the paper's"
+    OURS = "ours"
 
 
 class Claim(NamedTuple):
-    """A sentence of the paper, what was measured, what is allowed, and whether it holds."""
+    """A sentence, what was measured, what is allowed, the verdict, and whether the paper says so or we do.
+
+    Examples
+    --------
+    >>> ratio = Measured(1.05, 1.01, 1.09)
+    >>> Claim("It learns", f"{ratio:.2f}", "below 1.23", judged(ratio, below=1.23)).holds
+    True
+    """
 
     claim: str
     measured: str
     allowed: str
-    holds: bool
+    verdict: Verdict
+    whose: Whose = Whose.PAPER
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is shown."""
+        return self.verdict is Verdict.HOLDS
+
+    @property
+    def refuted(self) -> bool:
+        """Whether its contrary is shown."""
+        return self.verdict is Verdict.REFUTED
+
+    def record(self) -> dict[str, object]:
+        """Return it as an entry of a JSON document."""
+        return {
+            "claim": self.claim,
+            "measured": self.measured,
+            "allowed": self.allowed,
+            "holds": self.holds,
+            "verdict": str(self.verdict),
+            "whose": str(self.whose),
+        }
 
 
-def log_rounds(horizon: int, *, decades: float) -> NDArray[np.int64]:
-    """Return the rounds of the last ``decades``, evenly spaced in log t."""
-    return np.unique(np.geomspace(max(horizon / 10**decades, 1), horizon, POINTS).round().astype(np.int64))
+class Measured(NamedTuple):
+    """A number with its interval; NaN limits where no interval is valid, and then ``remark`` says why.
 
+    Examples
+    --------
+    >>> f"{Measured(0.25, 0.125, 0.5):.0%}", f"{Measured(2.0, math.nan, math.nan, 'two paths'):.1f}"
+    ('25% (12% to 50%)', '2.0 (two paths)')
+    """
 
-def straightness(x: Array, y: Array) -> float:
-    """Return R² of a line through (x, y)."""
-    return float(np.corrcoef(x, y)[0, 1] ** 2) if np.ptp(y) > 0 else 0.0
-
-
-def straight_in_log(study: Study, policy: str) -> float:
-    """Return R² of a line in log t through the mean regret of the last two decades."""
-    rounds = log_rounds(study.horizon, decades=2)
-    return straightness(np.log(rounds), study.total_regret(policy, rounds).mean(axis=0))
-
-
-def straight_in_t(study: Study, policy: str) -> float:
-    """Return R² of a line in t through the mean regret of the last four fifths of the rounds."""
-    rounds = np.linspace(study.horizon / 5, study.horizon, POINTS).astype(np.int64)
-    return straightness(rounds.astype(np.float64), study.total_regret(policy, rounds).mean(axis=0))
-
-
-def logarithmic(sentence: str, r2: float, *, of: str = "") -> Claim:
-    """Claim that regret grows like log T, by R² of a line in log t; ``of`` says of which curve."""
-    return Claim(sentence, f"R² = {r2:.3f}{of}", f"at least {STRAIGHT} (√t: 0.92, t: 0.76)", r2 >= STRAIGHT)
-
-
-def linear(
-    sentence: str, study: Study, policy: str, *, least: float, share: tuple[float, float], compared: str = ""
-) -> Claim:
-    """Claim that regret grows like T, by R² of a line in t and the share of the second half of rounds."""
-    r2, late, (low, high) = straight_in_t(study, policy), second_half(study, policy), share
-    return Claim(
-        sentence,
-        f"R² = {r2:.4f} of a line in t; {late:.0%} in the second half",
-        f"at least {least:g}; {low:.0%} to {high:.0%}{compared}",
-        r2 >= least and low <= late <= high,
-    )
-
-
-def halves(study: Study, policy: str) -> tuple[Array, Array]:
-    """Return the regret of each path in the first and in the second half of the rounds."""
-    half, end = study.total_regret(policy, np.array([study.horizon // 2, study.horizon])).T
-    return half, end - half
-
-
-def second_half(study: Study, policy: str) -> float:
-    """Return the share of the regret that falls into the second half of the rounds."""
-    first, second = halves(study, policy)
-    return float(second.sum() / (first.sum() + second.sum()))
-
-
-def growth(study: Study, policy: str) -> Interval:
-    """Return the slope of log regret in log t over the last decade: its mean over paths, with an interval."""
-    rounds = log_rounds(study.horizon, decades=1)
-    x = np.log(rounds) - np.log(rounds).mean()
-    slopes = np.log(study.total_regret(policy, rounds)) @ x / (x @ x)
-    return interval(slopes)
-
-
-class Change(NamedTuple):
-    """How much more regret one policy has than another: the mean over paths, its interval, the share with less."""
-
-    mean: float
+    value: float
     low: float
     high: float
-    lower_on: float
+    remark: str = ""
 
-    def __str__(self) -> str:
-        return f"{self.mean:+.1f} ({self.low:+.1f} to {self.high:+.1f})"
-
-
-def change(study: Study, before: str, after: str) -> Change:
-    """Return how the regret at the horizon changes between policies, path by path: the same units met both."""
-    end = [study.horizon]
-    differences = (study.total_regret(after, end) - study.total_regret(before, end))[:, 0]
-    mean, _, low, high = (float(number) for number in interval(differences))
-    return Change(mean, low, high, float((differences < 0).mean()))
+    def __format__(self, form: str) -> str:
+        known = [] if math.isnan(self.low) else [f"{self.low:{form}} to {self.high:{form}}"]
+        inside = ", ".join([*known, *([self.remark] if self.remark else [])])
+        return f"{self.value:{form}} ({inside})"
 
 
-def final(study: Study, policy: str) -> float:
-    """Return the mean regret at the horizon."""
-    return float(study.total_regret(policy, np.array([study.horizon])).mean())
+def judged(found: Measured, *, above: float = -math.inf, below: float = math.inf) -> Verdict:
+    """Judge whether a number lies above one limit and below another, by its interval.
+
+    Examples
+    --------
+    >>> [str(judged(Measured(0.4, 0.3, high), below=0.5)) for high in (0.45, 0.55, math.nan)]
+    ['holds', 'cannot be told', 'cannot be told']
+    >>> str(judged(Measured(0.7, 0.6, 0.8), below=0.5))
+    'refuted'
+    """
+    if found.high < above or found.low > below:
+        return Verdict.REFUTED
+    clears_low = above == -math.inf or found.low > above
+    clears_high = below == math.inf or found.high < below
+    known = not (math.isnan(found.low) or math.isnan(found.high))
+    return Verdict.HOLDS if known and clears_low and clears_high else Verdict.OPEN
+
+
+def exactly(true: bool) -> Verdict:
+    """Judge what has no uncertainty."""
+    return Verdict.HOLDS if true else Verdict.REFUTED
+
+
+def together(verdicts: Iterable[Verdict]) -> Verdict:
+    """Judge a claim of several parts: it holds if all hold, and is refuted if one is.
+
+    Intervals of several parts are to hold together (``over_paths.each_of``), or one part in forty would be refuted by
+    chance.
+    """
+    found = set(verdicts)
+    return Verdict.REFUTED if Verdict.REFUTED in found else Verdict.OPEN if Verdict.OPEN in found else Verdict.HOLDS
+
+
+def highest(found: Mapping[Name, Measured]) -> Name:
+    """Return the name of the number whose upper limit is the highest, or which is, where there are no limits."""
+    return max(found, key=lambda name: found[name].value if math.isnan(found[name].high) else found[name].high)

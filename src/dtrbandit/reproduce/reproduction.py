@@ -12,7 +12,8 @@ from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.policies.compiled_policy import CompiledPolicy
-from dtrbandit.reproduce.claims import Claim
+from dtrbandit.reproduce.claims import Claim, Verdict
+from dtrbandit.reproduce.over_paths import FEWEST
 from dtrbandit.simulation.in_folder import simulate_in
 from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
 from dtrbandit.simulation.study import Study
@@ -70,7 +71,7 @@ class Figure:
         """Run the study, or go on with it; write its picture and its curves beside it."""
         study = study_in(folder, size, Synthetic(), self.policies)
         files = written(study.regret(), self.draw(study), folder, name=self.name)
-        return Reproduction(self.name, study.summary(), self.claims(study), files)
+        return Reproduction(self.name, study.summary(), self.claims(study), files, more_paths(size["paths"]))
 
 
 class Table(Protocol):
@@ -82,17 +83,26 @@ class Table(Protocol):
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out: a table, the claims, and the files that were written."""
+    """What came out: a table, the claims, and the files that were written.
+
+    ``more_paths`` says what more paths would tell, if they would.
+    """
 
     name: str
     table: Table
     claims: tuple[Claim, ...]
     files: tuple[Path, ...]
+    more_paths: str = ""
 
     @property
-    def holds(self) -> bool:
-        """Whether every claim holds."""
-        return all(claim.holds for claim in self.claims)
+    def advice(self) -> str:
+        """What to do about claims that cannot be told; nothing if there are none."""
+        return self.more_paths if any(claim.verdict is Verdict.OPEN for claim in self.claims) else ""
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a claim is refuted."""
+        return any(claim.refuted for claim in self.claims)
 
 
 def reproduce(
@@ -121,6 +131,22 @@ def reproduce(
     return experiment.run(Path(folder), **size)
 
 
+def more_paths(paths: int) -> str:
+    """Say how many paths claims about means need, and how long these would take.
+
+    Examples
+    --------
+    >>> more_paths(1_000)
+    ''
+    """
+    if paths >= FEWEST:
+        return ""
+    return (
+        f"Claims about mean regret need {FEWEST:,} paths: --paths {FEWEST} goes on with this study. It takes about "
+        f"{FEWEST / paths - 1:.0f} times as long again."
+    )
+
+
 def study_in(
     folder: Path,
     size: Size,
@@ -131,8 +157,8 @@ def study_in(
     design: Design | None = None,
 ) -> Study:
     """Run a study of this size in a folder, or go on with it."""
-    numbers = {"horizon": size["horizon"], "paths": size["paths"], "seed": size["seed"]}
-    inputs = Inputs(environment, policies, **numbers, arrivals=arrivals, design=design)
+    horizon, paths, seed = size["horizon"], size["paths"], size["seed"]
+    inputs = Inputs(environment, policies, horizon=horizon, paths=paths, seed=seed, arrivals=arrivals, design=design)
     return simulate_in(folder, inputs, n_jobs=size["n_jobs"], progress=size["progress"])
 
 

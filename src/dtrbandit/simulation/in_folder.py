@@ -9,7 +9,7 @@ from dtrbandit.parallel import check_jobs
 from dtrbandit.simulation.inputs import Inputs
 from dtrbandit.simulation.manifest import manifest_of
 from dtrbandit.simulation.run_paths import StudyError, StudyInterrupted, run_paths
-from dtrbandit.simulation.saved import MANIFEST, load_study
+from dtrbandit.simulation.saved import MANIFEST, load_study, made_folder
 from dtrbandit.simulation.study import Study
 
 
@@ -23,7 +23,7 @@ def simulate_in(folder: Path, inputs: Inputs, *, n_jobs: int | None = None, prog
     if earlier and (difference := earlier.manifest.difference(manifest_of(inputs))):
         raise DesignError(f"{folder} holds another study: {difference}; choose another folder, or remove that one")
     check_jobs(n_jobs)
-    folder.mkdir(parents=True, exist_ok=True)  # now, lest hours of work find no place
+    made_folder(folder)  # now, lest hours of work find no place
     try:
         study = run_paths(inputs, n_jobs=n_jobs, resume=earlier, progress=progress)
     except (StudyInterrupted, StudyError) as stopped:

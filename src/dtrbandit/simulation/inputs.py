@@ -13,10 +13,18 @@ from numpy.typing import NDArray
 from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
-from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, require_environment
+from dtrbandit.environments.potential_outcomes import (
+    Environment,
+    PotentialOutcomes,
+    require_environment,
+    require_units,
+)
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.lsvi_ucb import knowing_rounds
 from dtrbandit.policies.policy import Policy, is_policy
+from dtrbandit.policies.teaching import Lessons, lessons_of
+from dtrbandit.record.teaching import Prior, histories_of
+from dtrbandit.simulation.closings import Closing, accept_closings
 
 COLUMNS = ("policy", "path", "t", "regret", "realised")  # of a study's frame, beside one per stage
 
@@ -41,6 +49,10 @@ class Inputs:
         By name; a list is named by repr.
     design
         The learner's, or None where it is the environment's.
+    closings
+        In the order of their rounds.
+    prior
+        An earlier trial, which teaches every policy of every path.
     """
 
     environment: Environment
@@ -51,6 +63,8 @@ class Inputs:
     seed: int = 0
     arrivals: ArrivalOrder | None = None
     design: Design | None = None
+    closings: Sequence[Closing] = ()
+    prior: Prior | None = None
 
     def __post_init__(self) -> None:
         set_checked = partial(object.__setattr__, self)
@@ -66,8 +80,9 @@ class Inputs:
             raise DesignError(
                 f"a study has columns {', '.join(COLUMNS)} and one per stage; rename the stage {clash[0]!r}"
             )
+        set_checked("closings", accept_closings(self.closings, self.learner))
         set_checked("policies", _named(self.policies))
-        _ = self.players  # refuses policies that do not fit
+        _ = self.players, self.lessons  # refuses policies, and an earlier trial, that do not fit
 
     @property
     def learner(self) -> Design:
@@ -79,6 +94,16 @@ class Inputs:
         """The policies by name; they fit the learner's design and know the number of rounds."""
         assert isinstance(self.policies, Mapping)
         return {name: _ready(policy, self.learner, self.horizon) for name, policy in self.policies.items()}
+
+    @cached_property
+    def lessons(self) -> Lessons | None:
+        """What the earlier trial teaches built-in policies; None without one."""
+        return None if self.prior is None else lessons_of(self.learner, histories_of(self.prior, self.learner))
+
+    @property
+    def taught(self) -> int:
+        """How many units of an earlier trial teach."""
+        return 0 if self.lessons is None else self.lessons.units
 
     def rng(self, path: int, stream: int) -> np.random.Generator:
         """Return a path's own generator. It depends neither on the number of paths nor on the policies."""
@@ -96,9 +121,11 @@ class Inputs:
 ENVIRONMENT, ARRIVALS, POLICY = range(3)  # streams of a path
 
 
-def sample(environment: Environment, n: int) -> PotentialOutcomes:
+def sample(environment: Environment, n: int, seed: int = 0) -> PotentialOutcomes:
     """Draw a few units, the same ones each time, to recognise an environment by."""
-    return environment.draw(n, np.random.default_rng(0))
+    units = environment.draw(n, np.random.default_rng(seed))
+    require_units(units)
+    return units
 
 
 def _named(policies: object) -> dict[str, Policy[Any]]:

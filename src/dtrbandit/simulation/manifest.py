@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dtrbandit._version import NUMERICS, __version__
 from dtrbandit.design.differences import difference
 from dtrbandit.design.features import describe
 from dtrbandit.environments.potential_outcomes import Environment
+from dtrbandit.errors import DesignError
 from dtrbandit.policies.plain_values import policy_to_dict
 from dtrbandit.simulation.inputs import Inputs, sample
 
@@ -35,6 +36,8 @@ class Manifest:
         By name, as plain values.
     design
         The learner's, as plain values.
+    prior
+        How many units of an earlier trial taught, and a hash of what they taught; None without one.
     """
 
     version: str
@@ -46,6 +49,8 @@ class Manifest:
     design: Mapping[str, object]
     seed: int
     horizon: int
+    closings: list[list[object]] = field(default_factory=list)  # rounds, stages and arms
+    prior: str | None = None
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -65,6 +70,7 @@ class Manifest:
 
 def manifest_of(inputs: Inputs) -> Manifest:
     """Return what identifies a study."""
+    _require_randomness_of(inputs)
     manifest = Manifest(
         version=__version__,
         numerics=NUMERICS,
@@ -75,9 +81,23 @@ def manifest_of(inputs: Inputs) -> Manifest:
         design=inputs.learner.to_dict(),
         seed=inputs.seed,
         horizon=inputs.horizon,
+        closings=[list(each) for each in inputs.closings],
+        prior=_prior_of(inputs),
     )
     plain = ADDRESS.sub("", json.dumps(asdict(manifest)))  # functions are elsewhere in the next process
     return Manifest(**json.loads(plain))  # as a file would give it back
+
+
+def _require_randomness_of(inputs: Inputs) -> None:
+    """Refuse an environment that draws by another generator than the one it is given, or by none."""
+    environment, n = inputs.environment, min(SAMPLE, inputs.horizon)
+    first, again, other = (fingerprint(environment, n, seed) for seed in (0, 0, 1))
+    must = "draw(n, rng) must take all its randomness from rng"
+    if first != again:
+        raise DesignError(f"the environment drew other units from the same generator: {must}, and keep no generator")
+    varied = np.nanstd(sample(environment, n).outcome) > 0
+    if first == other and varied and n == SAMPLE and inputs.paths > 1:
+        raise DesignError(f"the environment drew the same {n} units from two generators, so all paths are one: {must}")
 
 
 def name_of(thing: object) -> str:
@@ -99,11 +119,21 @@ def _arrivals_of(inputs: Inputs) -> str | None:
     return f"{name_of(arrivals)} ({digest[:16]})"
 
 
-def fingerprint(environment: Environment, n: int) -> str:
-    """Return a hash of n units, rounded to single precision since last digits may differ between machines."""
-    units, digest = sample(environment, n), hashlib.sha256()
+def _prior_of(inputs: Inputs) -> str | None:
+    """Return the number of units that taught, and a hash of what they did."""
+    if inputs.lessons is None:
+        return None
+    digest = hashlib.sha256(b"".join(np.ascontiguousarray(each).tobytes() for each in inputs.lessons[1:]))
+    return f"{inputs.taught} units ({digest.hexdigest()[:16]})"
+
+
+def fingerprint(environment: Environment, n: int, seed: int = 0) -> str:
+    """Return a hash of n units of a seed, rounded to single precision since last digits may differ between machines."""
+    units, digest = sample(environment, n, seed), hashlib.sha256()
     for context in units.contexts:
         for name in sorted(context):
             digest.update(name.encode() + np.asarray(context[name], dtype=np.float32).tobytes())
     digest.update(np.asarray(units.outcome, dtype=np.float32).tobytes())
+    for excluded in units.excluded or ():
+        digest.update(np.asarray(excluded, dtype=np.bool_).tobytes())
     return digest.hexdigest()[:16]

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from dtrbandit.compiled import Courses, at_once, play, potential_courses
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.by_node import reached
-from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, check_shapes
+from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, checked, require_units
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.policy import Policy
+from dtrbandit.simulation.closings import require_arms_for_all
 from dtrbandit.simulation.inputs import ARRIVALS, ENVIRONMENT, Inputs
 from dtrbandit.simulation.play_session import play_session
 from dtrbandit.simulation.regret import Arms, Array, Truth
@@ -50,31 +51,35 @@ def play_path(inputs: Inputs, number: int) -> PlayedPath:
         seen, order = outcome_seen(found, n, stages), found.astype(np.int32)
     courses = potential_courses(units, design=inputs.learner, events=order)
     require_finite(courses, inputs.learner)
+    require_arms_for_all(courses, inputs.learner, inputs.closings)
     truth = None if units.q is None else Truth(units)
     performances = {}
     for name, policy in inputs.players.items():
-        arms = play_policy(policy, units, courses, inputs.learner, seed=seed)
+        arms = play_policy(policy, units, courses, inputs, seed=seed)
         regret = None if truth is None else truth.regret(arms)
         performances[name] = Performance(arms, regret, outcomes_of(arms, courses, inputs.learner, seen))
     return PlayedPath(number, performances, None if truth is None else truth.oracle)
 
 
 def drawn(environment: Environment, n: int, rng: np.random.Generator) -> PotentialOutcomes:
-    """Draw n units, or refuse what is not n units of the environment's design, which kernels would read beyond."""
+    """Draw n units, or refuse what is not n units of the environment's design, whole and as ``checked`` asks."""
     units = environment.draw(n, rng)
-    check_shapes(units)
-    if len(units.outcome) != n:
-        raise DesignError(f"the environment was asked for {n} units, found {len(units.outcome)}")
+    require_units(units)
     if units.design.arm_plans != environment.design.arm_plans:
         raise DesignError("the environment drew units of a design with other plans than its own")
+    checked(units)
+    if len(units.outcome) != n:
+        raise DesignError(f"the environment was asked for {n} units by draw(n, rng), and drew {len(units.outcome)}")
     return units
 
 
-def play_policy(policy: Policy[Any], units: PotentialOutcomes, courses: Courses, design: Design, *, seed: int) -> Arms:
+def play_policy(policy: Policy[Any], units: PotentialOutcomes, courses: Courses, inputs: Inputs, *, seed: int) -> Arms:
     """Return the arms that a policy gives, (n, M): a built-in one in a compiled loop, any other through a Session."""
+    design, closings = inputs.learner, inputs.closings
     if is_compiled(policy):
-        return play(policy, courses, design, seed=seed).arms
-    return play_session(policy, units, courses, design, seed=seed)
+        closed = [(each.round, each.fact) for each in closings]
+        return play(policy, courses, design, seed=seed, lessons=inputs.lessons, closings=closed).arms
+    return play_session(policy, units, courses, design, seed=seed, prior=inputs.prior, closings=closings)
 
 
 def outcomes_of(arms: Arms, courses: Courses, design: Design, seen: NDArray[np.bool_] | None) -> Array:
@@ -116,7 +121,7 @@ def outcome_seen(order: NDArray[Any], n: int, stages: int) -> NDArray[np.bool_]:
 
 
 def require_finite(courses: Courses, design: Design) -> None:
-    """Refuse units whose features or outcomes are not finite where a policy could see them."""
+    """Refuse units whose features, as the learner makes them, are not finite where a policy could see them."""
     for node, through in enumerate(reached(courses.enters, design.tree).T):
         m = len(design.tree.arms_to[node])
         whole = np.isfinite(courses.features[:, node, : design.dimensions[m]]).all(axis=1)
@@ -125,5 +130,3 @@ def require_finite(courses: Courses, design: Design) -> None:
                 f"the environment drew a unit that enters stage {design.stages[m].name!r} with features that are "
                 "not finite numbers; a context may be NaN only where it cannot occur, or of a unit that has left"
             )
-    if not np.isfinite(courses.outcome).all():
-        raise ObservationError("the environment drew an outcome that is not a finite number under a feasible plan")

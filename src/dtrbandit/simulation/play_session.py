@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,32 @@ from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes
 from dtrbandit.policies.policy import Policy
+from dtrbandit.record.events import Decision
+from dtrbandit.record.teaching import Prior
+from dtrbandit.simulation.closings import Closing
 from dtrbandit.simulation.regret import Arms
 
 
-def play_session(policy: Policy[Any], units: PotentialOutcomes, courses: Courses, design: Design, *, seed: int) -> Arms:
+def play_session(  # what a path of a study has
+    policy: Policy[Any],
+    units: PotentialOutcomes,
+    courses: Courses,
+    design: Design,
+    *,
+    seed: int,
+    prior: Prior | None = None,
+    closings: Sequence[Closing] = (),
+) -> Arms:
     """Return the arms that a policy gives, (n, M), −1 where a stage was not entered.
 
     As in ``compiled.play``, what would come after a unit has left or ended is passed over.
     """
-    session, player = Session(design, policy, seed=seed), _Player(units, courses, design)
+    session, player = Session(design, policy, seed=seed, prior=prior), _Player(units, courses, design)
+    to_close = list(closings)
     for what, unit in courses.events.tolist():
+        while to_close and what == 0 and unit >= to_close[0].round - 1:
+            stage, arm, reason = to_close.pop(0).fact
+            session.close_arm(stage, arm, reason=reason)
         player.happen(session, what, unit)
     return player.arms
 
@@ -59,9 +76,20 @@ class _Player:
         given, stage, name = self._given[unit], self._design.stages[m], f"u{unit + 1}"
         values = [(column, float(array[(unit, *given[:k])])) for column, k, array in self._columns[m]]
         context = {column: value for column, value in values if value == value}  # a leaver's may be unknown
-        decision = session.enroll(name, context) if m == 0 else session.respond(name, context, stage=stage.name)
+        if m == 0:
+            decision: Decision | None = session.enroll(name, context, **self._exclusions(unit))
+        else:
+            decision = session.respond(name, context, stage=stage.name)
         if decision is None:
             self._left.add(unit)
             return
         self.arms[unit, m] = arm = stage.arms.index(decision.arm)
         self._given[unit] = (*given, arm)
+
+    def _exclusions(self, unit: int) -> dict[str, Any]:
+        """Return what is said of a unit's contraindications when it enrols."""
+        excluded, stages = self._courses.excluded[self._courses.barring[unit]], self._design.stages
+        arms: dict[str, list[str]] = {}
+        for m, arm in excluded:
+            arms.setdefault(stages[m].name, []).append(stages[m].arms[arm])
+        return {"exclude": arms, "reason": "contraindicated"} if arms else {}

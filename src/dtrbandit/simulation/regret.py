@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,7 +28,7 @@ class Truth:
     def __init__(self, units: PotentialOutcomes) -> None:
         assert units.q is not None
         n, counts = len(units.outcome), units.design.arm_counts
-        feasible = feasible_arms(units.design)
+        feasible = feasible_arms(units.design) if units.excluded is None else feasible_for_each(units)
         self._q = [_masked(q.reshape(n, -1, k), mask) for q, k, mask in zip(units.q, counts, feasible, strict=True)]
         self._gaps = [_best(q)[:, :, None] - q for q in self._q]
         self.oracle = self._oracle(units, feasible)
@@ -34,7 +36,8 @@ class Truth:
     def regret(self, arms: Arms) -> Array:
         """Return max_a Q_m − Q_m(A_m) along each unit's own history, (n, M); 0 at stages without an arm.
 
-        The maximum is over the arms feasible in the environment, even where the learner has fewer plans.
+        The maximum is over the arms feasible in the environment for that unit, even where the learner has fewer plans
+        or an arm is closed.
         """
         n, stages = arms.shape
         rows, cell = np.arange(n), np.zeros(n, dtype=np.int64)
@@ -53,7 +56,7 @@ class Truth:
             own = q[rows, cell]
             own[np.isnan(own)] = LOWEST
             if not mask.all():
-                own[~mask[cell]] = -np.inf
+                own[~(mask[cell] if mask.ndim == 2 else mask[rows, cell])] = -np.inf
             cell = cell * q.shape[2] + _first_best(own)
         outcome: Array = units.outcome.reshape(n, -1)[rows, cell]
         return outcome
@@ -68,6 +71,18 @@ def feasible_arms(design: Design) -> list[NDArray[np.bool_]]:
         mask[tuple(plans[:, : m + 1].T)] = True
         masks.append(mask.reshape(-1, k))
     return masks
+
+
+def feasible_for_each(units: PotentialOutcomes) -> list[NDArray[np.bool_]]:
+    """Return the same for each unit, (n, K₁ ⋯ K_{m−1}, K_m), without what is contraindicated or leads only there."""
+    design, n = units.design, len(units.outcome)
+    masks = [np.zeros((n, math.prod(design.arm_counts[: m + 1])), dtype=np.bool_) for m in range(len(design.stages))]
+    for plan in design.arm_plans:
+        possible = np.ones(n, dtype=np.bool_)
+        for m in reversed(range(len(plan))):  # what comes before is as it is: only what follows is looked at
+            possible &= ~(units.excluded or ())[m][:, plan[m]]
+            masks[m][:, np.ravel_multi_index(plan[: m + 1], design.arm_counts[: m + 1])] |= possible
+    return [mask.reshape(n, -1, k) for mask, k in zip(masks, design.arm_counts, strict=True)]
 
 
 def _masked(q: Array, mask: NDArray[np.bool_]) -> Array:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -15,7 +16,11 @@ from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError, DTRError
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels import supply
+from dtrbandit.memory import require_memory, state_bytes
 from dtrbandit.parallel import check_jobs, map_unordered, workers
+from dtrbandit.policies.lsvi_ucb import warn_if_unscaled
+from dtrbandit.record.teaching import Prior
+from dtrbandit.simulation.closings import Closing
 from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
 from dtrbandit.simulation.manifest import manifest_of
 from dtrbandit.simulation.play_path import Performance, PlayedPath, play_path
@@ -48,6 +53,8 @@ def simulate(  # noqa: PLR0913  # each by its name
     n_jobs: int | None = None,
     arrivals: ArrivalOrder | None = None,
     design: Design | None = None,
+    closings: Sequence[Closing] = (),
+    prior: Prior | None = None,
     resume: Study | None = None,
     progress: bool = False,
 ) -> Study:
@@ -67,10 +74,19 @@ def simulate(  # noqa: PLR0913  # each by its name
         before the next comes.
     design
         The learner's, where its features or plans differ from the environment's.
+    closings
+        Arms that are closed in the course of each path, ``[Closing(500, "second", "ssri")]``.
+    prior
+        A cohort of an earlier trial, whose units teach every policy of every path before its first unit.
     resume
         The same study with fewer paths, such as that of an interruption: only the missing paths are run.
     progress
         Whether to show progress on standard error.
+
+    Warns
+    -----
+    UnscaledOutcomes
+        When outcomes plainly exceed the ``scale`` of LSVIUCB.
 
     Raises
     ------
@@ -84,7 +100,10 @@ def simulate(  # noqa: PLR0913  # each by its name
     >>> simulate(Synthetic(), {"Greedy": dtr.Greedy()}, horizon=100, paths=2)
     <Study of 2 paths of 100 rounds of Synthetic(): Greedy>
     """
-    inputs = Inputs(environment, policies, horizon=horizon, paths=paths, seed=seed, arrivals=arrivals, design=design)
+    inputs = Inputs(
+        environment, policies, horizon=horizon, paths=paths, seed=seed, arrivals=arrivals, design=design,
+        closings=closings, prior=prior,
+    )  # fmt: skip
     return run_paths(inputs, n_jobs=n_jobs, resume=resume, progress=progress)
 
 
@@ -97,12 +116,16 @@ def run_paths(
     if kept.missing:  # a rehearsal finds what is wrong before work begins
         play_path(replace(inputs, policies=inputs.players, horizon=1), 0)
     share = len(kept.missing) / workers(n_jobs)
+    units = inputs.horizon + inputs.taught
     compiled = compile_for(
-        "the study", inputs.players.values(), inputs.learner, units=inputs.horizon, times=share, entries=[fold]
+        "the study", inputs.players.values(), inputs.learner, units=units, times=share, entries=[fold]
     )
     what = "paths" if progress else None
     results = map_unordered(partial(_played, inputs, compiled), kept.missing, n_jobs=n_jobs, progress=what)
-    return _collected(kept, results)
+    study = _collected(kept, results)
+    for name, policy in inputs.players.items():
+        warn_if_unscaled(policy, study.rewards[name], len(inputs.learner.stages), name=name, stacklevel=3)
+    return study
 
 
 def _played(inputs: Inputs, compiled: bool, number: int) -> PlayedPath:
@@ -133,6 +156,7 @@ class _Kept:
     def __init__(self, inputs: Inputs, resume: Study | None) -> None:
         self._manifest, self._paths = manifest_of(inputs), inputs.paths
         self._done: list[int] = []
+        _require_memory(inputs)
         try:
             self._make_room((inputs.paths, inputs.horizon), len(inputs.learner.stages), list(inputs.players))
         except (MemoryError, ValueError, OverflowError) as error:  # the latter two: more than any array may hold
@@ -197,6 +221,18 @@ class _Kept:
         for row, number in enumerate(resume.paths):
             if number < self._paths:
                 self.add(_path_of(resume, row))
+
+
+def _require_memory(inputs: Inputs) -> None:
+    """Refuse a study whose results, with the units of one path and a policy's state, cannot fit."""
+    design, players = inputs.learner, inputs.players
+    results = inputs.paths * (len(players) * (9 * len(design.stages) + 8) + 8)  # arms, regret, outcome; oracle
+    leaves = prod(inputs.environment.design.arm_counts)
+    path = 8 * leaves + max(state_bytes(policy, design) for policy in players.values())
+    what = f"a study of {shown(inputs.paths)} paths of {shown(inputs.horizon)} rounds"
+    require_memory(
+        inputs.horizon * results + (inputs.horizon + inputs.taught) * path, what, remedy="take fewer, or shorter ones"
+    )
 
 
 def _path_of(study: Study, row: int) -> PlayedPath:

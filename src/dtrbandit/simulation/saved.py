@@ -32,13 +32,42 @@ class Kept(NamedTuple):
     checksums: Mapping[str, str]
 
 
+def as_folder(place: object) -> Path:
+    """Return the place of a folder, or refuse what cannot be one."""
+    if not isinstance(place, str | Path) or "\0" in str(place):
+        raise DesignError(f"a study is kept in a folder, called by a text or a Path; found {shown(place)}")
+    return Path(place)
+
+
+def made_folder(folder: Path) -> Path:
+    """Make a folder for a study unless it is there, or say why it cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise DesignError(f"{folder} is a file, and a study needs a folder; give another name") from error
+    except OSError as error:
+        raise DesignError(f"the folder {folder} cannot be made: {error.strerror}; give another one") from error
+    return folder
+
+
 def save_study(study: Study, folder: Path) -> None:
     """Write a study. A reader meanwhile, or after a crash, finds either the old study or the new one, whole."""
-    folder.mkdir(parents=True, exist_ok=True)
+    made_folder(folder)
+    try:
+        _save(study, folder)
+    except OSError as error:
+        raise DesignError(
+            f"the study cannot be saved in {folder}: {error.strerror or error}; give a folder that can be written, "
+            "with room on its disk"
+        ) from error
+
+
+def _save(study: Study, folder: Path) -> None:
     before = _files(folder, study)
     checksums = {name: _save_table(study, name, number, folder) for number, name in enumerate(study.policies, 1)}
     files = {name: _file(number, checksums[name]) for number, name in enumerate(study.policies, 1)}
-    entries = {**asdict(study.manifest), "paths": list(study.paths), "files": files, "checksums": checksums}
+    known = {key: entry for key, entry in asdict(study.manifest).items() if key != "prior" or entry is not None}
+    entries = {**known, "paths": list(study.paths), "files": files, "checksums": checksums}
     text = json.dumps({**entries, "checksum": _checksum_of(entries)}, indent=2, ensure_ascii=False) + "\n"
     with beside(folder / MANIFEST) as new:
         new.write_text(text, encoding="utf-8")
@@ -60,9 +89,10 @@ def load_study(folder: str | Path) -> Study:
     ...     load_study(folder) == study
     True
     """
-    kept = _read_manifest(Path(folder))
+    folder = as_folder(folder)
+    kept = _read_manifest(folder)
     try:
-        return _read_tables(Path(folder), kept)
+        return _read_tables(folder, kept)
     except DesignError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:  # pyarrow's own are ValueError and OSError
@@ -118,6 +148,8 @@ def _read_manifest(folder: Path) -> Kept:
         return Kept(Manifest(**entries), paths, files, dict(checksums))
     except FileNotFoundError as error:
         raise DesignError(f"there is no study in {folder}: {MANIFEST} is missing") from error
+    except OSError as error:  # the folder is a file, or may not be read
+        raise DesignError(f"there is no study in {folder} that can be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DesignError(f"{place} is damaged, it does not describe a study: {error}; {REMEDY}") from error
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.errors import DesignError, DTRError
-from dtrbandit.intervals import interval
+from dtrbandit.intervals import TOO_FEW, band, level_of, no_band, spread_band
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.rounds import POINTS, Times, cumulative, times
 from dtrbandit.simulation.manifest import Manifest
 from dtrbandit.simulation.regret import Arms, Array
-from dtrbandit.simulation.summary import OUTCOME, REGRET, StudySummary, summarise
+from dtrbandit.simulation.summary import StudySummary, Totals, best_policy, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,19 +114,35 @@ class Study:
         difference: Array = np.nan_to_num(self.oracle - self.rewards[name], nan=0.0)
         return difference
 
+    @property
+    def best(self) -> str:
+        """The policy with the largest mean outcome over all paths, of equal ones the first."""
+        self._require_paths()
+        return best_policy(self._mean_outcomes())
+
+    def behind_best(self, policy: str, at: Times = None) -> Array:
+        """Return the outcomes of ``best`` less those of a policy, summed up to rounds ``at``, (n, points).
+
+        It stands in for regret where Q-functions are not known. A unit that is lost counts nothing.
+        """
+        (name,) = self._chosen([policy])
+        difference = np.nan_to_num(self.rewards[self.best] - self.rewards[name], nan=0.0)
+        return cumulative(difference, times(self.horizon, at))
+
     def summary(self) -> StudySummary:
         """Return how the policies compare at the horizon, and how each differs from the first on the same units.
 
-        They are compared by regret, or by mean outcome where the environment does not know its Q-functions.
+        They are compared by regret. Where the environment does not know its Q-functions, they are compared by mean
+        outcome, and each with the best of them.
         """
         self._require_paths()
         if self.stage_regret is None:
-            means = {name: np.nanmean(outcomes, axis=1) for name, outcomes in self.rewards.items()}
-            return summarise(OUTCOME, means, None, self.horizon)
+            return summarise(Totals(self._mean_outcomes(), None, self.horizon), seed=self.manifest.seed)
         rounds = np.array([max(self.horizon // 2, 1), self.horizon])
         totals = {name: cumulative(regret, rounds).sum(axis=2) for name, regret in self.stage_regret.items()}
         half = {name: total[:, 0] if self.horizon > 1 else 0 * total[:, 0] for name, total in totals.items()}
-        return summarise(REGRET, {name: total[:, 1] for name, total in totals.items()}, half, self.horizon)
+        final = {name: total[:, 1] for name, total in totals.items()}
+        return summarise(Totals(final, half, self.horizon), seed=self.manifest.seed)
 
     def plot(
         self,
@@ -136,26 +152,40 @@ class Study:
         paths: bool = False,
         log: bool = False,
     ) -> Axes:
-        """Draw mean regret with 95 % bands; ``paths`` adds every path, ``log`` makes the axis of rounds logarithmic."""
+        """Draw mean regret; ``paths`` adds every path, ``log`` makes the axis of rounds logarithmic.
+
+        The band is the interval of the mean. With too few paths for one it is the spread of the paths, 5 to 95 %, and
+        left out where every path is drawn.
+
+        Where Q-functions are not known, the outcome lost against ``best`` is drawn. Its band is always the spread of
+        the paths: ``best`` was chosen by the same paths, so an interval at each round would not hold.
+        """
         self._require_paths()
-        curves = []
+        curves, words = [], ""
         rounds = times(self.horizon, None if log else np.linspace(1, self.horizon, 2 * POINTS).astype(np.int64))
         for name in self._chosen(policies):
-            singles = self.total_regret(name, rounds)
-            mean, _, low, high = interval(singles)
+            if self.stage_regret is None:
+                singles = self.behind_best(name, rounds)
+                low, high, words = no_band(singles) if paths else spread_band(singles)
+            else:
+                singles = self.total_regret(name, rounds)
+                few = paths and level_of(len(singles)) == TOO_FEW
+                low, high, words = no_band(singles) if few else band(singles, seed=self.manifest.seed)
             number = self.policies.index(name)
-            curves.append(Curve(name, number, rounds, mean, low, high, singles if paths else None))
-        many = f"{len(self.paths):,} path{'s, mean and 95 % band' if len(self.paths) > 1 else ''}"
-        return plot_curves(curves, ax, y=f"regret ({many})", log=log)
+            curves.append(Curve(name, number, rounds, singles.mean(axis=0), low, high, singles if paths else None))
+        many = f"{len(self.paths):,} paths: {words}" if words else "1 path"
+        known = self.stage_regret is not None
+        what = "regret " if known else f"outcome lost against {self.best}, the best on average\n"
+        return plot_curves(curves, ax, y=f"{what}({many})", log=log)
 
     def save(self, folder: str | Path) -> None:
         """Write the study into a folder: Parquet files, and a manifest last of all.
 
         The same study with fewer paths is replaced; anything else that is there already is an error.
         """
-        from dtrbandit.simulation.saved import save_study
+        from dtrbandit.simulation.saved import as_folder, save_study
 
-        save_study(self, Path(folder))
+        save_study(self, as_folder(folder))
 
     def take(self, numbers: Sequence[int]) -> Study:
         """Return the study of some of its paths only."""
@@ -186,11 +216,14 @@ class Study:
             f"{', '.join(self.policies)}>"
         )
 
+    def _mean_outcomes(self) -> dict[str, Array]:
+        return {name: np.nanmean(outcomes, axis=1) for name, outcomes in self.rewards.items()}
+
     def _known_regret(self) -> Mapping[str, Array]:
         if self.stage_regret is None:
             raise DTRError(
                 f"the environment {self.manifest.environment} does not know its Q-functions, so there is no regret; "
-                "outcomes are in study.rewards, and study.summary() compares them"
+                "outcomes are in study.rewards, and study.summary() and study.plot() compare them"
             )
         return self.stage_regret
 

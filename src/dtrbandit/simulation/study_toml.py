@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dtrbandit.design.built import built, called, table_at
 from dtrbandit.design.parameters import tuples, whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.toml_text import TomlText, unknown
@@ -19,8 +18,6 @@ from dtrbandit.errors import DesignError
 from dtrbandit.policies import UniformRandom
 from dtrbandit.policies.builtin import BUILTIN
 from dtrbandit.simulation.inputs import Inputs
-
-Kinds = Mapping[str, type[Any]]
 
 ENTRIES = [each.name for each in fields(Inputs)]
 NEEDED = [each.name for each in fields(Inputs) if each.default is MISSING]
@@ -34,8 +31,8 @@ def read_study(path: str | Path) -> Inputs:
     """
     text = TomlText.read(Path(path), what="the study")
     _check_entries(text)
-    environment = _built(text, ENVIRONMENTS, "environment", "environment")
-    policies = {name: _built(text, BUILTIN, "policy", "policies", name) for name in _table(text, "policies")}
+    environment = built(text, ENVIRONMENTS, "environment", "environment")
+    policies = {name: built(text, BUILTIN, "policy", "policies", name) for name in table_at(text, "policies")}
     numbers = {key: _whole(text, key, low=low) for key, low in NUMBERS.items() if key in text.tables}
     rest: dict[str, Any] = {**numbers, "arrivals": _arrivals(text), "design": _design(text)}
     with text.at("design" if rest["design"] else "environment"):
@@ -61,47 +58,6 @@ def _check_entries(text: TomlText) -> None:
             raise DesignError(f"{text.file}: {key!r} is missing; a study needs {', '.join(NEEDED)}")
 
 
-def _built(text: TomlText, kinds: Kinds, what: str, *keys: str | int) -> Any:
-    """Build what a table describes by its ``name`` and parameters."""
-    table = _table(text, *keys)
-    with text.at(*keys):
-        if "name" not in table:
-            raise DesignError(f"{what}: 'name' is missing; known are {', '.join(kinds)}")
-    with text.at(*keys, "name"):
-        if not isinstance(table["name"], str) or table["name"] not in kinds:
-            raise unknown(what, table["name"], kinds)
-    kind = kinds[table["name"]]
-    allowed = {each.name: each for each in fields(kind)}
-    for key in table:
-        with text.at(*keys, key):
-            if key not in allowed and key != "name":
-                raise unknown(f"parameter of {kind.__name__}", key, allowed)
-    with text.at(*keys):
-        for name, each in allowed.items():
-            if name not in table and each.default is MISSING and each.default_factory is MISSING:
-                raise DesignError(f"{kind.__name__}: the parameter {name!r} is missing")
-    return _called(text, kind, {name: tuples(table[name]) for name in allowed if name in table}, keys)
-
-
-def _called(text: TomlText, kind: type[Any], parameters: Mapping[str, object], keys: tuple[str | int, ...]) -> Any:
-    try:
-        return kind(**parameters)
-    except DesignError as error:
-        named = [name for name in parameters if re.match(rf"\w+: {name}\b", str(error))]  # as in "DTRBandit: q must be"
-        with text.at(*keys, *named[:1]):
-            raise
-
-
-def _table(text: TomlText, *keys: str | int) -> Mapping[str, object]:
-    found: object = text.tables
-    for key in keys:
-        found = found[key]  # type: ignore[index]  # looked at before, one level up
-    with text.at(*keys):
-        if not isinstance(found, Mapping):
-            raise DesignError(f'{keys[-1]} must be a table such as {{ name = "…" }}, found {shown(found)}')
-    return found
-
-
 def _whole(text: TomlText, key: str, *, low: int) -> int:
     with text.at(key):
         return whole(text.tables[key], key, low=low)
@@ -110,21 +66,21 @@ def _whole(text: TomlText, key: str, *, low: int) -> int:
 def _arrivals(text: TomlText) -> ArrivalProcess | None:
     if "arrivals" not in text.tables:
         return None
-    table, allowed = _table(text, "arrivals"), [each.name for each in fields(ArrivalProcess)]
+    table, allowed = table_at(text, "arrivals"), [each.name for each in fields(ArrivalProcess)]
     for key in table:
         with text.at("arrivals", key):
             if key not in allowed:
                 raise unknown("parameter of arrivals", key, allowed)
     parameters = {key: tuples(table[key]) if key == "dropout" else _durations(text, key) for key in table}
-    process: ArrivalProcess = _called(text, ArrivalProcess, parameters, ("arrivals",))
+    process: ArrivalProcess = called(text, ArrivalProcess, parameters, ("arrivals",))
     return process
 
 
 def _durations(text: TomlText, key: str) -> Any:
-    laws = _table(text, "arrivals")[key]
+    laws = table_at(text, "arrivals")[key]
     if key == "response" and isinstance(laws, list):  # one for each later stage
-        return tuple(_built(text, DURATIONS, "duration", "arrivals", key, m) for m in range(len(laws)))
-    return _built(text, DURATIONS, "duration", "arrivals", key)
+        return tuple(built(text, DURATIONS, "duration", "arrivals", key, m) for m in range(len(laws)))
+    return built(text, DURATIONS, "duration", "arrivals", key)
 
 
 def _design(text: TomlText) -> Design | None:

@@ -8,7 +8,12 @@
 
 pytest then finds the tests below. They run on two designs, both with early leavers. One has two stages, of two and
 three arms; the other has three stages and an irregular tree of plans. Several units are under way at once. Some
-withdraw. Arms and contexts are amended, also after later stages were decided.
+withdraw, and some are voided. Arms and contexts are amended, also after later stages were decided. For some units arms
+are contraindicated, and an arm is closed on the way.
+
+A policy that means to learn from an earlier trial (``Session(..., prior=...)``) sets ``teachable = True``. Its sessions
+then also begin with units of one. ``update`` is told of each by a ``Taught`` fact, with a history of round 0 that holds
+all that happened to the unit.
 """
 
 from __future__ import annotations
@@ -27,8 +32,9 @@ from dtrbandit.design.stages import Stage
 from dtrbandit.engine import Session, verify
 from dtrbandit.errors import ProtocolError
 from dtrbandit.policies.policy import Choice, Policy
-from dtrbandit.record.events import Assigned
-from dtrbandit.record.histories import History
+from dtrbandit.policies.uniform_random import UniformRandom
+from dtrbandit.record.events import Assigned, Taught
+from dtrbandit.record.histories import History, UnitRecord
 
 TWO_STAGES = Design(
     [
@@ -46,12 +52,15 @@ THREE_STAGES = Design(
     plans=[tuple(plan) for plan in ("aab", "aba", "abb", "bba", "bbb")],
 )
 ROUNDS = 50
+CLOSING = 40  # the round before which an arm is closed
 APART = 2  # rounds from one stage of a unit to its next
 DRAWS = 2_000  # evenly spread u: an arm's share is exact up to one draw for each arm
 
 
 class PolicyContract:
     """What every policy must keep; abstract, since it names no policy."""
+
+    teachable = False  # whether sessions of the contract also begin with units of an earlier trial
 
     def policy(self) -> Policy[Any]:
         """Return the policy under test, the same each time."""
@@ -106,6 +115,23 @@ class PolicyContract:
             choices = [policy.decide(state, history, (i + 0.5) / DRAWS) for i in range(DRAWS)]
             _check_propensities(choices, history)
 
+    def test_an_earlier_trial_teaches_and_takes_no_round(self) -> None:
+        """The first unit has round 1; two runs, a resumed session and a log that is decided again agree."""
+        for design in self.designs() if self.teachable else ():
+            taught = [Session(design, self.policy_for(design), seed=3, prior=_Earlier()) for _ in range(2)]
+            for session in taught:
+                drive(session, range(ROUNDS // 2))
+            log = taught[0].log
+            resumed = Session.resume(log, design=design, policy=self.policy_for(design))
+
+            first = next(event for event in log if isinstance(event, Assigned))
+            assert first.decision.round == 1, f"the first unit has round {first.decision.round}"
+            assert taught[1].log == log, "the same facts led to other decisions"
+            verify(log, design=design, policy=self.policy_for(design))
+            drive(taught[0], range(ROUNDS // 2, ROUNDS))
+            drive(resumed, range(ROUNDS // 2, ROUNDS))
+            assert resumed.log == taught[0].log, "a resumed session decides otherwise"
+
     def _run(self, design: Design) -> Session:
         session = Session(design, self.policy_for(design), seed=3)
         drive(session, range(ROUNDS))
@@ -130,6 +156,24 @@ class PolicyContract:
         return iter(seen[::every])
 
 
+class _Earlier:
+    """An earlier trial: units of a session under chance alone, some of whom left early and some were lost."""
+
+    def teaching(self, design: Design) -> list[Taught]:
+        earlier = Session(design, UniformRandom(), seed=4)
+        for t in range(ROUNDS // 2):
+            earlier.enroll(f"u{t}", _context(design, t + ROUNDS, 0))
+            for m in range(1, len(design.stages)):
+                _respond(earlier, t, m)
+            _end(earlier, t)
+        return [_taught(design, record) for record in earlier._belief.histories]
+
+
+def _taught(design: Design, record: UnitRecord) -> Taught:
+    arms = tuple(stage.arms[arm] for stage, arm in zip(design.stages, record.history.arms, strict=False))
+    return Taught(record.history.unit, record.contexts, arms, record.history.outcome)
+
+
 def _check_propensities(choices: list[Choice], history: History) -> None:
     propensities = choices[0].propensities
     assert all(choice.propensities == propensities for choice in choices), "propensities depend on u"
@@ -143,7 +187,8 @@ def drive(session: Session, rounds: range) -> None:
     """Enrol a unit in each round. Each unit goes a step further every APART rounds, and some are amended."""
     stages = len(session.design.stages)
     for t in rounds:
-        session.enroll(f"u{t}", _context(session.design, t, 0))
+        _close(session, t)
+        _enroll(session, t)
         if t % 11 == 4:
             _override(session, t, 0)
         for m in range(1, stages):
@@ -151,6 +196,28 @@ def drive(session: Session, rounds: range) -> None:
         _amend(session, t - APART * (stages - 1))
         _end(session, t - APART * stages)
         _amend(session, t - APART * (stages + 1))
+        _void(session, t - APART * (stages + 1))
+
+
+def _enroll(session: Session, t: int) -> None:
+    """Enrol unit t; of some an arm of the last stage is contraindicated, unless nothing would be left."""
+    unit, context, last = f"u{t}", _context(session.design, t, 0), session.design.stages[-1]
+    if t % 9 == 2:
+        with suppress(ProtocolError):
+            arm = last.arms[t % len(last.arms)]
+            session.enroll(unit, context, exclude={last.name: [arm]}, reason="allergy")
+            return
+    session.enroll(unit, context)
+
+
+def _close(session: Session, t: int) -> None:
+    """Close an arm of the second stage, the first that can be, in round CLOSING."""
+    if t == CLOSING:
+        stage = session.design.stages[1]
+        for arm in stage.arms:
+            with suppress(ProtocolError):
+                session.close_arm(stage.name, arm, reason="harm")
+                return
 
 
 def _respond(session: Session, t: int, m: int) -> None:
@@ -158,14 +225,18 @@ def _respond(session: Session, t: int, m: int) -> None:
     decided = sum(isinstance(event, Assigned) and event.unit == f"u{t}" for event in session.log)
     lost = t % 13 == 6 and m == len(session.design.stages) - 1
     if decided == m and t >= 0 and not lost:
-        session.respond(f"u{t}", _context(session.design, t, m), stage=session.design.stages[m].name)
+        try:
+            session.respond(f"u{t}", _context(session.design, t, m), stage=session.design.stages[m].name)
+        except ProtocolError:
+            session.withdraw(f"u{t}", reason="an override has led it to where nothing is left")
 
 
 def _end(session: Session, t: int) -> None:
-    if t >= 0 and t % 13 == 6:
-        session.withdraw(f"u{t}", reason="moved away")
-    elif t >= 0:
-        session.complete(f"u{t}", round(_values(t).sum(), 3))
+    with suppress(ProtocolError):  # it may be withdrawn already
+        if t >= 0 and t % 13 == 6:
+            session.withdraw(f"u{t}", reason="moved away")
+        elif t >= 0:
+            session.complete(f"u{t}", round(_values(t).sum(), 3))
 
 
 def _amend(session: Session, t: int) -> None:
@@ -181,6 +252,12 @@ def _amend(session: Session, t: int) -> None:
         elif t % 5 == 2 and design.columns[0]:
             value = float(_values(t + 1)[0])
             session.correct(unit, stage=design.stages[0].name, context={design.columns[0][0]: value}, reason="misread")
+
+
+def _void(session: Session, t: int) -> None:
+    """Void unit t, which has ended, if it is its turn."""
+    if t >= 0 and t % 17 in (5, 10):
+        session.void(f"u{t}", reason="never eligible")
 
 
 def _override(session: Session, t: int, m: int) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.feasibility import arms_left
 from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
@@ -21,7 +22,7 @@ from dtrbandit.engine import Session
 from dtrbandit.environments.by_node import by_node, reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment
 from dtrbandit.errors import DesignError, ProtocolError
-from dtrbandit.record.events import Opened
+from dtrbandit.record.events import Opened, TrialFact
 from dtrbandit.record.histories import Histories, UnitRecord, advance
 
 Array = NDArray[np.float64]
@@ -152,9 +153,9 @@ def _records(session: Session) -> list[UnitRecord]:
     histories = Histories(session.design, opened)
     for event in log[1:]:
         assert not isinstance(event, Opened)
-        known = histories.get(event.unit)
-        histories.record(event, known, advance(session.design, known, event))
-    return list(histories)
+        known = None if isinstance(event, TrialFact) else histories.get(event.unit)
+        histories.record(event, known, advance(session.design, known, event, histories.barred))
+    return [record for record in histories if record.voided is None]
 
 
 def _visit(design: Design, records: Iterable[UnitRecord], arms: Plan, hat: Array) -> Visit:
@@ -168,5 +169,6 @@ def _visit(design: Design, records: Iterable[UnitRecord], arms: Plan, hat: Array
     given = {design.stages[k].name: np.full(len(came), arm) for k, arm in enumerate(arms)}
     psi = np.zeros((len(records), design.dimensions[m]))
     psi[reached] = design.parsed[m].features.matrix(columns, given, len(came))
-    feasible = np.array(design.tree.feasible[design.tree.after(arms)])
+    node, own = design.tree.after(arms), [unit.history.excluded[m : m + 1] for unit in records]  # on arrival
+    feasible = np.array([arms_left(design.tree, *each)[node] if each else design.tree.feasible[node] for each in own])
     return Visit(arms, psi, np.where(feasible, psi @ hat.T, np.nan), reached)

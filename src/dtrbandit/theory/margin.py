@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from dtrbandit.design.parameters import each, positive, spread, whole
+from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError
@@ -37,6 +38,14 @@ class Gaps(NamedTuple):
     pair: tuple[int, ...]  # of arms, or () for the best two
     values: Array
     units: int
+
+    def named(self, design: Design) -> str:
+        """Return in words between which arms, by their labels, and after which."""
+        labels = [stage.arms for stage in design.stages]
+        earlier = ", ".join(labels[m][arm] for m, arm in enumerate(self.before))
+        own = labels[len(self.before)]
+        between = f"{own[self.pair[0]]} and {own[self.pair[1]]}" if self.pair else "the best two"
+        return f"{between}{f' after {earlier}' if earlier else ''}"
 
     def probability(self, kappa: float) -> float:
         """Return the share of units with 0 < gap ≤ κ."""
@@ -84,6 +93,7 @@ class Margin:
     source: str
     caveats: tuple[str, ...]
     gaps: tuple[tuple[Gaps, ...], ...] = field(repr=False)
+    design: Design = field(repr=False)
 
     @property
     def alpha(self) -> float:
@@ -145,7 +155,7 @@ def estimate_margin(
     )
     names = [stage.name for stage in evidence.design.stages]
     stages = tuple(_stage_margin(*own) for own in zip(names, gaps, powers, strict=True))
-    return Margin(stages, evidence.source, evidence.caveats, gaps)
+    return Margin(stages, evidence.source, evidence.caveats, gaps, evidence.design)
 
 
 def hill(gaps: Array) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import numpy as np
 from dtrbandit.design.parameters import whole
 from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.potential_outcomes import Environment
-from dtrbandit.intervals import interval
+from dtrbandit.intervals import Spread, mean_over_paths, spread_of_paths
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.simulation.run_paths import simulate
 from dtrbandit.theory.bounds import (
@@ -38,8 +38,11 @@ class Report:
     ----------
     findings
         One per assumption.
-    regret, regret_low, regret_high
-        Mean regret of simulated paths after ``horizon`` rounds, with its 95 % interval.
+    regret, regret_low, regret_high, regret_interval
+        Mean regret of simulated paths after ``horizon`` rounds, its interval, NaN with too few paths, and what that
+        is worth.
+    spread
+        Median regret, and the regret that 5 % and 95 % of the paths are below.
     bound, bound_as_proved
         Theorem 1's formula with this q, whether or not q is as large as it asks; None where there is none.
     delay_cost
@@ -54,6 +57,8 @@ class Report:
     regret: float
     regret_low: float
     regret_high: float
+    regret_interval: str
+    spread: Spread
     instance: Instance
     best: Instance
     delay_cost: float | None
@@ -92,8 +97,13 @@ class Report:
     __repr__ = __str__
 
     def _regret(self) -> list[str]:
-        between = f" ({self.regret_low:,.4g} to {self.regret_high:,.4g})" if math.isfinite(self.regret_low) else ""
-        lines = [f"Simulated regret: {self.regret:,.4g}{between}."]
+        known = math.isfinite(self.regret_low)
+        between = f"{self.regret_low:,.4g} to {self.regret_high:,.4g}, {self.regret_interval}"
+        lines = [
+            f"Simulated regret: mean {self.regret:,.4g} ({between if known else self.regret_interval}), "
+            f"median {self.spread.median:,.4g}, 5 – 95 % of paths {self.spread.path_5:,.4g} to "
+            f"{self.spread.path_95:,.4g}."
+        ]
         if self.constants is None or self.bound is None:
             return [*lines, "There is no bound with constants to compare it with."]
         word = "Bound of Theorem 1" if self.promised else "Formula of Theorem 1, no promise here"
@@ -149,14 +159,15 @@ def report(  # noqa: PLR0913  # each by its name
     best = instance.with_widest()
     study = simulate(environment, [policy], horizon=horizon, paths=paths, seed=seed, arrivals=arrivals)
     assert study.stage_regret is not None  # Q is known, or there would be no instance
-    regret = interval(next(iter(study.stage_regret.values())).sum(axis=(1, 2)))
-    mean, low, high = float(regret.mean), float(regret.low), float(regret.high)
+    final = next(iter(study.stage_regret.values())).sum(axis=(1, 2))
+    mean, _, low, high, level = mean_over_paths(final, seed=seed)
+    regret = float(mean), float(low), float(high), level, spread_of_paths(final)
     constants = instance.constants or best.constants
     cost = None
     if arrivals is not None and arrivals.sub_exponential and constants is not None:
         cost = delay_cost(constants, delay_of(arrivals, len(instance.coefficients)), horizon)
     told = findings(instance, q=policy.q, arrivals=arrivals)
-    return Report(policy, horizon, told, mean, low, high, instance, best, cost)
+    return Report(policy, horizon, told, *regret, instance, best, cost)
 
 
 def _listed(delta: tuple[float, ...]) -> str:

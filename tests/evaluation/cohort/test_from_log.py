@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.environments import Synthetic
 from dtrbandit.errors import LogError, NotEstimable
 from dtrbandit.evaluation import Cohort
+from dtrbandit.evaluation.cohort.origin import Waiting
+from dtrbandit.record.events import Assigned
 from evaluation import cohorts
+from evaluation.collected import LEAVERS, leavers_session
 from evaluation.small_frame import DESIGN
 
 
@@ -71,3 +75,143 @@ def test_a_cohort_knows_the_policy_that_learnt_while_it_chose(policy: dtr.Greedy
 
     assert cohort.collected_by == learner
     assert ("units are not independent" in str(cohort)) == (learner is not None)
+
+
+def test_the_decisions_of_a_log_are_kept_with_their_probabilities() -> None:
+    session = leavers_session(dtr.EpsilonGreedy(epsilon=0.2), 60, seed=3)
+
+    cohort = Cohort.from_log(session.log)
+
+    assert cohort.origin is not None
+    recorded = cohort.origin.recorded
+    assert recorded is not None
+    seen = 0
+    for place, event in enumerate(session.log):
+        if not isinstance(event, Assigned):
+            continue
+        decision, i = event.decision, cohort.units.index(event.unit)
+        m = LEAVERS.stage_number(decision.stage)
+        labels, feasible = LEAVERS.stages[m].arms, LEAVERS.tree.feasible[LEAVERS.tree.after(tuple(cohort.arms[i, :m]))]
+        others = [a for a, yes in enumerate(feasible) if yes and labels[a] != decision.arm]
+        assert decision.propensity is not None
+        assert labels[recorded.arms[i, m]] == decision.arm
+        assert recorded.propensity[i, m] == decision.propensity
+        assert recorded.forced[i, m] == (decision.reason == "forced")
+        assert recorded.feasible[m][i].tolist() == list(feasible)
+        assert recorded.propensities[m][i, others].tolist() == [1 - decision.propensity]  # two are feasible
+        assert recorded.propensities[m][i].sum() == pytest.approx(1)
+        assert recorded.enrolled[i] < place < recorded.ended[i]
+        seen += 1
+    assert seen == recorded.decided.sum()
+
+
+def test_of_three_arms_a_log_tells_only_the_probability_of_the_one_decided() -> None:
+    design = dtr.Design([dtr.Stage("only", ("a", "b", "c"), "1")])
+    session = dtr.Session(design, dtr.EpsilonGreedy(epsilon=0.3), seed=1)
+    for t in range(8):
+        session.enroll(f"u{t}", {})
+        session.complete(f"u{t}", float(t))
+
+    origin = Cohort.from_log(session.log).origin
+
+    assert origin is not None
+    assert origin.recorded is not None
+    pulls, free = origin.recorded.propensities[0][:3], origin.recorded.propensities[0][3:]
+    np.testing.assert_array_equal(pulls, np.eye(3))  # beside a certain arm the others have 0
+    assert (np.isnan(free).sum(axis=1) == 2).all()
+    assert set(np.nanmax(free, axis=1).tolist()) <= {0.7, 0.15}
+
+
+def test_units_count_in_the_order_of_enrolment_up_to_the_first_under_way() -> None:
+    session = dtr.Session(DESIGN, dtr.UniformRandom())
+    for unit in ("u1", "u2", "u3", "u4", "u5"):
+        session.enroll(unit, {"start1": 10.0})
+    for unit in ("u5", "u2", "u1", "u4"):
+        session.respond(unit, {"end1": 3.0})
+        session.complete(unit, -3.0)
+
+    cohort = Cohort.from_log(session.log)
+
+    assert cohort.units == ("u1", "u2")
+    assert cohort.origin is not None
+    assert cohort.origin.waiting == Waiting("u3", in_flight=1, ended=2)
+    assert "all units from 'u3' on" in " ".join(str(cohort).split())
+    session.withdraw("u3", reason="lost")
+    assert Cohort.from_log(session.log).units == ("u1", "u2", "u3", "u4", "u5")
+
+
+def test_if_the_first_unit_is_under_way_nobody_counts() -> None:
+    session = dtr.Session(DESIGN, dtr.UniformRandom())
+    for unit in ("u1", "u2"):
+        session.enroll(unit, {"start1": 10.0})
+    session.respond("u2", {"end1": 3.0})
+    session.complete("u2", -3.0)
+
+    with pytest.raises(NotEstimable, match=r"unit 'u1', which enrolled first, is still under way, and 1 behind it"):
+        Cohort.from_log(session.log)
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind"),
+    [
+        (dtr.UniformRandom(), "randomised"),
+        (dtr.FixedRegime(rule={"first": "a", "second": "b"}), "observational"),
+        (dtr.EpsilonGreedy(epsilon=0.1), "adaptive"),
+        (dtr.DTRBandit(q=1, delta=1.0), "adaptive"),
+    ],
+)
+def test_the_policy_of_a_log_says_how_arms_came_about(policy: dtr.Greedy, kind: str) -> None:
+    origin = Cohort.from_log(leavers_session(policy, 12, seed=0).log).origin
+
+    assert origin is not None
+    assert (origin.kind, origin.policy) == (kind, type(policy).__name__)
+
+
+# -- contraindicated and closed arms ---------------------------------------------------------------------------
+
+
+def guarded(units: int = 120, closing: int = 90) -> dtr.Session:
+    """Let units come of whom one in ten must not have arm 2 at the second stage; arm 2 at the first is closed late."""
+    rng = np.random.default_rng(5)
+    session = dtr.Session(Synthetic().design, dtr.EpsilonGreedy(epsilon=0.2), seed=0)
+    for t in range(units):
+        if t == closing:
+            session.close_arm("first", "2", reason="harm")
+        exclude = {"second": ["2"]} if t % 10 == 0 else None
+        session.enroll(f"u{t}", {"x1": float(rng.random())}, exclude=exclude, reason="allergy" if exclude else None)
+        session.respond(f"u{t}", {"x2": float(rng.random())})
+        session.complete(f"u{t}", float(rng.normal()))
+    return session
+
+
+def test_arms_that_a_unit_could_not_have_are_not_feasible_for_it() -> None:
+    cohort = Cohort.from_log(guarded().log)
+
+    after, excluded = np.arange(120) >= 90, np.arange(120) % 10 == 0
+    np.testing.assert_array_equal(cohort.feasible[0][:, 1], ~after)
+    np.testing.assert_array_equal(cohort.feasible[1][:, 1], ~excluded)
+    assert cohort.feasible[0][:, 0].all()
+    assert cohort.feasible[1][:, 0].all()
+    assert f"{(after | excluded).sum()} units could not have some arm" in str(cohort)
+    np.testing.assert_array_equal(cohort.of(after).feasible[1][:, 1], ~excluded[after])
+
+
+def test_targets_run_over_the_arms_that_a_unit_could_have_as_in_the_session() -> None:
+    session = guarded()
+    cohort = Cohort.from_log(session.log)
+
+    fit = dtr.QLearning(cohort.design).fit(cohort)
+
+    assert [own.hat for own in session.coefficients()] == pytest.approx(fit.coef_["estimate"].tolist())
+
+
+def test_a_unit_without_a_choice_is_no_reason_to_refuse_weights() -> None:
+    cohort = Cohort.from_log(guarded(300, closing=300).log)
+    regime = dtr.FixedRegime(rule={"first": "1", "second": "2"})
+
+    (found,) = dtr.evaluate(cohort, {"1, then 2 where it may be": regime}).estimates
+
+    given = (cohort.arms[:, 0] == 0) & (cohort.arms[:, 1] == np.where(np.arange(300) % 10 == 0, 0, 1))
+    assert found.std_error > 0
+    assert found.support.units <= given.sum()
+    assert found.support.units > given.sum() - 20  # but for initial pulls

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrbandit.errors import NotEstimable
+from dtrbandit.evaluation.qlearning import bootstrap
 from dtrbandit.evaluation.qlearning.bootstrap import refitted, reflected, resample_size, resampled
 from dtrbandit.evaluation.qlearning.induction import Sample, backward_induction
 from evaluation.qlearning.samples import everything, smart
@@ -40,7 +41,7 @@ def test_resamples_that_lose_a_feature_are_redrawn() -> None:
         features[np.flatnonzero(sample.rows[1][:, arm])[:5], 2] = 1.0
     sample = sample._replace(features=(sample.features[0], features))
 
-    found, redrawn = resampled(sample, 0, size=60, resamples=2_000, rng=np.random.default_rng(2))
+    found, redrawn = resampled(sample, 0, size=60, resamples=2_000, seed=(2,))
 
     assert found.shape == (2_000, 2, 2)
     assert np.isfinite(found).all()
@@ -51,7 +52,7 @@ def test_too_many_redraws_are_refused() -> None:
     sample = smart(12, 1.0, np.random.default_rng(1))
 
     with pytest.raises(NotEstimable, match="some arm cannot be fitted; the bootstrap needs more units"):
-        resampled(sample, 0, size=12, resamples=500, rng=np.random.default_rng(2))
+        resampled(sample, 0, size=12, resamples=500, seed=(2,))
 
 
 def test_limits_are_the_estimate_less_the_quantiles_of_the_deviations() -> None:
@@ -72,9 +73,46 @@ def test_a_regular_sample_is_resampled_whole_and_others_in_part() -> None:
 def test_the_same_seed_gives_the_same_resamples() -> None:
     sample: Sample = smart(100, 0.0, np.random.default_rng(1))
 
-    found = [resampled(sample, 0, size=80, resamples=50, rng=np.random.default_rng(4))[0] for _ in range(2)]
+    found = [resampled(sample, 0, size=80, resamples=50, seed=(4,))[0] for _ in range(2)]
 
     assert np.array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_batches_give_the_same_resamples_in_any_number_of_processes(jobs: int) -> None:
+    """Each of three batches is fitted as it would be alone, from its own stream, and they keep their order."""
+    sample = smart(100, 0.0, np.random.default_rng(1))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bootstrap, "AT_A_TIME", 2_000)
+        found, redrawn = resampled(sample, 0, size=80, resamples=50, seed=(4,), n_jobs=jobs)
+
+    plain = []
+    for number, count in enumerate((20, 20, 10)):
+        rng = np.random.default_rng([4, number])
+        plain += [backward_induction(sample.of(units))[0].coefficients for units in rng.integers(100, size=(count, 80))]
+    assert found == pytest.approx(np.array(plain))
+    assert redrawn == 0
+
+
+def test_redraws_of_all_batches_count_together() -> None:
+    """A batch of one resample may be drawn again as often as the whole; all of them together may not."""
+    sample = smart(14, 1.0, np.random.default_rng(1))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bootstrap, "AT_A_TIME", 14)
+        with pytest.raises(NotEstimable, match="of 14 units some arm cannot be fitted"):
+            resampled(sample, 0, size=14, resamples=200, seed=(2,))
+
+
+def test_progress_is_told_by_batches(capsys: pytest.CaptureFixture[str]) -> None:
+    sample = smart(100, 0.0, np.random.default_rng(1))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bootstrap, "AT_A_TIME", 2_000)
+        resampled(sample, 0, size=80, resamples=50, seed=(4,), progress=True)
+
+    assert "batches of 20 resamples: 3 of 3" in capsys.readouterr().err
 
 
 def test_columns_far_from_zero_are_fitted() -> None:
@@ -89,7 +127,7 @@ def test_columns_far_from_zero_are_fitted() -> None:
 
     assert whole.all()
     assert found == pytest.approx(backward_induction(sample.of(units))[0].coefficients)
-    resampled(sample, 0, size=150, resamples=100, rng=rng)
+    resampled(sample, 0, size=150, resamples=100, seed=(1,))
 
 
 def test_an_arm_of_which_the_whole_sample_does_not_determine_a_feature_cannot_be_resampled() -> None:
@@ -102,5 +140,5 @@ def test_an_arm_of_which_the_whole_sample_does_not_determine_a_feature_cannot_be
             0,
             size=200,
             resamples=100,
-            rng=np.random.default_rng(2),
+            seed=(2,),
         )

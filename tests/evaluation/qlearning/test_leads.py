@@ -23,7 +23,9 @@ def test_each_unit_is_counted_at_its_lead_in_the_colour_of_its_best_arm() -> Non
     legend = ax.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["a (2)", "b (1)"]
-    assert ax.get_xlabel() == "by how much the recommended arm leads at stage second"
+    label, caution = ax.get_xlabel().split("\n")
+    assert label == "by how much the recommended arm leads at stage second"
+    assert caution == "(estimates alone: recommendations have their intervals)"
 
 
 def test_where_nobody_has_a_choice_nothing_is_drawn() -> None:

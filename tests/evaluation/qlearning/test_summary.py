@@ -10,6 +10,7 @@ import numpy as np
 
 from dtrbandit import Bootstrap, Design, Stage
 from dtrbandit.evaluation import QLearning
+from dtrbandit.evaluation.cohort.origin import Origin
 from dtrbandit.evaluation.qlearning.double import Chosen
 from evaluation import cohorts
 from evaluation.tiny_trials import ONE_STAGE, read
@@ -29,7 +30,7 @@ def test_the_summary_has_a_table_for_each_arm_and_says_what_to_keep_in_mind() ->
         )
     assert "Stage second, plus: 180 units, R² 0." in printed
     assert "Stage first is not regular: for 612 of 653 units" in " ".join(printed.split())
-    assert "Drop-outs, imputed: 252 of their 252 rows count at stage first" in printed
+    assert "Drop-outs, imputed: 252 of their 252 rows at stage first count" in printed
     assert "Note" not in printed
 
 
@@ -77,16 +78,17 @@ def test_what_became_of_drop_outs_is_said_with_counts() -> None:
 
     printed = str(QLearning(cohort.design, dropouts="complete").fit(cohort).summary())
 
-    assert "Drop-outs, complete: none of their 252 rows counts at stage first" in " ".join(printed.split())
+    assert "Drop-outs, complete: none of their 252 rows at stage first counts" in " ".join(printed.split())
 
 
 def test_of_data_that_a_policy_collected_no_error_interval_or_p_is_printed() -> None:
-    cohort = replace(cohorts.ctn0030(), collected_by="DTRBandit")
+    cohort = replace(cohorts.branching(200, seed=1), origin=Origin("adaptive", "DTRBandit"))
     fit = QLearning(cohort.design).fit(cohort)
 
     assert set(fit.coef_["method"]) == {"none: adaptive"}
     assert fit.coef_[["std_error", "low", "high"]].isna().all(axis=None)
     assert "a policy chose the arms by what earlier units had taught it" in " ".join(str(fit.summary()).split())
+    assert "DTRBandit gave the arms by what earlier units had taught" in str(fit.summary())
     assert "HC3" not in str(fit.summary())
 
 
@@ -96,7 +98,7 @@ def not_regular(held: float, xi: float) -> str:
     design = Design([Stage("first", ("a", "b"), "1"), Stage("second", ("a", "b"), "1")])
     frame = {"A1": rng.choice(["a", "b"], 60), "A2": rng.choice(["a", "b"], 60), "Y": rng.normal(size=60)}
     fit = QLearning(design, bootstrap=Bootstrap(xi="double", resamples=100)).fit(read(frame, design))  # type: ignore[arg-type]  # arrays are sequences
-    chosen = Chosen(np.array([xi, 0.025]), np.array([held, 0.96]))
+    chosen = Chosen(np.array([xi, 0.025, 0.025]), np.array([held, 0.96, 0.96]))  # two means and their difference
     with patch("dtrbandit.evaluation.qlearning.uncertainty.choose_xi", lambda *_, **__: chosen):
         return " ".join(str(fit.summary()).split())
 

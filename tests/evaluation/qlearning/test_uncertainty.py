@@ -34,6 +34,16 @@ def test_the_sandwich_is_the_estimate_and_two_errors() -> None:
     assert (found.high + found.low) / 2 == pytest.approx(found.estimates)
 
 
+def test_estimates_that_are_not_regular_have_an_interval_and_no_standard_error() -> None:
+    known = of(smart(200, 0.0, np.random.default_rng(1)))
+
+    found = known.intervals(0, DIFFERENCE)
+
+    assert np.isnan(found.std_errors).all()
+    assert np.isfinite([found.low, found.high]).all()
+    assert known.std_errors(0, DIFFERENCE) > 0  # the sandwich's own, for comparison
+
+
 def test_the_bootstrap_depends_on_its_seed_alone() -> None:
     sample = smart(200, 0.0, np.random.default_rng(1))
 
@@ -65,6 +75,7 @@ def test_too_few_units_have_no_interval() -> None:
         ({"resamples": 10}, "resamples"),
         ({"double": 1}, "double"),
         ({"seed": -1}, "seed must be a whole number"),
+        ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0"),
     ],
 )
 def test_strange_parameters_are_refused(how: dict[str, object], message: str) -> None:

@@ -15,13 +15,18 @@ import dtrbandit as dtr
 import open_data
 from dtrbandit.environments import Linear, Synthetic
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.algorithm_2 import SmallCohort, _offer, _prepare, replay
+from dtrbandit.evaluation.replay.algorithm_2 import SmallCohort, replay
+from dtrbandit.evaluation.replay.paths import offer_rows, prepare
 from dtrbandit.evaluation.replay.players import player_of
 from dtrbandit.evaluation.replay.sampling import DRAWS, drawn_rows, sampling_weights
 from dtrbandit.policies.policy import Choice
+from evaluation.collected import synthetic_session
 from evaluation.replay_worlds import TWO, logged, streams, two_stage_cohort, world
 from evaluation.replay_worlds import policies as built_in
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::dtrbandit.evaluation.EqualWeights"
+)  # leavers, drawn with equal weights
 small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")
 
 
@@ -264,7 +269,7 @@ def test_a_warning_says_that_a_cohort_is_small() -> None:
             {"horizon": 45, "replace": False, "weights": np.exp(np.arange(60) / 20)},
             r"ran out .*: \d+ of 60 units were .*\(a unit is offered in proportion to its weight.*clip=",
         ),
-        ({"horizon": 10**18}, "no memory"),
+        ({"horizon": 10**18}, "needs at least .* of memory"),
     ],
 )  # fmt: skip
 def test_bad_arguments_are_refused_in_words(change: dict[str, Any], message: str) -> None:
@@ -315,12 +320,12 @@ def test_a_round_without_agreement_is_found_out_however_many_went_well_before() 
     n, many = 50, DRAWS + 10  # rounds: all of the first draws are accepted
     design = dtr.Design([dtr.Stage("only", ("a", "b"), "1")])
     cohort = Cohort(design, tuple(map(str, range(n))), ({},), np.zeros((n, 1), np.int8), np.ones(n), np.ones(n))
-    inputs = _prepare(Turning(many), cohort, None, horizon=2 * many, seed=0, once=False)
+    inputs = prepare(Turning(many), cohort, None, horizon=2 * many, seed=0, once=False)
     player = player_of(inputs.policy, inputs.material, design, horizon=2 * many, seed=0)
 
     offers = islice(drawn_rows(inputs.weighting, np.random.default_rng(0)), 6)
     with pytest.raises(dtr.DesignError, match=rf"in round {many + 1} .* would give none of the 50 usable units"):
-        _offer(player, offers, inputs)
+        offer_rows(player, offers, inputs)
 
 
 def test_a_rule_followed_by_next_to_no_weight_is_refused() -> None:
@@ -357,3 +362,11 @@ def test_a_unit_that_entered_a_stage_without_its_context_is_refused() -> None:
 
     with pytest.raises(dtr.DesignError, match="incomplete context"):
         replay(dtr.UniformRandom(), cohort, horizon=10, paths=1)
+
+
+def test_units_that_a_learning_policy_collected_are_refused_but_for_its_forced_rounds() -> None:
+    cohort = Cohort.from_log(synthetic_session(dtr.DTRBandit(q=5, delta=0.5), 60, seed=1).log)
+
+    with pytest.raises(dtr.DesignError, match=r"DTRBandit chose the arms of these .* alone, cohort.forced\(\)"):
+        replay(dtr.Greedy(), cohort, horizon=10, paths=1)
+    assert len(replay(dtr.Greedy(), cohort.forced(), horizon=10, paths=1).curve()) > 0

@@ -10,11 +10,15 @@ from hypothesis import given
 
 import dtrbandit as dtr
 from dtrbandit.evaluation.replay.algorithm_2 import replay
-from dtrbandit.evaluation.replay.players import material_of, player_of
+from dtrbandit.evaluation.replay.players import earlier_of, material_of, player_of
 from evaluation.replay_worlds import few, names, points, random_cohort, seeds, world
 from plain.replay import Algorithm
 from simulation.worlds import Own
+from small_taught import earlier_trial
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::dtrbandit.evaluation.EqualWeights"
+)  # leavers, drawn with equal weights
 small = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")
 
 
@@ -56,6 +60,37 @@ def test_a_session_told_the_accepted_units_would_have_given_their_arms(name: str
         assert point is not None
         assert algorithm._tell(session, f"u{t}", point.contexts) == point.arms
         session.complete(f"u{t}", point.outcome)
+
+
+@given(names, seeds)
+@few
+def test_a_session_that_was_taught_would_have_given_the_arms_of_a_replay_that_was(name: str, seed: int) -> None:
+    cohort, policy, rng = world(seed, name)
+    prior = earlier_trial(cohort.design, 25, seed=seed)
+    earlier = earlier_of(prior, cohort.design)
+    player = player_of(policy, material_of(policy, cohort), cohort.design, horizon=40, seed=seed, earlier=earlier)
+    player.offer(rng.integers(len(cohort), size=400))
+    rows, algorithm = points(cohort), Algorithm(cohort.design, policy, seed)
+    session = dtr.Session(cohort.design, policy, seed=seed, prior=prior)
+
+    for t, row in enumerate(player.accepted[: player.rounds].tolist(), 1):
+        point = rows[row]
+
+        assert point is not None
+        assert algorithm._tell(session, f"u{t}", point.contexts) == point.arms
+        session.complete(f"u{t}", point.outcome)
+
+
+@small
+def test_a_policy_of_the_callers_own_plays_as_the_one_it_wraps_after_an_earlier_trial() -> None:
+    cohort, policy, _ = world(5, "DTRB, permuted")
+    prior = earlier_trial(cohort.design, 25, seed=1)
+
+    own, built_in = (replay(each, cohort, horizon=60, paths=2, prior=prior) for each in (Own(policy), policy))
+    untaught = replay(policy, cohort, horizon=60, paths=2)
+
+    assert (own.rows == built_in.rows).all()
+    assert (own.rows != untaught.rows).any()
 
 
 @small

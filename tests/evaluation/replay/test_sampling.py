@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.evaluation.replay.sampling import drawn_rows, sampling_weights, shuffled_rows
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.replay.sampling import drawn_rows, sampling_weights, shuffled_rows, unequal
 from evaluation.replay_worlds import two_stage_cohort
 
 
@@ -73,3 +74,58 @@ def test_effective_sample_size_and_largest_weight_leave_out_drop_outs() -> None:
     usable = (~cohort.dropped_out).sum()
     assert weighting.effective_sample_size == pytest.approx(usable)
     assert weighting.largest_weight == pytest.approx(1 / usable)
+
+
+def coins(n: int, shares: list[float], *, leavers: bool = False) -> Cohort:
+    """Draw units with two stages whose plans have these shares; where some leave, a third does."""
+    rng = np.random.default_rng(0)
+    second = dtr.Stage("second", ("a", "b"), "1 + z", enter_if="z < 9")
+    design = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), second])
+    arms = np.array(design.arm_plans, dtype=np.int8)[rng.choice(4, p=shares, size=n)]
+    z = np.where(leavers & (rng.random(n) < 1 / 3), 9.0, rng.normal(size=n))
+    arms[z == 9, 1] = -1
+    contexts = {"x": rng.normal(size=n)}, {"z": z}
+    return Cohort(design, tuple(map(str, range(n))), contexts, arms, rng.normal(size=n), np.ones(n))
+
+
+EVEN, UNEVEN = [0.25] * 4, [0.4, 0.2, 0.2, 0.2]
+
+
+def test_equal_weights_are_cautioned_about_where_units_leave_or_plans_are_not_equally_frequent() -> None:
+    assert unequal(coins(400, EVEN)) is None
+    assert "left early" in str(unequal(coins(400, EVEN, leavers=True)))
+    assert "plans were not equally frequent" in str(unequal(coins(400, UNEVEN)))
+
+
+def test_weights_that_are_given_or_estimated_are_not_cautioned_about() -> None:
+    cohort = coins(400, UNEVEN, leavers=True)
+
+    assert sampling_weights(cohort, None).caution is not None
+    assert sampling_weights(cohort, np.ones(400)).caution is None
+    assert sampling_weights(cohort.with_propensities(dtr.PropensityModel()), None).caution is None
+
+
+def test_fair_coins_are_rarely_taken_for_unfair() -> None:
+    """In 0.01 % of the cases; here in none of 300."""
+    design, rng = coins(8, EVEN).design, np.random.default_rng(5)
+    plans = np.array(design.arm_plans, dtype=np.int8)
+
+    for _ in range(300):
+        arms = plans[rng.integers(4, size=100)]
+        contexts = {"x": np.zeros(100)}, {"z": np.zeros(100)}
+        assert unequal(Cohort(design, tuple(map(str, range(100))), contexts, arms, np.zeros(100), np.ones(100))) is None
+
+
+@pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.EqualWeights")
+def test_the_caution_is_right_equal_weights_mistake_leavers_for_everybody() -> None:
+    """A leaver has Y = 1, all others 0, and a third leave: equal weights say 2s / (1 + s) = ½."""
+    cohort = coins(6_000, EVEN, leavers=True)
+    cohort = with_other(cohort, outcome=(cohort.arms[:, 1] < 0).astype(np.float64))
+    rule = dtr.FixedRegime(rule={"first": "a", "second": "b"})
+
+    wrong = dtr.replay(rule, cohort, horizon=3_000, paths=2)
+    right = dtr.replay(rule, cohort.with_propensities(dtr.PropensityModel()), horizon=3_000, paths=2)
+
+    assert wrong.caution is not None
+    assert wrong.value == pytest.approx(1 / 2, abs=0.03)
+    assert right.value == pytest.approx(1 / 3, abs=0.03)

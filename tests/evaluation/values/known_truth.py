@@ -53,16 +53,17 @@ REGIMES = {
 }
 
 
-def trial(n: int, rng: np.random.Generator) -> Cohort:
-    """Draw a trial."""
+def trial(n: int, rng: np.random.Generator, *, confounding: float = 1.0) -> Cohort:
+    """Draw a trial; ``confounding`` multiplies all that choices and loss depend on, and leaves the truth as it is."""
     x = rng.normal(size=n)
-    odds = np.exp(np.stack([np.zeros(n), 0.4 * x, -0.3 * x]))
+    odds = np.exp(confounding * np.stack([np.zeros(n), 0.4 * x, -0.3 * x]))
     first = (rng.random(n) > np.cumsum(odds / odds.sum(axis=0), axis=0)).sum(axis=0)
     e, r, z, s = _responses(x, first, rng)
-    second = (rng.random(n) < expit(0.4 * z)).astype(np.int64)
+    second = (rng.random(n) < expit(confounding * 0.4 * z)).astype(np.int64)
     enters = e < 0.6
-    arrives = enters & (rng.random(n) < expit(1.8 + 0.4 * x - 0.5 * r))
-    told = (arrives | ~enters) & (rng.random(n) < expit(np.where(enters, 2.2 - 0.4 * x, 1.8 + 0.5 * r)))
+    arrives = enters & (rng.random(n) < expit(1.8 + confounding * (0.4 * x - 0.5 * r)))
+    kept = np.where(enters, 2.2 - confounding * 0.4 * x, 1.8 + confounding * 0.5 * r)
+    told = (arrives | ~enters) & (rng.random(n) < expit(kept))
     outcome = np.where(told, _outcome(x, r, z, s, first, np.where(enters, second, -1), rng), np.nan)
     contexts = [{"x": x}, {"e": e, "r": r, "z": np.where(arrives, z, np.nan), "s": np.where(arrives, s, np.nan)}]
     return cohort_of(DESIGN, contexts, np.stack([first, np.where(arrives, second, -1)], axis=1), outcome)

@@ -99,15 +99,15 @@ def test_case_weights_count() -> None:
 
 def test_each_arm_that_a_tailored_regime_wants_has_coefficients_of_its_own() -> None:
     design = dtr.Design([dtr.Stage("only", arms=("a", "b"), features="1 + x")])
-    x, arms = np.array([1.0] * 4 + [-1.0] * 4), np.array([0, 0, 1, 1] * 2)
-    cohort = cohort_of(design, [{"x": x}], arms[:, None], np.arange(8.0))
+    x, arms = np.array([1.0] * 6 + [-1.0] * 6), np.array([0, 0, 0, 1, 1, 1] * 2)
+    cohort = cohort_of(design, [{"x": x}], arms[:, None], np.arange(12.0))
     cohort = cohort.with_propensities(dtr.PropensityModel(choice={"only": "uniform"}))
     a_above_0 = dtr.FixedRegime(rule={"only": {"a": [0, 1], "b": [0, 0]}})
 
     found = scores_of(cohort, a_above_0, dtr.OutcomeModel(choice={"only": "1"}))
 
-    # μ is 0.5 where a is wanted (outcomes 0 and 1), and 6.5 where b is (6 and 7).
-    assert found.tolist() == pytest.approx([-0.5, 1.5, 0.5, 0.5, 6.5, 6.5, 5.5, 7.5])
+    # μ is 1 where a is wanted (outcomes 0, 1 and 2), and 10 where b is (9, 10 and 11).
+    assert found.tolist() == pytest.approx([-1, 1, 3, 1, 1, 1, 10, 10, 10, 8, 10, 12])
 
 
 def test_too_few_who_were_wanted_are_joined_by_all_who_had_the_arm() -> None:
@@ -120,6 +120,23 @@ def test_too_few_who_were_wanted_are_joined_by_all_who_had_the_arm() -> None:
     found = scores_of(cohort, a_above_0, dtr.OutcomeModel())
 
     assert found == pytest.approx(3 * x)  # one unit had b where it is wanted; with the other the line is known
+
+
+def test_as_many_units_as_coefficients_teach_nothing_of_others() -> None:
+    """Two units fit a line exactly, and this one is steep. All four who had b lie on a flat one, but for noise."""
+    design = dtr.Design([dtr.Stage("only", arms=("a", "b"), features="1 + x")])
+    x = np.array([1.0, 2, 3, 4, 5, 6, -1.0, -1.01, -2, -3, 1, 2])
+    arms = np.array([0] * 6 + [1, 1, 0, 0, 1, 1])
+    outcome = np.where(np.arange(12) == 6, 1.0, 0.0)
+    cohort = cohort_of(design, [{"x": x}], arms[:, None], outcome)
+    cohort = cohort.with_propensities(dtr.PropensityModel(choice={"only": "uniform"}))
+    a_above_0 = dtr.FixedRegime(rule={"only": {"a": [0, 1], "b": [0, 0]}})
+
+    found = scores_of(cohort, a_above_0, dtr.OutcomeModel())
+
+    had = arms == 1
+    line = np.polynomial.Polynomial.fit(x[had], outcome[had], 1)
+    assert found[8:10] == pytest.approx(line(x[8:10]))  # −2 and −3: the steep line would have −99 and −199 there
 
 
 def test_units_of_no_weight_are_scored_but_teach_nothing() -> None:

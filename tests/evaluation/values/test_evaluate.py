@@ -11,6 +11,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.errors import NotEstimable
+from dtrbandit.evaluation.cohort.origin import Origin
 from dtrbandit.evaluation.values.weighting import regime_value
 from evaluation.cohorts import ctn0030
 from evaluation.simulated_cohorts import stard_like
@@ -124,9 +125,13 @@ def test_a_regime_that_hardly_anybody_followed_is_refused() -> None:
         dtr.evaluate(coins(list(range(12)), [0] * 8 + [1] * 4), {"b": ALWAYS_B})
 
 
-def test_units_whose_arms_a_learning_policy_chose_are_refused() -> None:
-    with pytest.raises(NotEstimable, match="DTRBandit chose the arms of these units by what earlier ones had taught"):
-        dtr.evaluate(replace(TWELVE, collected_by="DTRBandit"), {"a": ALWAYS_A})
+def test_units_whose_arms_a_learning_policy_chose_need_a_log() -> None:
+    unknown = replace(TWELVE, propensities=None, origin=Origin("adaptive", "DTRBandit"))
+
+    with pytest.raises(dtr.DesignError, match=r"no decisions are on record .*Cohort.from_log"):
+        dtr.evaluate(unknown, {"a": ALWAYS_A})
+    with pytest.raises(dtr.DesignError, match=r"DTRBandit chose the arms .* No model fitted afterwards knows that"):
+        regime_value(unknown, ALWAYS_A)
 
 
 # -- known truth ---------------------------------------------------------------------------------------------

@@ -9,10 +9,12 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort
+from dtrbandit.evaluation.cohort.origin import Origin
 from dtrbandit.evaluation.values.augmented import augmented_scores
 from dtrbandit.evaluation.values.decisions import decisions_by
 from dtrbandit.evaluation.values.forks import forks
-from dtrbandit.evaluation.values.learned import Learner, cross_fitted, in_sequence, learned_value
+from dtrbandit.evaluation.values.learned import Learner, beside_value, cross_fitted, in_sequence, learned_value
+from dtrbandit.record.events import in_words
 from evaluation.simulated_cohorts import cohort_of
 from evaluation.values.known_truth import RIGHT, trial
 from evaluation.values.tiny import coins
@@ -120,3 +122,30 @@ def test_where_nothing_works_the_value_is_not_flattered_and_the_interval_holds()
     assert np.mean(plug_in) > 0.05  # flattered, by many errors
     share = np.mean(held)
     assert share + 2 * np.sqrt(share * (1 - share) / 100) >= 0.93
+
+
+# -- beside value_ -------------------------------------------------------------------------------------------
+
+
+def test_the_summary_of_q_learning_has_the_value_that_evaluate_has() -> None:
+    cohort = randomised(100, np.random.default_rng(4))
+    fit = dtr.QLearning(DESIGN).fit(cohort)
+
+    summary = fit.summary()
+
+    frame = dtr.evaluate(cohort, {"learned": fit}).to_frame().set_index("estimator")
+    expected = frame.loc["cross-fitted", ["value", "low", "high", "note"]]
+    assert summary.cross_fitted == tuple(expected)
+    assert f"Cross-fitted value: {in_words(expected['value'])}, 95 % interval" in str(summary)
+
+
+def test_without_propensities_or_independent_units_the_summary_says_why_there_is_none() -> None:
+    bare = replace(randomised(100, np.random.default_rng(4)), propensities=None)
+    adaptive = replace(randomised(100, np.random.default_rng(4)), origin=Origin("adaptive", "Greedy()"))
+
+    without, learnt = (beside_value(cohort, "imputed") for cohort in (bare, adaptive))
+
+    assert np.isnan([*without[:3], *learnt[:3]]).all()
+    assert "it needs the propensities of the units" in without.note
+    assert "Greedy() chose the arms by what earlier units had taught it" in learnt.note
+    assert " ".join(without.note.split()) in " ".join(str(dtr.QLearning(DESIGN).fit(bare).summary()).split())

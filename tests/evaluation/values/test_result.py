@@ -65,7 +65,9 @@ def test_the_better_regime_may_be_the_best() -> None:
 
 
 def test_only_fixed_regimes_are_compared() -> None:
-    with pytest.raises(dtr.DesignError, match="by one of weighted, augmented, q-learning; found 'cross-fitted'"):
+    with pytest.raises(
+        dtr.DesignError, match="by one of weighted, augmented, q-learning, adaptive; found 'cross-fitted'"
+    ):
         two_regimes().differences("cross-fitted")
     assert len(two_regimes().differences("q-learning")) == 0
     assert len(two_regimes().best("q-learning")) == 0

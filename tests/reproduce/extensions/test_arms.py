@@ -12,8 +12,9 @@ from dtrbandit.design.schedule import forced_plan
 from dtrbandit.environments import Linear
 from dtrbandit.reproduce.extensions import arms
 from dtrbandit.reproduce.extensions.extension import DTRB
-from reproduce.curves import PATHS, Curve, logarithmic, power, study_of
-from reproduce.extension_studies import HORIZON, failures
+from reproduce.curves import PATHS, Curve, logarithmic, power, study_of, study_with
+from reproduce.extension_studies import HORIZON, held, told
+from reproduce.impostors import AT_MOST, POWER_03, ROOT, Law, noisy
 
 
 def four_arms(paths: int, curve: Curve, *, round_: int = HORIZON) -> dict[str, dtr.Study]:
@@ -30,17 +31,48 @@ def four_arms(paths: int, curve: Curve, *, round_: int = HORIZON) -> dict[str, d
     return {arms.FOUR_ARMS: replace(study_of({DTRB: curve}, HORIZON), arms={DTRB: given})}
 
 
+def both(early: int, late: int, curve: Curve) -> dict[str, dtr.Study]:
+    """Let the first paths give such an arm in round 400, and the last ones in the last round; both are free."""
+    first, last = (four_arms(paths, curve, round_=t)[arms.FOUR_ARMS] for paths, t in ((early, 400), (late, HORIZON)))
+    given = last.arms[DTRB][::-1].copy()
+    given[:, :1_000] = first.arms[DTRB][:, :1_000]
+    return {arms.FOUR_ARMS: replace(first, arms={DTRB: given})}
+
+
 @pytest.mark.parametrize(
-    ("paths", "curve", "failing"),
+    ("early", "late", "curve", "verdicts"),
     [
-        (0, logarithmic(20.0), []),
-        (1, logarithmic(20.0), [1]),  # one path late, none early: they do not die out
-        (5, logarithmic(20.0), [0, 1]),  # more than a tenth of the paths
-        (0, power(2.0, 0.55), [2, 3]),
+        (10, 0, logarithmic(20.0), "✓✓✓✓?✓"),
+        (0, 0, logarithmic(20.0), "✓?✓✓?✓"),  # that free pulls die out needs some
+        (10, 1, logarithmic(20.0), "?✓✓✓?✓"),  # one path of 40 may be more than a tenth
+        (0, 12, logarithmic(20.0), "✗✗✓✓?✓"),
+        (10, 0, power(2.0, 0.55), "✓✓✗✗?✗"),
+        (10, 0, power(5.0, 0.35), "✓✓✓✗?✓"),
     ],
 )
-def test_arms_that_are_never_best_are_pulled_only_when_forced(paths: int, curve: Curve, failing: list[int]) -> None:
-    assert failures("arms", four_arms(paths, curve)) == failing
+def test_arms_that_are_never_best_are_pulled_only_when_forced(
+    early: int, late: int, curve: Curve, verdicts: str
+) -> None:
+    assert told("arms", both(early, late, curve)) == verdicts
+
+
+@pytest.mark.parametrize(
+    ("law", "early", "late", "places"), [(ROOT, 0.3, 0.3, [1, 2, 3, 4, 5]), (POWER_03, 0.3, 0.1, [0, 3, 4])]
+)
+def test_no_claim_about_arms_holds_of_an_impostor(law: Law, early: float, late: float, places: list[int]) -> None:
+    """Shares of the paths give such an arm in a free round early and late."""
+    given = np.asarray([four_arms(PATHS, logarithmic(1.0), round_=t)[arms.FOUR_ARMS].arms[DTRB] for t in (400, 4_000)])
+    schedule = four_arms(0, logarithmic(1.0))[arms.FOUR_ARMS].arms[DTRB]
+
+    def studies(rng: np.random.Generator) -> dict[str, dtr.Study]:
+        found = schedule.copy()
+        for t, share, pulls in zip((400, 4_000), (early, late), given, strict=True):
+            some = rng.random(PATHS) < share
+            found[some, t - 1] = pulls[some, t - 1]
+        study = study_with({DTRB: noisy(law, rng, horizon=5_120)})
+        return {arms.FOUR_ARMS: replace(study, arms={DTRB: found[:, :5_120]})}
+
+    assert max(held("arms", studies)[places]) <= AT_MOST
 
 
 def test_the_first_blocks_end_where_a_forced_block_begins() -> None:
@@ -52,20 +84,6 @@ def test_the_first_blocks_end_where_a_forced_block_begins() -> None:
         480,
         10,
     ]
-
-
-def test_free_pulls_die_out_when_fewer_paths_have_them_after_the_first_blocks() -> None:
-    """Rounds 321 to 480 are free, as is the last."""
-    early, late = (four_arms(3, logarithmic(20.0), round_=t)[arms.FOUR_ARMS].arms[DTRB] for t in (400, HORIZON))
-    study = study_of({DTRB: logarithmic(20.0)}, HORIZON)
-
-    def failing(paths: int) -> list[int]:
-        """Let the first three paths give such an arm early, and so many of them late as well."""
-        given = np.where(np.arange(PATHS)[:, None, None] < paths, late, early)
-        given[:, :1_000] = early[:, :1_000]
-        return failures("arms", {arms.FOUR_ARMS: replace(study, arms={DTRB: given})})
-
-    assert [failing(paths) for paths in (0, 2, 3)] == [[], [], [1]]
 
 
 @pytest.mark.parametrize(("k", "suboptimal"), [(2, 0), (3, 1), (4, 2), (5, 4)])

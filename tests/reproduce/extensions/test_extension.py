@@ -28,7 +28,7 @@ def test_an_extension_writes_its_studies_picture_and_curves(tmp_path: Path, name
     assert result.claims == extension.claims(studies)
     if name in LOGARITHMIC:
         settings, place = LOGARITHMIC[name]
-        assert result.claims[place] == growth.slower_than_root(studies, settings)
+        assert result.claims[place] == growth.free_rounds_slower_than_root(studies, settings)
     assert [row["policy"] for row in result.table.records()] == list(extension.settings)
     curves = pd.read_csv(result.files[1])
     assert list(curves["setting"].unique()) == list(extension.settings)

@@ -10,7 +10,8 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.reproduce.extensions import one_stage
 from dtrbandit.reproduce.extensions.extension import DTRB
-from reproduce.extension_studies import failures
+from reproduce.extension_studies import by_law, held, told
+from reproduce.impostors import AT_MOST, POWER_03, ROOT, Law
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,8 @@ def embedded() -> dict[str, dtr.Study]:
 
 
 def test_the_embedded_problem_has_the_regret_of_the_one_stage_problem(embedded: dict[str, dtr.Study]) -> None:
-    assert set(failures("one_stage", embedded)) <= {3, 4}  # three paths say little about the rate
+    assert told("one_stage", embedded)[:3] == "✓✓✓"
+    assert "✗" not in told("one_stage", embedded)  # three paths say nothing about the rate
 
 
 @pytest.mark.parametrize(("name", "place"), [(one_stage.EMBEDDED, 0), (one_stage.EMBEDDED_TWO_ARMS, 1)])
@@ -36,16 +38,19 @@ def test_one_arm_or_one_bit_of_regret_that_differs_is_noticed(
     regret[2, 700, 0] = np.nextafter(regret[2, 700, 0], 1)
 
     for changed in (replace(study, arms={DTRB: given}), replace(study, stage_regret={DTRB: regret})):
-        assert place in failures("one_stage", {**embedded, name: changed})
+        assert told("one_stage", {**embedded, name: changed})[place] == "✗"
 
 
-def test_regret_at_the_embedded_second_stage_and_another_rate_are_noticed(embedded: dict[str, dtr.Study]) -> None:
+def test_regret_at_the_embedded_second_stage_is_noticed(embedded: dict[str, dtr.Study]) -> None:
     study = embedded[one_stage.EMBEDDED]
     assert study.stage_regret is not None
-    linear = study.stage_regret[DTRB] + [0.0, 0.1]
+    dear = replace(study, stage_regret={DTRB: study.stage_regret[DTRB] + [0.0, 0.1]})
 
-    assert failures("one_stage", {**embedded, one_stage.EMBEDDED: replace(study, stage_regret={DTRB: linear})}) == [
-        2,
-        3,
-        4,
-    ]
+    assert told("one_stage", {**embedded, one_stage.EMBEDDED: dear})[:3] == "✓✓✗"
+
+
+@pytest.mark.parametrize(("law", "places"), [(ROOT, [3, 4, 5, 6]), (POWER_03, [4, 5])])
+def test_no_claim_about_the_embedded_rate_holds_of_an_impostor(law: Law, places: list[int]) -> None:
+    laws = dict.fromkeys(one_stage.SETTINGS, law)
+
+    assert max(held("one_stage", lambda rng: by_law(laws, rng))[places]) <= AT_MOST

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dtrbandit.intervals import interval
 from dtrbandit.reproduce.extensions.extension import DTRB
 from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals
 from dtrbandit.reproduce.panels import panels
@@ -17,15 +16,25 @@ def test_each_setting_is_a_line_of_its_mean_with_a_band() -> None:
     rounds = np.array([1, 10, 100])
     totals = {"one": np.array([[1.0, 2, 3], [3, 4, 5]]), "other": np.array([[5.0, 5, 5], [5, 5, 5]])}
 
-    draw_totals(ax, totals, rounds, log=True, y="pulls")
+    draw_totals(ax, totals, rounds, log=True, seed=0, y="pulls")
 
     assert [line.get_label() for line in ax.lines] == ["one", "other"]
     assert np.asarray(ax.lines[0].get_ydata()).tolist() == [2.0, 3.0, 4.0]
     assert len(ax.collections) == 2
     low, high = ax.collections[0].get_paths()[0].get_extents().intervaly
-    assert (low, high) == pytest.approx((interval(totals["one"]).low[0], interval(totals["one"]).high[2]))
+    assert (low, high) == pytest.approx((1.1, 4.9))  # 5 and 95 % of two paths
     assert ax.get_xscale() == "log"
-    assert ax.get_ylabel() == "pulls"
+    assert ax.get_ylabel() == "pulls (2 paths: mean; band: 5 to 95 % of paths)"
+
+
+def test_a_setting_keeps_its_colour_when_others_are_left_out() -> None:
+    studies = {name: study_of({DTRB: power(1.0, 1.0)}, 100) for name in ("one", "other")}
+    _, (both, alone) = panels(2)
+
+    draw_regret(both, studies, log=True)
+    draw_regret(alone, studies, log=True, only=("other",))
+
+    assert [line.get_color() for line in alone.lines] == [both.lines[1].get_color()]
 
 
 @pytest.mark.parametrize("log", [True, False])

@@ -1,4 +1,4 @@
-"""Three stages: every claim can fail."""
+"""Three stages: every claim can fail, and holds of no impostor."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.reproduce.extensions import stages
 from dtrbandit.reproduce.extensions.extension import DTRB
-from reproduce.curves import Curve, logarithmic, power, study_of
-from reproduce.extension_studies import HORIZON, failures
+from reproduce.curves import Curve, logarithmic, power, study_of, study_with
+from reproduce.extension_studies import HORIZON, held, told
+from reproduce.impostors import AT_MOST, LOGARITHM, POWER_03, ROOT, Law, noisy
 
 
 def three_stages(*curves: Curve) -> dict[str, dtr.Study]:
@@ -21,8 +22,27 @@ def three_stages(*curves: Curve) -> dict[str, dtr.Study]:
 
 
 @pytest.mark.parametrize(
-    ("third", "failing"),
-    [(logarithmic(10.0), []), (power(0.001, 1.0), [0]), (power(1.0, 0.5), [0]), (power(1.0, 1.0), [0, 1, 2])],
+    ("third", "verdicts"),
+    [
+        (logarithmic(10.0), "✓✓?✓"),
+        (power(0.001, 1.0), "✗✗?✓"),
+        (power(1.0, 0.55), "✗✗?✓"),
+        (power(5.0, 0.35), "✓✗?✓"),
+        (power(1.0, 1.0), "✗✗?✗"),
+    ],
 )
-def test_three_stages_are_logarithmic_each(third: Curve, failing: list[int]) -> None:
-    assert failures("stages", three_stages(logarithmic(20.0), logarithmic(5.0), third)) == failing
+def test_three_stages_are_logarithmic_each(third: Curve, verdicts: str) -> None:
+    assert told("stages", three_stages(logarithmic(20.0), logarithmic(5.0), third)) == verdicts
+
+
+@pytest.mark.parametrize(("law", "places"), [(ROOT, [0, 1, 2, 3]), (POWER_03, [1, 2])])
+def test_no_claim_about_stages_holds_of_an_impostor(law: Law, places: list[int]) -> None:
+    """The third stage is the impostor; for free rounds, of which all stages are, the others cost next to nothing."""
+
+    def studies(rng: np.random.Generator) -> dict[str, dtr.Study]:
+        laws: list[Law] = [lambda t: 0.01 * LOGARITHM(t), lambda t: 0.01 * LOGARITHM(t), law]
+        regret = np.stack([noisy(own, rng, horizon=5_120) for own in laws], axis=2)
+        study = study_with({DTRB: regret[:, :, 0]})
+        return {stages.THREE_STAGES: replace(study, stage_regret={DTRB: regret})}
+
+    assert max(held("stages", studies)[places]) <= AT_MOST

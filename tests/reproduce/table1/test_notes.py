@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dtrbandit.reproduce import Reproduction, reproduce
 from dtrbandit.reproduce.table1 import Table1
-from dtrbandit.reproduce.table1.notes import READING, cohort_in_words, notes
+from dtrbandit.reproduce.table1.notes import cohort_in_words, notes
 from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.printed import PrintedTable
 
@@ -18,7 +18,7 @@ def test_another_seed_is_said_to_be_asked_for(tmp_path: Path) -> None:
     text = " ".join(str(result.table).split())
     assert "seed 4): 1,260 patients" in text
     assert "This seed was asked for." in text
-    assert "10 paths" not in text.split("DTRB(1, 10)")[0]
+    assert "2 cohorts" in text
 
 
 def test_patients_are_named_by_their_seed_or_their_file() -> None:
@@ -34,7 +34,11 @@ def test_notes_say_how_far_to_trust_the_numbers(small: Reproduction) -> None:
 
     told = list(notes(results))
 
-    assert told[-1] == READING
+    assert "judged by intervals over 6 simulated cohorts, which hold together with 95 %" in told[-1]
     assert any(paragraph.startswith("True is what an algorithm earns") for paragraph in told)
-    without = list(notes(replace(results, truth=None)))
-    assert len(without) == len(told) - 1
+    assert any(paragraph.startswith("One cohort says little about levels") for paragraph in told)
+    assert any(paragraph.startswith("Text is the version of the paper's text") for paragraph in told)
+    without = list(notes(replace(results, truth=None, cohorts=None)))
+    assert len(without) == len(told) - 2
+    assert "over paths through this cohort" in without[-1]
+    assert any("over 30 paths (too few paths for an interval)" in paragraph for paragraph in told)  # 2.5 times 12

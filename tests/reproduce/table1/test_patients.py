@@ -14,7 +14,8 @@ from dtrbandit.evaluation import Cohort, PropensityModel, logging_value
 from dtrbandit.reproduce import TABLE1
 from dtrbandit.reproduce.table1.entries import PAPER
 from dtrbandit.reproduce.table1.notes import NEAR
-from dtrbandit.reproduce.table1.patients import PENALTY, Patients, propensity_model
+from dtrbandit.reproduce.table1.patients import Patients
+from dtrbandit.reproduce.table1.versions import COMPUTED, PENALTY, TEXT, Version
 
 Array = NDArray[np.float64]
 
@@ -24,7 +25,7 @@ def test_the_default_seed_is_the_first_whose_benchmarks_are_near_the_published_v
     """Logging needs the model of staying alone, which saves most fits."""
     staying = PropensityModel(
         choice={"first": "uniform", "second": "uniform"},
-        staying=propensity_model(penalty=PENALTY).staying,
+        staying=COMPUTED.propensity_model().staying,
         penalty=PENALTY,
     )
 
@@ -47,14 +48,16 @@ def fitted(columns: Array, happened: Array) -> Array:
     return np.asarray(model.predict_proba(columns)[:, 1])
 
 
-def test_the_benchmarks_are_the_weighted_means_of_the_papers_three_logistic_models() -> None:
+@pytest.mark.parametrize("version", [COMPUTED, TEXT], ids=["computed", "text"])
+def test_the_benchmarks_are_the_weighted_means_of_three_logistic_models(version: Version) -> None:
     table = stard_cohort_table(seed=3)
     ssri, stayed = (table["A1"] == "ssri").to_numpy(), (table["status"] != "dropped out").to_numpy()
     risk, entered = (table["status"] != "remitted").to_numpy(), (table["status"] == "stage 2").to_numpy()
     x1 = table[["qids_start1", "qids_slope1", "preference1"]].to_numpy()
     other = ~ssri[:, None]
-    after = np.column_stack([x1, other, x1 * other, table["qids_slope2"]])
-    x2 = np.column_stack([x1, table[["qids_end1", "qids_start2", "qids_slope2", "preference2"]]])
+    later = {COMPUTED: (["qids_end1", "qids_slope2"], []), TEXT: (["qids_slope2"], ["qids_start2"])}[version]
+    after = np.column_stack([x1, other, x1 * other, table[later[0]]])
+    x2 = np.column_stack([x1, table[["qids_end1", "qids_slope2", "preference2", *later[1]]]])
     first, p0, p2, choice = fitted(x1, ssri), np.ones(len(table)), np.ones(len(table)), entered & ssri
     p0[risk] = fitted(after[risk], stayed[risk])
     again = (table["A2"] == "ssri").to_numpy()[choice]
@@ -66,7 +69,7 @@ def test_the_benchmarks_are_the_weighted_means_of_the_papers_three_logistic_mode
     score2 = -0.18 - 0.01 * table["qids_start2"] - 0.25 * table["qids_slope2"]
     same = stayed & (ssri == (score1 > 1e-12)) & (~choice | ((table["A2"] == "ssri") == (score2 > 1e-12)))
 
-    logging, offline = Patients.simulated(3).benchmarks
+    logging, offline = Patients.simulated(3).by(version).benchmarks
 
     assert logging.value == pytest.approx(np.average(y[stayed], weights=1 / p0[stayed]), abs=1e-4)
     assert offline.value == pytest.approx(np.average(y[same], weights=1 / p[same]), abs=1e-4)

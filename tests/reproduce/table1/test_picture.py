@@ -25,13 +25,15 @@ def test_every_entry_has_its_line_and_every_column_its_marks(small: Reproduction
     assert f"up to round {HORIZON}" in ax.get_xlabel()
     marks = {container.get_label(): container for container in ax.containers}
     assert list(marks) == [
-        "the paper", "replay, 10 paths", f"replay, {PATHS} paths, 95 % interval", "true, on new patients",
+        "replay on 6 cohorts: 5 %, median, 95 %", "the paper",
+        f"replay on this cohort, {PATHS} paths", "true, on new patients",  # too few for intervals
     ]  # fmt: skip
     paper = marks["the paper"].lines[0]  # type: ignore[attr-defined]  # of an errorbar
     assert sorted(paper.get_xdata()) == sorted(PAPER.values())
 
 
-def test_where_the_truth_is_not_known_it_has_no_marks(small: Reproduction) -> None:
-    (ax,) = draw(replace(results_of(small), truth=None)).axes
+def test_what_is_not_known_has_no_marks(small: Reproduction) -> None:
+    (ax,) = draw(replace(results_of(small), truth=None, cohorts=None)).axes
 
-    assert not any("true" in str(container.get_label()) for container in ax.containers)
+    labels = [str(container.get_label()) for container in ax.containers]
+    assert not any("true" in label or "cohorts" in label for label in labels)

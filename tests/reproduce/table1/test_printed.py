@@ -14,7 +14,7 @@ def test_the_printed_table_fits_a_terminal_and_says_what_it_is(small: Reproducti
     flat = " ".join(text.split())
     assert f"The cohort is simulated (environments.STARD, seed {COHORT_SEED})" in flat
     assert "is a choice, not a finding" in flat
-    assert "10 paths 12 paths true optimism" in flat
+    assert "this cohort 6 cohorts paper 12 paths median 5 % 95 % text true optimism" in flat
     assert "By maximum likelihood Logging is -8.4" in flat
     assert "Replay flatters a learner" in flat
 

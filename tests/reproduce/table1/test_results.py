@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,20 +11,48 @@ import dtrbandit as dtr
 from dtrbandit.datasets.stard import COHORT_SEED
 from dtrbandit.environments import STARD
 from dtrbandit.reproduce import Reproduction
-from dtrbandit.reproduce.table1.entries import DTRB, ONLINE
+from dtrbandit.reproduce.table1.claims import by_cohort, by_path, claims
+from dtrbandit.reproduce.table1.entries import DTRB
+from dtrbandit.reproduce.table1.over_cohorts import Distribution
 from dtrbandit.reproduce.table1.patients import Patients
-from dtrbandit.reproduce.table1.results import Estimate, Row
+from dtrbandit.reproduce.table1.printed import PrintedTable
+from dtrbandit.reproduce.table1.results import Estimate, Row, replayed, simulated
+from dtrbandit.reproduce.table1.versions import COMPUTED, TEXT
 from reproduce.small_table1 import HORIZON, PATHS, frame
 
+small_cohort = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")
 
+
+@small_cohort
 def test_values_are_replays_and_the_first_ten_paths_are_part_of_all(small: Reproduction) -> None:
     cohort, table = Patients.simulated(COHORT_SEED).cohort, frame(small)
 
-    played = dtr.replay(ONLINE[DTRB[0]], cohort, horizon=HORIZON, paths=PATHS)
+    played = dtr.replay(COMPUTED.online[DTRB[0]], cohort, horizon=HORIZON, paths=PATHS)
 
     assert table.loc[DTRB[0], "value"] == pytest.approx(played.value)
     assert table.loc[DTRB[0], "first_10_value"] == pytest.approx(played.averages[:10].mean())
-    assert table.loc[DTRB[0], "std_error"] == pytest.approx(played.std_error)
+    assert np.isnan(played.std_error)  # 12 paths are too few
+    assert table.loc[DTRB[0], "std_error"] is None
+
+
+@small_cohort
+def test_the_texts_version_is_played_on_the_same_patients_with_its_own_weights(small: Reproduction) -> None:
+    patients, table = Patients.simulated(COHORT_SEED).by(TEXT), frame(small)
+
+    played = dtr.replay(TEXT.online[DTRB[0]], patients.cohort, horizon=HORIZON, paths=PATHS)
+
+    assert table.loc[DTRB[0], "text_value"] == pytest.approx(played.value)
+    assert table.loc["Offline", "text_value"] == pytest.approx(patients.benchmarks.offline.value)
+
+
+def test_claims_are_judged_over_cohorts_where_there_are_several(small: Reproduction) -> None:
+    assert isinstance(small.table, PrintedTable)
+    results = small.table.results
+
+    assert results.cohorts is not None
+    assert len(results.cohorts) == PATHS // 2
+    assert results.claims == claims(results.cohorts.averages, by_cohort) == small.claims
+    assert replace(results, cohorts=None).claims == claims(results.averages, by_path)
 
 
 def test_true_averages_are_those_of_new_patients(small: Reproduction) -> None:
@@ -36,18 +66,23 @@ def test_true_averages_are_those_of_new_patients(small: Reproduction) -> None:
     )
 
 
-def test_an_estimate_is_the_mean_with_its_interval_or_an_exact_value() -> None:
-    found = Estimate.over(np.array([1.0, 2.0, 3.0]))
+def test_an_estimate_has_an_interval_if_there_are_paths_enough() -> None:
+    paths = np.arange(400.0)
 
-    assert (found.value, found.std_error) == pytest.approx((2.0, 3**-0.5))
-    assert found.low is not None
-    assert found.high is not None
-    assert found.high - 2 == pytest.approx(2 - found.low) == pytest.approx(4.302653 * 3**-0.5)  # t of 2 degrees
-    assert Estimate(2.0) == (2.0, None, None, None)
+    few, student, skewed = replayed(paths[:10]), replayed(paths[:40]), simulated(paths)
+
+    assert few == Estimate(4.5) == (4.5, None, None, None)
+    assert student.std_error == pytest.approx(paths[:40].std(ddof=1) / 40**0.5)
+    assert student.high == pytest.approx(19.5 + 2.022691 * paths[:40].std(ddof=1) / 40**0.5)  # t of 39 degrees
+    assert simulated(paths[:80]).low is None  # regret is skewed: 200 are needed
+    assert skewed.low is not None
 
 
-def test_optimism_is_replay_less_truth() -> None:
-    row = Row("Greedy", None, Estimate(-7.0), Estimate(-7.5), Estimate(-8.0), None, None)
+def test_optimism_is_the_mean_over_cohorts_less_truth() -> None:
+    spread = Distribution(-7.4, -8.0, -6.5, -7.5, 0.6, 0.3)
+    row = Row("Greedy", None, Estimate(-7), Estimate(-7), spread, Estimate(-7), Estimate(-8.0, 0.4), None, None)
 
-    assert row.optimism == 0.5
+    assert row.optimism == Estimate(0.5, 0.5)  # √(0.3² + 0.4²)
+    assert row._replace(true=Estimate(-8.0)).optimism == Estimate(0.5)
     assert row._replace(true=None).optimism is None
+    assert row._replace(cohorts=None).optimism is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,15 +12,21 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.condition import Mask
 from dtrbandit.design.contexts import LARGEST
+from dtrbandit.design.feasibility import Barred, sets_of
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ObservationError
+from dtrbandit.evaluation.cohort.exclusions import infeasible_arms
 from dtrbandit.evaluation.cohort.frames import Recode, read_frame
 from dtrbandit.evaluation.cohort.from_log import OUTCOME, UNIT, log_frame
+from dtrbandit.evaluation.cohort.in_words import in_words
 from dtrbandit.evaluation.cohort.left_out import LeftOut, Missing, require_missing
+from dtrbandit.evaluation.cohort.origin import ADAPTIVE, Kind, Origin
 from dtrbandit.evaluation.cohort.roles import Roles
+from dtrbandit.evaluation.cohort.scheduled import as_scheduled, forced_alone, overridden
+from dtrbandit.evaluation.cohort.teaching import teaching
 from dtrbandit.evaluation.cohort.validation import FrameReader, in_rows
-from dtrbandit.record.events import Event
+from dtrbandit.record.events import Event, Taught
 
 if TYPE_CHECKING:
     from dtrbandit.evaluation.propensities.fitted import FittedPropensities
@@ -48,9 +53,12 @@ class Cohort:
         (n,), how many units each stands for; 1 unless the data say otherwise.
     propensities
         How probable it was that each unit had the arms it had, and stayed; None unless estimated.
-    collected_by
-        The policy that chose the arms by what earlier units had taught it, None if there was none. Such units are not
-        independent, and intervals for independent units are not valid.
+    origin
+        How the arms came about: randomised, observational, or adaptive by which policy; with what a log recorded of
+        each decision. None where nothing is said.
+    excluded
+        For each stage, (n, K_m): the arms that the design allows and that a unit could not have, since they were
+        contraindicated or closed, or nothing was left after them. None where there are none.
     left_out
         Which units of the frame are none of the cohort's, because a covariate of theirs is blank, and how many lack
         which; nobody unless ``from_frame`` was told to, by ``missing="drop"``.
@@ -73,8 +81,9 @@ class Cohort:
     outcome: Vector
     weights: Vector
     propensities: FittedPropensities | None = field(default=None, kw_only=True)
-    collected_by: str | None = field(default=None, kw_only=True)
+    origin: Origin | None = field(default=None, kw_only=True)
     left_out: LeftOut = field(default_factory=LeftOut, kw_only=True)
+    excluded: tuple[Mask, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.propensities is not None and not self._has_rows_of(self.propensities.cohort):
@@ -94,7 +103,9 @@ class Cohort:
         unit: str | None = None,
         weights: str | None = None,
         recode: Mapping[str, Recode] | None = None,
+        exclude: Mapping[str, Mapping[str, str]] | None = None,
         missing: Missing = "refuse",
+        origin: Kind | None = None,
     ) -> Cohort:
         """Read a cohort from a frame with a row per unit, and check it against the design.
 
@@ -118,10 +129,15 @@ class Cohort:
         recode
             For columns of arms, what a cell means: ``{"A1": {1: "ssri", -1: "other"}}``, None for no arm. Labels,
             also as numbers, need none.
+        exclude
+            The columns that say by 0 or 1 for whom an arm is contraindicated: ``{"first": {"ssri": "no_ssri"}}``.
         missing
             What becomes of a unit with a blank covariate at a stage that it is known to have reached: ``"refuse"``
             reads nothing and names its row; ``"drop"`` leaves the unit out, and counts it in ``left_out``. A drop-out
             needs no covariates of stages after its last arm.
+        origin
+            How the arms came about, if it is known: ``"randomised"``; ``"observational"``, by the unit's own record;
+            or ``"adaptive"``, by what earlier units had taught. For the last, intervals need ``from_log``.
 
         Raises
         ------
@@ -133,22 +149,25 @@ class Cohort:
         if not isinstance(design, Design):
             raise DesignError(f"a cohort needs a Design, found {design!r}; a file is read by Design.from_toml")
         require_missing(missing)
-        roles = Roles(arms, outcome, unit, weights, {} if recode is None else recode)
+        roles = Roles(arms, outcome, unit, weights, {} if recode is None else recode, exclude or {})
         found = FrameReader(design, read_frame(frame), roles, missing).read()
         columns = found.contexts, found.arms, found.outcome, found.weights
-        cohort = cls(design, found.units, *columns, left_out=found.left_out)
+        told = {"left_out": found.left_out, "origin": Origin.named(origin), "excluded": found.excluded}
+        cohort = cls(design, found.units, *columns, **told)  # type: ignore[arg-type]  # each of its type
         _require_usable(cohort, found.rows)
         return cohort
 
     @classmethod
     def from_log(cls, log: Iterable[Event], *, design: Design | None = None) -> Cohort:
-        """Return the units of a log that have an outcome or were withdrawn, as they stand after corrections.
+        """Return the units of a log in the order of enrolment, up to the first that has not ended.
 
-        ``design`` is needed only where it holds Python functions, which a log cannot.
+        They are as they stand after overrides and corrections. ``origin`` has how their arms came about. ``design`` is
+        needed only where it holds Python functions, which a log cannot.
         """
-        frame, design, learner = log_frame(log, design)
+        frame, design, origin, excluded = log_frame(log, design)
         arms = [stage.name for stage in design.stages]
-        return replace(cls.from_frame(frame, design, arms=arms, outcome=OUTCOME, unit=UNIT), collected_by=learner)
+        cohort = cls.from_frame(frame, design, arms=arms, outcome=OUTCOME, unit=UNIT)
+        return replace(cohort, origin=origin, excluded=excluded)
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -156,6 +175,51 @@ class Cohort:
     def with_propensities(self, model: PropensityModel) -> Cohort:
         """Return the cohort with the propensities that ``model`` estimates from it."""
         return replace(self, propensities=model.fit(self))
+
+    def forced(self) -> Cohort:
+        """Return the units of a log's forced rounds alone, an ordinary randomised trial, with the arms scheduled.
+
+        Which rounds are forced, and to which plan, does not depend on outcomes. So intervals for independent units are
+        valid for them, if patients who come early and late are alike.
+        """
+        return forced_alone(self)
+
+    def as_scheduled(self) -> Cohort:
+        """Return the units of a log with the arms that were decided, in place of those that overrides gave."""
+        return as_scheduled(self)
+
+    def of(self, rows: Mask | NDArray[np.int64]) -> Cohort:
+        """Return the cohort of some units, by a mask (n,) or by their numbers, without propensities."""
+        return replace(
+            self,
+            units=tuple([self.units[row] for row in np.arange(len(self.units))[rows].tolist()]),
+            contexts=tuple({name: values[rows] for name, values in context.items()} for context in self.contexts),
+            arms=self.arms[rows],
+            outcome=self.outcome[rows],
+            weights=self.weights[rows],
+            propensities=None,
+            origin=None if self.origin is None else self.origin.of(rows),
+            excluded=None if self.excluded is None else tuple(excluded[rows] for excluded in self.excluded),
+        )
+
+    def teaching(self, design: Design) -> list[Taught]:
+        """Return what each unit teaches a new trial of this design, as ``Session(..., prior=cohort)`` asks for it."""
+        return teaching(self, design)
+
+    @property
+    def collected_by(self) -> str | None:
+        """Who chose the arms by what earlier units had taught; None if nobody did.
+
+        Such units are not independent, and intervals for independent units are not valid.
+        """
+        if self.origin is None or self.origin.kind != ADAPTIVE:
+            return None
+        return self.origin.policy or "a policy that learnt"
+
+    @property
+    def overridden(self) -> Mask:
+        """Which units of a log were given another arm than was decided, at which stage, (n, M)."""
+        return overridden(self)
 
     @property
     def dropped_out(self) -> Mask:
@@ -173,7 +237,7 @@ class Cohort:
 
         Whether they left early or were lost, the data cannot tell. They count as drop-outs.
         """
-        either: Mask = np.any([self._left_or_lost(m) for m in range(len(self.design.stages))], axis=0)
+        either: Mask = np.any([self.left_or_lost_at(m) for m in range(len(self.design.stages))], axis=0)
         return either
 
     @cached_property
@@ -205,15 +269,26 @@ class Cohort:
 
     @cached_property
     def feasible(self) -> tuple[Mask, ...]:
-        """Which arms were feasible for a unit after its earlier arms, (n, K_m) for each stage; none without these."""
+        """Which arms were feasible for a unit after its earlier arms, (n, K_m) for each stage; none without these.
+
+        An arm that was given counts as feasible.
+        """
         child, node, masks = self.design.tree.child, np.zeros(len(self), dtype=np.int64), []
         for m, arms in enumerate(self.design.arm_counts):
             masks.append((node >= 0)[:, None] & (child[np.maximum(node, 0), :arms] >= 0))
+            if self.excluded is not None:
+                masks[m] &= ~self.excluded[m] | (self.arms[:, m, None] == np.arange(arms))
             arm = self.arms[:, m].astype(np.int64)
             node = np.where((node >= 0) & (arm >= 0), child[np.maximum(node, 0), np.maximum(arm, 0)], -1)
         return tuple(masks)
 
-    def _left_or_lost(self, m: int) -> Mask:
+    @cached_property
+    def barred(self) -> tuple[Barred, ...]:
+        """What each unit could not have, stages and arms by number; an arm that it had it could have."""
+        barring, sets = sets_of(infeasible_arms(self), len(self))
+        return tuple(sets[number] for number in barring.tolist())
+
+    def left_or_lost_at(self, m: int) -> Mask:
         """Return which units with all arms before stage ``m`` and no outcome are kept out of it, (n,)."""
         known, admitted = self.admission(m)
         arrived: Mask = np.all(self.arms[:, :m] >= 0, axis=1)
@@ -239,57 +314,11 @@ class Cohort:
         return f"<Cohort of {len(self):,} units>"
 
     def __str__(self) -> str:
-        left, dropped = int(self.left_early.sum()), int(self.dropped_out.sum())
-        lines = [
-            f"A cohort of {len(self):,} units:",
-            f"  {len(self) - left - dropped:>6,}  completed all stages",
-            f"  {left:>6,}  left early, with their outcome",
-            f"  {dropped:>6,}  dropped out",
-        ]
-        given = (self.arms >= 0).sum(axis=1)
-        for m, stage in enumerate(self.design.stages[1:], 1):
-            lines += _counted((self.dropped_out & (given == m)).sum(), f"of them before an arm at stage {stage.name}")
-        lines += _counted((self.dropped_out & (given == len(self.design.stages))).sum(), "of them after the last arm")
-        if self.collected_by:
-            lines.append(f"{self.collected_by} chose the arms by what it had learnt: units are not independent.")
-        if not np.all(self.weights == 1):
-            lines.append(f"They stand for {self.weights.sum():,.6g} units.")
-        lines += [str(self.left_out)] if self.left_out else []
-        return "\n".join([*lines, *self._plans(), *self._questions()])
-
-    def _plans(self) -> list[str]:
-        """Return how many units completed each plan, and how many left early on the way."""
-        completed = Counter(map(tuple, self.arms[~self.dropped_out].tolist()))
-        lines = ["Plans of those with an outcome:"]
-        plans = sorted({*self.design.arm_plans, *completed}, key=lambda plan: (min(plan) < 0, plan))
-        for plan in plans:
-            labels = [stage.arms[arm] for stage, arm in zip(self.design.stages, plan, strict=True) if arm >= 0]
-            left = ", then left early" if min(plan) < 0 else ""
-            lines.append(f"  {completed[plan]:>6,}  {', then '.join(labels)}{left}")
-        return lines
-
-    def _questions(self) -> list[str]:
-        """Return what the data cannot tell, and the reader must: whether units left, or were lost."""
-        lines = []
-        for m, stage in enumerate(self.design.stages):
-            condition, count = self.design.parsed[m].condition, int(self._left_or_lost(m).sum())
-            if condition is None or not count:
-                continue
-            seen = " or ".join(repr(name) for name in condition.columns if name in self.design.columns[m])
-            lines += [
-                f"Kept out of stage {stage.name} by enter_if {stage.enter_if!r}, without an outcome: {count:,}.",
-                "  They count as drop-outs. Did they leave, or were they lost? If they left, give them their outcome.",
-            ]
-            lines += [f"  If they were lost before {seen} was observed, blank it."] if seen else []
-        return lines
+        return in_words(self)
 
 
 def _all_known(columns: Mapping[str, Vector], n: int) -> Mask:
     return np.all([np.isfinite(values) for values in columns.values()], axis=0) if columns else np.ones(n, dtype=bool)
-
-
-def _counted(count: int, what: str) -> list[str]:
-    return [f"    {count:>6,}  {what}"] if count else []
 
 
 def _require_usable(cohort: Cohort, rows: Mask) -> None:

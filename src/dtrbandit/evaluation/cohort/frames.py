@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.delimited import UNREADABLE, read_delimited
 from dtrbandit.design.condition import Mask
 from dtrbandit.design.contexts import LARGEST
 from dtrbandit.design.formula import Vector
@@ -29,7 +27,6 @@ BLANK = frozenset(
 )  # as R, SAS, SQL, Python write it
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 TABLES = (".parquet", ".pq")
-MOST_LINES = 5  # of a file that are named in a message
 
 Recode = Mapping[Any, str | None]  # from a cell to an arm's label, None for no arm
 
@@ -66,49 +63,14 @@ def _read_file(file: Path) -> pd.DataFrame:
         raise DesignError(f"{file}: expected a name in {', '.join((*SEPARATORS, *TABLES))}; give the frame itself")
     try:
         if ending in SEPARATORS:
-            return _read_text(file, SEPARATORS[ending])
+            return read_delimited(file, SEPARATORS[ending])
         import pyarrow.parquet as parquet
 
         return _from_arrow(parquet.read_table(file))
     except DesignError:
         raise
-    except (OSError, EOFError, ValueError, csv.Error, zlib.error) as error:  # pyarrow's, and no UTF-8, are ValueErrors
+    except UNREADABLE as error:  # pyarrow's are ValueErrors
         raise DesignError(f"cannot read {file}: {error}; give a path to a whole file, text in UTF-8") from error
-
-
-def _read_text(file: Path, separator: str) -> pd.DataFrame:
-    """Read every cell as it is: an arm may be called NA, and a column may be there twice."""
-    import pandas as pd
-
-    lines = dict(_lines(file, separator))
-    if not lines:
-        raise ValueError("it is empty, where the first line must name the columns")
-    header, *rows = lines.values()
-    _require_whole(file, lines, len(header))
-    return pd.DataFrame(rows, columns=[name.strip() for name in header], dtype=object)
-
-
-def _lines(file: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of each line that is not empty, with the number of the line (of several, the first)."""
-    opened = gzip.open if file.name.lower().endswith(".gz") else open
-    with opened(file, "rt", encoding="utf-8-sig", newline="") as text:
-        lines, number = csv.reader(text, delimiter=separator, strict=True), 1
-        for cells in lines:
-            if cells and not (len(cells) == 1 and cells[0].isspace()):
-                yield number, cells
-            number = lines.line_num + 1
-
-
-def _require_whole(file: Path, lines: Mapping[int, list[str]], width: int) -> None:
-    """Refuse lines that are cut off, which would read as those of drop-outs, and lines with too many cells."""
-    wrong = [(number, len(cells)) for number, cells in lines.items() if len(cells) != width]
-    if wrong:
-        found = ", ".join(f"line {number} has {cells:,}" for number, cells in wrong[:MOST_LINES])
-        more = f" and {len(wrong) - MOST_LINES:,} more lines have others" if len(wrong) > MOST_LINES else ""
-        raise DesignError(
-            f"cannot read {file}: every line must have as many cells as the header, {width:,}; {found}{more} (lines "
-            "count from 1, the header's). The cells of a drop-out are blank, not absent: add them, or export it again"
-        )
 
 
 def numbers(column: pd.Series) -> tuple[Vector, Mask]:

@@ -1,56 +1,75 @@
-"""A log as a frame with a row for each unit that has ended, as it stands after overrides and corrections."""
+"""A log as a frame with a row for each unit, as it stands after overrides and corrections, and its decisions.
+
+Units come in the order of their enrolment, up to the first that has not ended. Who leaves early ends first, so that
+all who have ended by some day are a biased sample. Void units are not among them, nor are those of an earlier trial.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import LogError, NotEstimable
+from dtrbandit.evaluation.cohort.origin import ADAPTIVE, OBSERVATIONAL, RANDOMISED, Kind, Origin, Recorded, Waiting
 from dtrbandit.record.events import (
     Assigned,
     Completed,
     Corrected,
+    Decision,
     Enrolled,
     Event,
     Opened,
     Overridden,
     Responded,
+    Taught,
+    TrialFact,
+    Voided,
     Withdrawn,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LEARN_NOTHING = ("FixedRegime", "UniformRandom")  # policies whose arms do not depend on earlier units
-UNIT, OUTCOME = "the unit", "the outcome"
+LEARN_NOTHING: dict[str, Kind] = {"UniformRandom": RANDOMISED, "FixedRegime": OBSERVATIONAL}  # others may learn
+UNIT, OUTCOME, FORCED = "the unit", "the outcome", "forced"
 
 
-def log_frame(log: Iterable[Event], design: Design | None) -> tuple[pd.DataFrame, Design, str | None]:
-    """Return a row per ended unit, the design, and the policy that learnt while it chose arms, None if none did.
+@dataclass
+class _Told:
+    """What a log tells of a unit: its row, its decisions with the arms on record before each, first and last event."""
+
+    row: dict[str, object]
+    enrolled: int
+    decisions: list[tuple[Decision, tuple[object, ...]]] = field(default_factory=list)
+    ended: int | None = None
+
+
+Excluded = tuple[NDArray[np.bool_], ...]
+
+
+def log_frame(log: Iterable[Event], design: Design | None) -> tuple[pd.DataFrame, Design, Origin, Excluded | None]:
+    """Return a row per unit, the design, how the arms came about, and what units could not have, if anything.
 
     The columns are those of the contexts, the names of stages for arms, ``UNIT`` and ``OUTCOME``.
     """
     import pandas as pd
 
-    events = iter(log)
+    whole = log if isinstance(log, Sequence) else list(log)
+    events = iter(whole)
     opened = next(events, None)
     if not isinstance(opened, Opened):
         raise LogError(f"a log begins with Opened, found {type(opened).__name__}; use a whole log, or read_log(path)")
     design = Design.from_dict(opened.design) if design is None else design
-    rows: dict[str, dict[str, object]] = {}
-    ended: dict[str, dict[str, object]] = {}
-    for event in events:
-        if isinstance(event, Opened):
-            raise LogError("a log begins with Opened and has no other; use one whole log")
-        row = rows.setdefault(event.unit, {UNIT: event.unit})
-        row.update(_told(event))
-        if isinstance(event, Completed | Withdrawn):
-            ended[event.unit] = row
+    told = list(_units(events, design))
+    ended = list(takewhile(lambda each: each.ended is not None, told))
     if not ended:
-        raise NotEstimable(
-            f"none of the {len(rows)} units of the log has an outcome yet, or was withdrawn; wait for some"
-        )
+        _refuse(told)
     columns = [
         UNIT,
         *(name for context in design.columns for name in context),
@@ -58,7 +77,91 @@ def log_frame(log: Iterable[Event], design: Design | None) -> tuple[pd.DataFrame
         OUTCOME,
     ]
     name = str(opened.policy.get("name"))
-    return pd.DataFrame(list(ended.values()), columns=columns), design, None if name in LEARN_NOTHING else name
+    kind = LEARN_NOTHING.get(name, ADAPTIVE)
+    origin = Origin(kind, name, _recorded(ended, design), _waiting(told[len(ended) :]), log=whole)
+    return pd.DataFrame([each.row for each in ended], columns=columns), design, origin, _excluded(ended, design)
+
+
+def _excluded(told: Sequence[_Told], design: Design) -> Excluded | None:
+    """Return which arms the units could not have at each stage, (n, K_m); None if they could have all."""
+    masks = tuple(np.zeros((len(told), count), dtype=np.bool_) for count in design.arm_counts)
+    for i, each in enumerate(told):
+        for m, (decision, _) in enumerate(each.decisions):
+            for arm, _ in decision.infeasible:
+                masks[m][i, design.stages[m].arms.index(arm)] = True
+    return masks if any(mask.any() for mask in masks) else None
+
+
+def _units(events: Iterable[Event], design: Design) -> Iterable[_Told]:
+    """Return what is told of each unit, in the order of enrolment."""
+    units: dict[str, _Told] = {}
+    stages = [stage.name for stage in design.stages]
+    for place, event in enumerate(events, 1):
+        if isinstance(event, Opened):
+            raise LogError("a log begins with Opened and has no other; use one whole log")
+        if isinstance(event, TrialFact | Taught):
+            continue
+        if isinstance(event, Voided):
+            del units[event.unit]
+            continue
+        told = units.setdefault(event.unit, _Told({UNIT: event.unit}, place))
+        if isinstance(event, Assigned):
+            before = tuple(told.row[name] for name in stages[: len(told.decisions)])
+            told.decisions.append((event.decision, before))
+        told.row.update(_told(event))
+        if isinstance(event, Completed | Withdrawn):
+            told.ended = place
+    return units.values()
+
+
+def _refuse(told: Sequence[_Told]) -> None:
+    """Say why no unit of a log can be used."""
+    done = sum(each.ended is not None for each in told)
+    if not done:
+        raise NotEstimable(
+            f"none of the {len(told)} units of the log has an outcome yet, or was withdrawn; wait for some"
+        )
+    raise NotEstimable(
+        f"unit {told[0].row[UNIT]!r}, which enrolled first, is still under way, and {done} behind it have ended. Units "
+        "count in the order of enrolment: who leaves early ends first, so that all who have ended are a biased sample. "
+        "Wait for it, or withdraw it if it is lost"
+    )
+
+
+def _waiting(told: Sequence[_Told]) -> Waiting | None:
+    """Return the units from the first one under way on."""
+    if not told:
+        return None
+    ended = sum(each.ended is not None for each in told)
+    return Waiting(str(told[0].row[UNIT]), len(told) - ended, ended)
+
+
+def _recorded(told: Sequence[_Told], design: Design) -> Recorded:
+    """Return the decisions of units as arrays."""
+    n, counts, tree = len(told), design.arm_counts, design.tree
+    arms, forced = np.full((n, len(counts)), -1, dtype=np.int8), np.zeros((n, len(counts)), dtype=np.bool_)
+    feasible = tuple(np.zeros((n, count), dtype=np.bool_) for count in counts)
+    propensities = tuple(np.full((n, count), np.nan) for count in counts)
+    for i, each in enumerate(told):
+        for m, (decision, before) in enumerate(each.decisions):
+            given = tuple(stage.arms.index(str(arm)) for stage, arm in zip(design.stages, before, strict=False))
+            arms[i, m], forced[i, m] = design.stages[m].arms.index(decision.arm), decision.reason == FORCED
+            feasible[m][i] = tree.feasible[tree.after(given)]
+            feasible[m][i, [design.stages[m].arms.index(arm) for arm, _ in decision.infeasible]] = False
+            propensities[m][i] = _probabilities(decision.propensity, int(arms[i, m]), feasible[m][i])
+    places = np.array([(each.enrolled, each.ended) for each in told], dtype=np.int64)
+    return Recorded(arms, feasible, propensities, forced, places[:, 0], places[:, 1])
+
+
+def _probabilities(propensity: float | None, arm: int, feasible: np.typing.NDArray[np.bool_]) -> np.typing.ArrayLike:
+    """Return the probability of each arm, as far as that of one tells, (K,)."""
+    if propensity is None:
+        return np.where(feasible, np.nan, 0.0)
+    others = int(feasible.sum()) - 1
+    rest = 0.0 if propensity == 1 else 1 - propensity if others == 1 else np.nan
+    found = np.where(feasible, rest, 0.0)
+    found[arm] = propensity
+    return found
 
 
 def _told(event: Event) -> dict[str, object]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from dtrbandit.design.spec import Design
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import nearest, shown
 from dtrbandit.errors import DesignError
+from dtrbandit.evaluation.cohort.exclusions import strange_exclusions
 from dtrbandit.evaluation.cohort.frames import Recode
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class Roles(NamedTuple):
     unit: str | None
     weights: str | None
     recode: Mapping[str, Recode]
+    exclude: Mapping[str, Mapping[str, str]] = {}  # by stage and arm
 
 
 def require_columns(frame: pd.DataFrame, design: Design, roles: Roles) -> None:
@@ -32,7 +34,9 @@ def require_columns(frame: pd.DataFrame, design: Design, roles: Roles) -> None:
     named = [*roles.arms, roles.outcome, *(name for name in (roles.unit, roles.weights) if name is not None)]
     if strange := [name for name in named if not isinstance(name, str)]:
         raise DesignError(f"columns are called by a text, found {shown(strange)}")
-    wrong = _strange_recodes(design, roles)
+    wrong = [*_strange_recodes(design, roles), *strange_exclusions(design, roles.exclude)]
+    if not wrong:
+        named += [column for columns in roles.exclude.values() for column in columns.values()]
     if len(set(roles.arms)) < len(roles.arms):
         wrong.append(f"arms must name a column for each stage, found {list(roles.arms)}")
     contexts = [name for columns in design.columns for name in columns]
@@ -41,7 +45,10 @@ def require_columns(frame: pd.DataFrame, design: Design, roles: Roles) -> None:
     needed = dict.fromkeys([*contexts, *named])
     columns = list(frame.columns)
     if missing := [name for name in needed if name not in columns]:
-        wrong.append(f"the frame lacks {missing}; it has {shown(columns)}")
+        names = [name for name in columns if isinstance(name, str)]
+        meant = {name: nearest(name, (other for other in names if other not in needed)) for name in missing}
+        near = ", ".join(f"{other!r} for {name!r}" for name, other in meant.items() if other)
+        wrong.append(f"the frame lacks {missing}; it has {shown(columns)}{f'; did you mean {near}?' if near else ''}")
     if twice := [name for name in needed if columns.count(name) > 1]:
         wrong.append(f"the frame has more than one column {twice}; rename or drop one")
     if not wrong and not len(frame):

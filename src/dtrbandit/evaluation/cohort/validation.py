@@ -22,6 +22,7 @@ from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import ObservationError
+from dtrbandit.evaluation.cohort.exclusions import Left, read_exclusions
 from dtrbandit.evaluation.cohort.frames import NO_ARM, UNKNOWN_ARM, arm_numbers, infinite, numbers, texts
 from dtrbandit.evaluation.cohort.left_out import LeftOut, Missing
 from dtrbandit.evaluation.cohort.roles import Roles, require_columns
@@ -45,6 +46,7 @@ class Reading(NamedTuple):
     weights: Vector
     rows: Mask
     left_out: LeftOut
+    excluded: tuple[Mask, ...] | None
 
 
 @dataclass
@@ -64,7 +66,7 @@ class FrameReader:
         outcome, refused = self._numbers(self.roles.outcome)
         read = {name: self._covariate(name) for columns in self.design.columns for name in columns}
         given = self._given()
-        follow_up = FollowUp(self, read, given, ended=~np.isnan(outcome) | refused)
+        follow_up = FollowUp(self, read, given, ended=~np.isnan(outcome) | refused, left=self._left())
         for m in range(len(self.design.stages)):
             follow_up.follow(m)
         if self.problems:
@@ -74,9 +76,20 @@ class FrameReader:
             )
         kept, left_out = ~follow_up.left_out, self._left_out(follow_up, units)
         contexts = tuple({name: read[name][0][kept] for name in columns} for columns in self.design.columns)
+        excluded = tuple(each[kept] for each in follow_up.excluded) if self.roles.exclude else None
         return Reading(
-            tuple(compress(units, kept)), contexts, follow_up.arms[kept], outcome[kept], weights[kept], kept, left_out
-        )
+            tuple(compress(units, kept)), contexts, follow_up.arms[kept], outcome[kept], weights[kept], kept, left_out,
+            excluded,
+        )  # fmt: skip
+
+    def _left(self) -> Left:
+        """Return what contraindications leave to each unit."""
+        masks, wrong = read_exclusions(self.frame, self.design, self.roles.exclude)
+        for column, rows in wrong.items():
+            self.note(rows, f"column {column!r} must say by 0 or 1 whether an arm is contraindicated")
+        left = Left(self.design, masks)
+        self.note(left.nobody, "exclude leaves no plan of the design; such units cannot have been in the trial")
+        return left
 
     def note(self, rows: Mask, what: str) -> None:
         """Note what is wrong, if it is wrong in any row."""
@@ -158,10 +171,17 @@ class FollowUp:
     """
 
     def __init__(
-        self, reader: FrameReader, read: Mapping[str, tuple[Vector, Mask]], given: NDArray[np.int64], *, ended: Mask
+        self,
+        reader: FrameReader,
+        read: Mapping[str, tuple[Vector, Mask]],
+        given: NDArray[np.int64],
+        *,
+        ended: Mask,
+        left: Left,
     ) -> None:
         self.reader, self.design = reader, reader.design
-        self.read, self.given, self.ended = read, given, ended
+        self.read, self.given, self.ended, self.left = read, given, ended, left
+        self.excluded: list[Mask] = []
         self.arms = np.full(given.shape, NO_ARM, dtype=np.int8)
         self.node = np.zeros(len(given), dtype=np.int64)
         self.present = np.ones(len(given), dtype=np.bool_)
@@ -218,14 +238,21 @@ class FollowUp:
     def _receive(self, m: int, reached: Mask) -> None:
         """Give the units that reached stage ``m`` their arms."""
         child, stage = self.design.tree.child, self.design.stages[m]
-        feasible = child[self.node][:, : len(stage.arms)] >= 0
+        allowed, feasible = (each[:, : len(stage.arms)] for each in (child[self.node] >= 0, self.left.at(self.node)))
+        self.excluded.append(allowed & ~feasible)
         arm = np.where(
             (self.given[:, m] == NO_ARM) & (feasible.sum(axis=1) == 1), feasible.argmax(axis=1), self.given[:, m]
         )
         self._require_arm(m, reached & (arm == NO_ARM))
         infeasible = reached & (arm >= 0)
         infeasible &= ~feasible[np.arange(len(arm)), np.maximum(arm, 0)]
-        wrong = infeasible & ~self.left_out
+        barred = infeasible & allowed[np.arange(len(arm)), np.maximum(arm, 0)]
+        self._note(
+            barred,
+            f"column {self.reader.roles.arms[m]!r} has an arm that is contraindicated for the unit, or after which "
+            "none is left (exclude); mend the arm, or the column that excludes it",
+        )
+        wrong = infeasible & ~self.left_out & ~barred
         for node in np.unique(self.node[wrong]):
             self._refuse(m, wrong & (self.node == node), int(node))
         self.present = reached & (arm >= 0) & ~infeasible

@@ -17,6 +17,7 @@ from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.propensities.bounds import as_bounds, bounded, least
 from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities
 from dtrbandit.evaluation.propensities.logistic import Logistic, fit_logistic
+from dtrbandit.evaluation.propensities.on_record import RECORDED, SHARES, on_record
 from dtrbandit.evaluation.propensities.risk_sets import (
     RiskSet,
     feature_matrix,
@@ -31,6 +32,12 @@ from dtrbandit.evaluation.weights import ExtremeWeights, largest_weight
 
 Known = float | Mapping[str, float]
 UNIFORM = "uniform"
+NAMED = (UNIFORM, RECORDED, SHARES)  # probabilities that need no formula
+ADAPTIVE = (
+    "{policy} chose the arms of these units by what earlier ones had taught it. No model fitted afterwards knows that. "
+    "Possible are: dtr.evaluate(cohort, ...), which uses the recorded propensities if they lie inside (0, 1); and the "
+    "forced rounds alone, cohort.forced()"
+)
 ROUNDING = 1e-9  # how far known probabilities may be from a sum of 1
 LARGE_SHARE, TIMES_EQUAL = 0.1, 10  # of the weight, and of the share it would have if all were equal
 LARGE_DROP_OUT = 0.5  # of all weight: a drop-out only costs draws
@@ -51,9 +58,11 @@ class PropensityModel:
     choice
         By stage: a formula, or known probabilities. These are ``"uniform"`` over the feasible arms; or
         ``{arm: probability}``, divided by the sum over the feasible arms; or one number, the probability of the arm
-        given, whichever it was. With K > 2 feasible arms that number can only be 1/K. The model of a stage that is not
-        named has an intercept, all columns known by then, the arms given before, and the products of each of these arms
-        with the columns observed before it.
+        given, whichever it was. With K > 2 feasible arms that number can only be 1/K. ``"recorded"`` are those of a
+        log. ``"shares"`` are the shares of the arms among units with the same arms before: they are known where arms
+        were given in fixed numbers, as in forced rounds. The model of a stage that is not named has an intercept, all
+        columns known by then, the arms given before, and the products of each of these arms with the columns observed
+        before it.
     staying
         By the stage that was to be reached, ``"outcome"`` after the last: a formula. A stage with ``enter_if`` has two
         more: ``"entry to second"``, until it was known who enters, and ``"outcome without second"``, for those who
@@ -99,6 +108,8 @@ class PropensityModel:
             )
         if cohort.dropped_out.all():
             raise NotEstimable(f"none of the {len(cohort):,} units has an outcome: nobody is left to learn from")
+        if cohort.collected_by is not None:
+            raise DesignError(ADAPTIVE.format(policy=cohort.collected_by))
         require_places("choice", self.choice, cohort.design)
         require_places("staying", self.staying, cohort.design)
         fitted = FittedPropensities(self, cohort, tuple(self._fitted(cohort, each) for each in risk_sets(cohort)))
@@ -107,6 +118,8 @@ class PropensityModel:
 
     def _fitted(self, cohort: Cohort, risk_set: RiskSet) -> FittedModel:
         entry = (getattr(self, risk_set.kind) or {}).get(risk_set.stage)
+        if risk_set.kind == "choice" and isinstance(entry, str) and entry in (RECORDED, SHARES):
+            return FittedModel(risk_set, on_record(entry, cohort, risk_set), None)
         if risk_set.kind == "choice" and not _is_formula(entry):
             return FittedModel(risk_set, _known(entry, risk_set, cohort.design.stages[risk_set.m].arms), None)
         floor = 0.0 if self.clip is None else least(self.clip, len(risk_set.options), where=str(risk_set))
@@ -120,7 +133,7 @@ class PropensityModel:
 
 
 def _is_formula(entry: object) -> bool:
-    return entry is None or (isinstance(entry, str) and entry != UNIFORM)
+    return entry is None or (isinstance(entry, str) and entry not in NAMED)
 
 
 def _known(entry: object, risk_set: RiskSet, arms: tuple[str, ...]) -> Matrix:
@@ -155,8 +168,8 @@ def _shares(entry: object, risk_set: RiskSet, arms: tuple[str, ...]) -> Vector:
             own = shares[[arms.index(option) for option in risk_set.options]]
             return np.asarray(own / own.sum())
     raise DesignError(
-        f"{risk_set}: needed is a formula, 'uniform', the probability of the arm given, or probabilities above 0 of "
-        f"all of {list(arms)} that sum to 1; found {shown(entry)}"
+        f"{risk_set}: needed is a formula, 'uniform', 'recorded', 'shares', the probability of the arm given, or "
+        f"probabilities above 0 of all of {list(arms)} that sum to 1; found {shown(entry)}"
     )
 
 

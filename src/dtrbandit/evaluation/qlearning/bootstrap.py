@@ -8,9 +8,15 @@ has its level. Resamples of m < n units do:
 
 p̂ = 0 gives n. ξ is a fixed constant, or the double bootstrap chooses it (``double.py``). The interval of
 a coefficient θ is [θ̂ − u, θ̂ − l], where l and u are quantiles of θ̂* − θ̂ over resamples.
+
+Resamples are refitted in batches, as products of matrices (``docs/adr/0012-resamples-in-batches.md``). Each batch has
+a stream of its own, so that the result does not depend on how many processes share them.
 """
 
 from __future__ import annotations
+
+from functools import partial
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +24,7 @@ from numpy.typing import NDArray
 from dtrbandit.design.condition import Mask
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.qlearning.induction import Sample
+from dtrbandit.parallel import map_unordered
 from dtrbandit.rank import scaled_rows
 
 Array = NDArray[np.float64]
@@ -25,7 +32,7 @@ Array = NDArray[np.float64]
 LOW, HIGH = 0.025, 0.975
 MOST_REDRAWN = 0.05
 SINGULAR = 1e-10  # a smaller determinant is none; features are orthonormal in the whole sample, where it is 1
-AT_A_TIME = 2_000_000  # counts in memory
+AT_A_TIME = 500_000  # counts in a batch: a few megabytes, which a processor keeps near
 
 
 def resample_size(n: int, share: float, xi: float) -> int:
@@ -39,25 +46,54 @@ def resample_size(n: int, share: float, xi: float) -> int:
     return int(n ** ((1 + xi * (1 - share)) / (1 + xi)) + 1e-9)
 
 
-def resampled(sample: Sample, first: int, *, size: int, resamples: int, rng: np.random.Generator) -> tuple[Array, int]:
+def resampled(
+    sample: Sample,
+    first: int,
+    *,
+    size: int,
+    resamples: int,
+    seed: tuple[int, ...],
+    n_jobs: int | None = 1,
+    progress: bool = False,
+) -> tuple[Array, int]:
     """Return the coefficients of stage ``first`` in resamples of ``size`` units, (B, K, d), and how many were redrawn.
 
-    A resample in which an arm cannot be fitted is redrawn.
+    A resample in which an arm cannot be fitted is redrawn. Too many of these are refused.
     """
-    n, found, redrawn = len(sample.outcome), [], 0
-    missing = resamples
+    each = min(max(AT_A_TIME // len(sample.outcome), 1), resamples)
+    sizes = [min(each, resamples - done) for done in range(0, resamples, each)]
+    work = partial(_batch, sample, first, size, seed, MOST_REDRAWN * resamples + 1)
+    named = f"batches of {each} resamples" if progress else None
+    batches = list(enumerate(sizes))
+    found = map_unordered(work, batches, n_jobs=n_jobs, progress=named) if len(sizes) > 1 else map(work, batches)
+    _, coefficients, redrawn = zip(*sorted(found, key=lambda batch: batch[0]), strict=True)
+    if sum(redrawn) > MOST_REDRAWN * resamples + 1:
+        _refuse(sum(redrawn), resamples, size)
+    return np.concatenate(coefficients), sum(redrawn)
+
+
+def _batch(
+    sample: Sample, first: int, size: int, seed: tuple[int, ...], most: float, batch: tuple[int, int]
+) -> tuple[int, Array, int]:
+    """Return the number of a batch, its coefficients, and how many of its resamples were redrawn."""
+    number, resamples = batch
+    rng = np.random.default_rng([*seed, number])
+    found, redrawn, missing = [], 0, resamples
     while missing:
-        counts = _counts(n, size, min(missing, max(AT_A_TIME // n, 1)), rng)
-        coefficients, whole = refitted(sample, counts, first)
+        coefficients, whole = refitted(sample, _counts(len(sample.outcome), size, missing, rng), first)
         found.append(coefficients[whole])
         missing -= int(whole.sum())
         redrawn += int((~whole).sum())
-        if redrawn > MOST_REDRAWN * resamples + 1:
-            raise NotEstimable(
-                f"in {redrawn} of {redrawn + resamples - missing} resamples of {size} units some arm cannot be fitted; "
-                "the bootstrap needs more units, or fewer features"
-            )
-    return np.concatenate(found), redrawn
+        if redrawn > most:
+            _refuse(redrawn, resamples - missing, size)
+    return number, np.concatenate(found), redrawn
+
+
+def _refuse(redrawn: int, fitted: int, size: int) -> NoReturn:
+    raise NotEstimable(
+        f"in {redrawn} of {redrawn + fitted} resamples of {size} units some arm cannot be fitted; "
+        "the bootstrap needs more units, or fewer features"
+    )
 
 
 def reflected(estimates: Array, resampled: Array) -> tuple[Array, Array]:
@@ -73,29 +109,39 @@ def _counts(n: int, size: int, resamples: int, rng: np.random.Generator) -> Arra
 
 
 def refitted(sample: Sample, counts: Array, first: int) -> tuple[Array, Mask]:
-    """Return the coefficients of stage ``first``, (B, K, d), and which resamples determine those and all later ones."""
-    whole = np.ones(len(counts), dtype=np.bool_)
+    """Return the coefficients of stage ``first``, (B, K, d), and which resamples determine those and all later ones.
+
+    Everything is fitted anew, the models of staying too.
+    """
+    weights, whole = resampled_weights(sample, counts)
     targets: Array = sample.outcome[None]
     m = len(sample.features) - 1
     while True:
-        coefficients = _fit_arms(sample, m, counts, targets, whole)
+        coefficients = _fit_arms(sample, m, weights, targets, whole)
         if m == first:
             return coefficients, whole
         targets = np.where(sample.entered[:, m], _largest(sample, m, coefficients), sample.outcome)
         m -= 1
 
 
-def _fit_arms(sample: Sample, m: int, counts: Array, targets: Array, whole: Mask) -> Array:
+def resampled_weights(sample: Sample, counts: Array) -> tuple[Array, Mask]:
+    """Return the weight that each resample gives each unit, (B, n), and which resamples determine it."""
+    if sample.staying is None:
+        return counts * sample.weights, np.ones(len(counts), dtype=np.bool_)
+    weights, whole = sample.staying.weights(counts)
+    return counts * weights, whole
+
+
+def _fit_arms(sample: Sample, m: int, own_weights: Array, targets: Array, whole: Mask) -> Array:
     """Return the coefficients of a stage, (B, K, d), and note in ``whole`` which resamples do not determine them."""
     d = sample.features[m].shape[1]
-    coefficients = np.empty((len(counts), sample.rows[m].shape[1], d))
+    coefficients = np.empty((len(own_weights), sample.rows[m].shape[1], d))
     for a in range(coefficients.shape[1]):
         rows = sample.rows[m][:, a]
         features, weights = sample.features[m][rows], sample.weights[rows]
-        weights = weights / weights.mean()
-        features, back = _orthonormal(features, weights)
+        features, back = _orthonormal(features, weights / weights.mean())
         products = (features[:, :, None] * features[:, None, :]).reshape(-1, d * d)
-        own = counts[:, rows] * weights
+        own = own_weights[:, rows] / weights.mean()
         gram = (own @ products).reshape(-1, d, d)
         moment = (own * targets[:, rows]) @ features
         determined = _volume(gram) > SINGULAR

@@ -21,6 +21,7 @@ from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.qlearning.regression import Regression, regress
+from dtrbandit.evaluation.qlearning.staying import Staying, staying_of
 
 Dropouts = Literal["imputed", "complete", "weighted"]
 DROPOUTS: tuple[Dropouts, ...] = ("imputed", "complete", "weighted")
@@ -38,6 +39,8 @@ class Sample(NamedTuple):
         (n, M): whose target at the stage before is the largest Q of this one, rather than the outcome.
     outcome, weights
         (n,).
+    staying
+        The models of staying that the weights rest on, None if they rest on none.
     """
 
     features: tuple[Matrix, ...]
@@ -46,9 +49,10 @@ class Sample(NamedTuple):
     entered: Mask
     outcome: Vector
     weights: Vector
+    staying: Staying | None = None
 
     def of(self, units: NDArray[np.int64]) -> Sample:
-        """Return the sample of some units, which may repeat."""
+        """Return the sample of some units, which may repeat, with the weights that they had."""
         return Sample(
             features=tuple(stage[units] for stage in self.features),
             feasible=tuple(stage[units] for stage in self.feasible),
@@ -56,6 +60,7 @@ class Sample(NamedTuple):
             entered=self.entered[units],
             outcome=self.outcome[units],
             weights=self.weights[units],
+            staying=None if self.staying is None else self.staying.of(units),
         )
 
     def q_values(self, m: int, coefficients: Matrix) -> Matrix:
@@ -97,7 +102,7 @@ def sample_of(cohort: Cohort, dropouts: Dropouts) -> Sample:
     ``complete``: a unit without an outcome has no rows. ``weighted``: neither, and the others stand for it
     by the inverse of their probability of staying.
     """
-    weights = cohort.weights
+    weights, staying = cohort.weights, None
     if dropouts == "weighted":
         if cohort.propensities is None:
             raise DesignError(
@@ -105,6 +110,7 @@ def sample_of(cohort: Cohort, dropouts: Dropouts) -> Sample:
                 "use cohort.with_propensities(PropensityModel())"
             )
         weights = weights / cohort.propensities.staying
+        staying = staying_of(cohort.propensities, cohort.weights)
     counted = [_counted(cohort, m, dropouts) for m in range(len(cohort.design.stages))]
     return Sample(
         features=tuple(np.where(np.isfinite(features), features, 0.0) for features in cohort.features),
@@ -116,6 +122,7 @@ def sample_of(cohort: Cohort, dropouts: Dropouts) -> Sample:
         entered=cohort.entered,
         outcome=cohort.outcome,
         weights=weights,
+        staying=staying,
     )
 
 

@@ -13,16 +13,20 @@ from dtrbandit.plots import PALETTE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+ESTIMATES = "(estimates alone: recommendations have their intervals)"
+
 
 def plot_leads(stage: str, arms: tuple[str, ...], q: Matrix, ax: Axes | None = None) -> Axes:
     """Draw by how much the arm with the largest Q leads the next, a colour for each arm that leads.
+
+    These are estimates alone, and the picture says so.
 
     ``q`` is (n, K), −∞ where an arm is infeasible; units with fewer than two feasible arms are left out.
     """
     from matplotlib.ticker import MaxNLocator
 
     choosing = q[np.isfinite(q).sum(axis=1) > 1]
-    ax = panel(ax, f"by how much the recommended arm leads at stage {stage}", "units")
+    ax = panel(ax, f"by how much the recommended arm leads at stage {stage}\n{ESTIMATES}", "units")
     ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True))  # nobody is half a unit
     if len(choosing):
         ordered = np.sort(choosing, axis=1)

@@ -6,7 +6,7 @@ becomes of the rows of a unit that dropped out. Standard errors and intervals: `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from dtrbandit.evaluation.qlearning.recommendations import recommendations
 from dtrbandit.evaluation.qlearning.rule import rule_in_words
 from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary
 from dtrbandit.evaluation.qlearning.uncertainty import Bootstrap, Uncertainty
+from dtrbandit.evaluation.qlearning.who import plot_who
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,8 +43,9 @@ class _Learned(NamedTuple):
     arms: tuple[ArmFit, ...]
     uncertainty: Uncertainty
     value: float
-    units: int
+    cohort: Cohort
     dropped: tuple[tuple[int, int], ...]  # by stage: drop-outs that had an arm there, and how many of their rows count
+    origin: tuple[str, ...]  # how the arms came about, in sentences
 
 
 class QLearning:
@@ -63,12 +65,13 @@ class QLearning:
     coef_
         A tidy frame: stage, arm, term, estimate, std_error (HC3, all stages together), low, high and method: the 95 %
         interval that holds there. The intercept's term is ``1``. Where the method is not ``sandwich``, the estimate is
-        not regular: read the interval, and not the standard error.
+        not regular, and has no standard error.
     coefficients_
         The estimates as matrices, (K_m, d_m) for each stage.
     value_
         The estimated value of the regime: the weighted mean over all units of the largest Q at the first stage. It is
-        too high on average, because the same units chose the regime and value it.
+        too high on average, because the same units chose the regime and value it. ``summary()`` has the cross-fitted
+        value beside it, if the cohort has propensities.
 
     Examples
     --------
@@ -106,8 +109,9 @@ class QLearning:
             ),
             Uncertainty(sample, stages, self.bootstrap, cohort.collected_by is not None),
             float(np.average(best, weights=cohort.weights)),
-            len(cohort),
+            cohort,
             tuple(_dropped(cohort, sample, m) for m in range(len(stages))),
+            () if cohort.origin is None else tuple(cohort.origin.in_words(len(cohort))),
         )
         return self
 
@@ -150,14 +154,7 @@ class QLearning:
         import pandas as pd
 
         known = self._known().uncertainty
-        rows = [
-            (
-                stage.name,
-                *known.regularity[m],
-                known.method(m),
-            )
-            for m, stage in enumerate(self.design.stages)
-        ]
+        rows = [(stage.name, *known.regularity[m], known.method(m)) for m, stage in enumerate(self.design.stages)]
         return pd.DataFrame(rows, columns=["stage", "units", "near", "share", "method"])
 
     @property
@@ -232,7 +229,13 @@ class QLearning:
         """Return the fit in tables, per stage and arm, with what to keep in mind when reading them."""
         learned = self._known()
         return QLearningSummary(
-            learned.arms, learned.uncertainty, learned.value, learned.units, self.dropouts, learned.dropped
+            learned.arms,
+            learned.uncertainty,
+            learned.value,
+            learned.cohort,
+            self.dropouts,
+            learned.dropped,
+            learned.origin,
         )
 
     def plot(self, stage: str, cohort: Cohort, ax: Axes | None = None) -> Axes:
@@ -240,6 +243,18 @@ class QLearning:
         _require_own(cohort, self.design)
         m = self.design.stage_number(stage)
         return plot_leads(stage, self.design.stages[m].arms, _q_values(cohort, m, self.coefficients_[m]), ax)
+
+    def plot_who(
+        self, stage: str, cohort: Cohort, ax: Axes | None = None, *, over: Sequence[str] | None = None
+    ) -> Axes:
+        """Draw who gets which arm at a stage, where that can be told, and where the units of a cohort are.
+
+        ``over`` names one or two columns, or earlier stages for their arms; by default those that move the differences
+        between arms most. An arm is told from the others where the intervals of its lead over each lie above 0. Where
+        no interval is valid, the picture says so.
+        """
+        _require_own(cohort, self.design)
+        return plot_who(self._known().uncertainty, cohort, self.design.stage_number(stage), over, ax)
 
     def __repr__(self) -> str:
         stages = ", ".join(stage.name for stage in self.design.stages)

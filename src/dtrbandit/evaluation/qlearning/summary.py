@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import erfc, sqrt
 from textwrap import wrap
 from typing import NamedTuple
 
 import numpy as np
 
+from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.qlearning.cross_fitted import CrossFitted, cross_fitted_value
 from dtrbandit.evaluation.qlearning.double import LEVEL, XIS
 from dtrbandit.evaluation.qlearning.induction import Dropouts
 from dtrbandit.evaluation.qlearning.regression import Regression
@@ -34,27 +37,28 @@ NOT_REACHED = (
 )
 NO_INTERVAL = (
     "Stage {stage} is not regular: for {near:,} of {units:,} units two arms of a later stage cannot be told apart. "
-    "There are too few units for the bootstrap that is valid then: in more than 5 % of resamples some arm cannot be "
-    "fitted."
+    "There are too few units for the bootstrap that is valid then: in more than 5 % of resamples some arm, or a model "
+    "of staying, cannot be fitted."
 )
 RESTS_ON_LATER = (
     "Stage {stage} has no standard errors for {arms}: the targets rest on an arm of a later stage that has none."
 )
 ADAPTIVE_DATA = (
     "There are no standard errors, intervals or P: a policy chose the arms by what earlier units had taught it. Then "
-    "estimates are biased and not normal, and no interval for independent units is valid. What is valid for such data: "
-    "docs/inference.md."
+    "estimates are biased and not normal, and no interval for independent units is valid. The forced rounds "
+    "alone have valid intervals, if there are any: QLearning(design).fit(cohort.forced()). Values of fixed regimes: "
+    "dtr.evaluate(cohort, ...)."
 )
 DROPPED = {
-    "imputed": "{rows:,} of their {had:,} rows count at stage {stage}, since the next context was seen",
-    "complete": "none of their {had:,} rows counts at stage {stage}",
-    "weighted": "none of their {had:,} rows counts at stage {stage}; others stand for them",
+    "imputed": "{rows:,} of their {had:,} rows at stage {stage} count, those whose next context was seen",
+    "complete": "none of their {had:,} rows at stage {stage} counts",
+    "weighted": "none of their {had:,} rows at stage {stage} counts, and others stand for them",
 }
 VALID_IF = {
     "imputed": "this is right if the Q-functions are as the features say",
     "complete": "this is right only if loss depends on nothing but the features",
-    "weighted": "this is right if the model of staying is; standard errors and intervals take its probabilities as "
-    "known, which makes them too large rather than too small",
+    "weighted": "this is right if the model of staying is; standard errors take its probabilities as known, which "
+    "makes them too large rather than too small, and the bootstrap fits them anew",
 }
 VALUE = (
     "Estimated value of the regime: {value}, the mean over all units of the largest Q at stage {stage}. It flatters, "
@@ -101,14 +105,17 @@ class QLearningSummary:
     arms: tuple[ArmFit, ...]
     uncertainty: Uncertainty
     value: float
-    units: int
+    cohort: Cohort
     dropouts: Dropouts
     dropped: tuple[tuple[int, int], ...]
+    origin: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         first, width = self.arms[0].stage, max(len(term) for fit in self.arms for term in fit.terms) + 2
-        lines = [f"Q-learning by least squares, from {self.units:,} units."]
+        lines = [f"Q-learning by least squares, from {len(self.cohort):,} units."]
+        lines += [line for words in self.origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
         lines += wrap(VALUE.format(value=in_words(self.value), stage=first), WIDTH)
+        lines += self._cross_fitted_in_words()
         lines += self._dropped_in_words()
         for m, stage in enumerate(dict.fromkeys(fit.stage for fit in self.arms)):
             own = [fit for fit in self.arms if fit.stage == stage]
@@ -125,6 +132,17 @@ class QLearningSummary:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    @cached_property
+    def cross_fitted(self) -> CrossFitted:
+        """The cross-fitted value, which does not flatter; NaN with the reason where there is none."""
+        return cross_fitted_value(self.cohort, self.dropouts)
+
+    def _cross_fitted_in_words(self) -> list[str]:
+        value, low, high, note = self.cross_fitted
+        found = [f"Cross-fitted value: {in_words(value)}"] if value == value else []
+        found += [f"95 % interval {in_words(low)} to {in_words(high)}"] if low <= high else []
+        return wrap(f"{', '.join(found)}. {note}" if found else note, WIDTH)
 
     def _caveat(self, m: int, own: Sequence[ArmFit], found: Intervals) -> list[str]:
         """Say which interval a stage has, where it is not the usual one."""

@@ -2,66 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace as with_other
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.parameters import whole
-from dtrbandit.design.spec import Design
-from dtrbandit.design.values import shown
-from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.facts import CohortFacts
 from dtrbandit.evaluation.replay.kernel import ask_all, play_rows
-from dtrbandit.evaluation.replay.players import CohortArrays, Player, material_of, player_of
+from dtrbandit.evaluation.replay.paths import Inputs, Path, play_path, prepare, require_room, room
+from dtrbandit.evaluation.replay.players import earlier_of
+from dtrbandit.evaluation.replay.resampling import Resampled, Resampling, play_resampled, require_resampling
 from dtrbandit.evaluation.replay.result import Replay
-from dtrbandit.evaluation.replay.sampling import SamplingWeights, drawn_rows, sampling_weights, shuffled_rows
+from dtrbandit.evaluation.replay.sampling import SamplingWeights
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels import supply
 from dtrbandit.parallel import check_jobs, map_unordered, workers
-from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, Greedy
-from dtrbandit.policies.lsvi_ucb import knowing_rounds
-from dtrbandit.policies.policy import Policy, is_policy
+from dtrbandit.policies.fixed_regime import FixedRegime
+from dtrbandit.policies.lsvi_ucb import warn_if_unscaled
+from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.uniform_random import UniformRandom
+from dtrbandit.record.teaching import Prior
 
-ROWS, POLICY = range(2)  # streams of a path
 KERNELS = (play_rows, ask_all)
 OFFERS = 2.0  # what a round of a replay costs over one of a study: rows are offered that are not accepted
-LEAST_SHARE = 1e-6  # of the weight, that must agree with a policy for its round to be played
 
 
 class SmallCohort(UserWarning):
     """A replay meets the same units so often that a policy can learn them by heart."""
 
 
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """What all paths of a replay share."""
-
-    policy: Policy[Any]
-    design: Design
-    material: CohortArrays | CohortFacts
-    weighting: SamplingWeights
-    horizon: int
-    seed: int
-    once: bool  # each row at most once
-
-    def stream(self, path: int, stream: int) -> np.random.SeedSequence:
-        """Return the seeds of one stream of a path."""
-        return np.random.SeedSequence(self.seed, spawn_key=(path, stream))
-
-
-class Path(NamedTuple):
-    """The rows accepted along a path, (horizon,), and how many were offered."""
-
-    number: int
-    rows: NDArray[np.int32]
-    draws: int
+class EqualWeights(UserWarning):
+    """Units are drawn alike although they were not equally likely to have their arms: the value is biased."""
 
 
 def replay(  # noqa: PLR0913  # each by its name
@@ -74,6 +50,9 @@ def replay(  # noqa: PLR0913  # each by its name
     seed: int = 0,
     n_jobs: int | None = None,
     replace: bool = True,
+    cohorts: int | None = None,
+    cohort_paths: int = 4,
+    prior: Prior | None = None,
     progress: bool = False,
 ) -> Replay:
     """Let a policy play through a cohort, meeting only units whose arms it would have given (Algorithm 2).
@@ -93,11 +72,24 @@ def replay(  # noqa: PLR0913  # each by its name
         Whether a row may come again. If not, a path is one pass over the rows in random order (the paper's first
         procedure; with unequal weights, over a sample in which each row is kept in proportion to its weight), and the
         horizon must be short enough.
+    cohorts
+        How many resampled cohorts the policy plays too, at least 30, 100 for a publication; None for none. They give
+        the interval over cohorts. Without them the interval is over paths through this cohort, and says nothing about
+        others. Units are resampled with replacement, and propensities estimated anew.
+    cohort_paths
+        The paths through each resampled cohort.
+    prior
+        A cohort of an earlier trial, whose units teach the policy before the first round. They must not be among the
+        units that are replayed: the policy would know these by heart.
     progress
         Whether to report on standard error.
 
     Warns
     -----
+    EqualWeights
+        When there are no propensities, and units left early or plans were plainly not equally frequent.
+    UnscaledOutcomes
+        When outcomes plainly exceed the ``scale`` of LSVIUCB.
     SmallCohort
         When the horizon exceeds the effective sample size: a policy that learns then looks better than it is.
 
@@ -112,102 +104,58 @@ def replay(  # noqa: PLR0913  # each by its name
     >>> found.value > 0.7, round(found.acceptance_rate, 1)
     (True, 0.5)
     """
-    inputs = _prepare(policy, cohort, weights, horizon=horizon, seed=seed, once=not replace)
+    inputs = prepare(policy, cohort, weights, horizon=horizon, seed=seed, once=not replace)
+    if prior is not None:
+        inputs = with_other(inputs, earlier=earlier_of(prior, inputs.design))
     wanted = whole(paths, "paths", low=1)
     check_jobs(n_jobs)
-    rows, draws = _room(wanted, inputs.horizon)
+    resampling = _resampling(inputs, policy, cohort, weights, wanted, cohorts, cohort_paths)
+    _warn_of_data(inputs, cohort)
+    require_room(inputs, wanted)
+    rows, draws = room((wanted, inputs.horizon), np.int32), np.empty(wanted, dtype=np.int64)
     _rehearse(inputs)
-    share = OFFERS * wanted / workers(n_jobs)
+    more = 0 if resampling is None else resampling.cohorts * resampling.paths
+    share = OFFERS * (wanted + more) / workers(n_jobs)
     compiled = compile_for(
         "the replay", [inputs.policy], inputs.design, units=inputs.horizon, times=share, entries=KERNELS
     )
+    play = partial(_played, compiled)
     results = map_unordered(
-        partial(_played, inputs, compiled), range(wanted), n_jobs=n_jobs, progress="paths" if progress else None
-    )
+        partial(play, inputs), range(wanted), n_jobs=n_jobs, progress="paths" if progress else None
+    )  # fmt: skip
     for path in results:
         rows[path.number], draws[path.number] = path.rows, path.draws
+    others = None if resampling is None else play_resampled(resampling, play, n_jobs=n_jobs, progress=progress)
     if replace:
         _warn_if_small(inputs)
-    return _result(inputs, cohort, rows, draws)
+    return _result(inputs, cohort, rows, draws, others)
 
 
-def _prepare(policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int, once: bool) -> Inputs:
-    """Check what is asked for, and return it."""
-    if not isinstance(cohort, Cohort):
-        raise DesignError(f"replay needs a Cohort, such as Cohort.from_frame gives, found {shown(cohort)}")
-    if not is_policy(policy):
-        raise DesignError(f"replay needs a policy such as Greedy(), found {shown(policy)}")
-    rounds, key = whole(horizon, "horizon", low=1), whole(seed, "seed", low=0)
-    weighting = sampling_weights(cohort, weights)
-    _require_whole(cohort)
-    ready = knowing_rounds(policy, cohort.design, rounds)
-    _require_plans(ready, cohort, weighting)
-    if once and rounds > weighting.usable.sum():
-        raise DesignError(
-            f"{rounds} rounds cannot come from {weighting.usable.sum()} usable units that are met once each; "
-            "take a shorter horizon, or let them be met again (replace=True, or no --once)"
-        )
-    return Inputs(ready, cohort.design, material_of(ready, cohort), weighting, rounds, key, once)
-
-
-def play_path(inputs: Inputs, number: int) -> Path:
-    """Offer a policy rows until the horizon is reached."""
-    seed = int(inputs.stream(number, POLICY).generate_state(1, np.uint64)[0])
-    player = player_of(inputs.policy, inputs.material, inputs.design, horizon=inputs.horizon, seed=seed)
-    rng = np.random.default_rng(inputs.stream(number, ROWS))
-    offers = (shuffled_rows if inputs.once else drawn_rows)(inputs.weighting, rng)
-    return Path(number, player.accepted, _offer(player, offers, inputs))
-
-
-def _offer(player: Player, offers: Iterable[NDArray[np.int64]], inputs: Inputs) -> int:
-    """Offer rows until the horizon is reached, and return how many it took."""
-    draws = waited = 0
-    for order in offers:
-        before = player.rounds
-        draws += player.offer(order)
-        if player.rounds == inputs.horizon:
-            return draws
-        waited = waited + len(order) if player.rounds == before else 0
-        if not inputs.once and waited >= len(inputs.weighting.weights) > waited - len(order):
-            _require_agreement(player, inputs)  # once a round: until it is over, answers stay the same
-    raise DesignError(_ran_out(player.rounds, draws, inputs))
-
-
-def _ran_out(rounds: int, draws: int, inputs: Inputs) -> str:
-    n, thinned = len(inputs.weighting.weights), ""
-    if draws < n:  # by their weights: see shuffled_rows
-        thinned = (
-            f" (a unit is offered in proportion to its weight, and the heaviest has "
-            f"{100 * inputs.weighting.largest_weight:.2g} %: more even weights, by clip= or penalty=, offer more)"
-        )
-    return (
-        f"rows ran out after {rounds} of {inputs.horizon} rounds: {draws} of {n} units were offered once each{thinned}"
-        f", and {inputs.policy!r} agreed with no more; take a horizon well below {rounds}, since paths differ, or "
-        "let units be met again (replace=True, or no --once)"
-    )
+def _resampling(  # what replay was given
+    inputs: Inputs, policy: Policy[Any], cohort: Cohort, weights: Any, paths: int, cohorts: Any, cohort_paths: Any
+) -> Resampling | None:
+    if cohorts is None:
+        return None
+    count, each = whole(cohorts, "cohorts", low=1), whole(cohort_paths, "cohort_paths", low=1)
+    require_resampling(cohorts=count, cohort_paths=each, paths=paths)
+    own = None if weights is None else inputs.weighting.weights
+    return Resampling(policy, cohort, own, inputs, count, each)
 
 
 def _rehearse(inputs: Inputs) -> None:
     """Play one round, so that errors come before the work begins."""
-    play_path(replace(inputs, horizon=1), 0)
+    play_path(with_other(inputs, horizon=1), 0)
 
 
-def _played(inputs: Inputs, compiled: bool, number: int) -> Path:
+def _played(compiled: bool, inputs: Inputs, number: int) -> Path:
     if compiled:
         supply.ensure(KERNELS)
     return play_path(inputs, number)
 
 
-def _room(paths: int, horizon: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    try:
-        return np.empty((paths, horizon), dtype=np.int32), np.empty(paths, dtype=np.int64)
-    except (MemoryError, ValueError, OverflowError) as error:  # the latter two: more than any array may hold
-        raise DesignError(
-            f"there is no memory for {paths} paths of {horizon} rounds: {error}; take fewer, or shorter ones"
-        ) from error
-
-
-def _result(inputs: Inputs, cohort: Cohort, rows: NDArray[np.int32], draws: NDArray[np.int64]) -> Replay:
+def _result(
+    inputs: Inputs, cohort: Cohort, rows: NDArray[np.int32], draws: NDArray[np.int64], others: Resampled | None
+) -> Replay:
     weighting = inputs.weighting
     return Replay(
         policy=repr(inputs.policy),
@@ -221,7 +169,30 @@ def _result(inputs: Inputs, cohort: Cohort, rows: NDArray[np.int32], draws: NDAr
         effective_sample_size=weighting.effective_sample_size,
         largest_weight=weighting.largest_weight,
         expected_acceptance=weighting.expected_acceptance,
+        resampled=None if others is None else others.outcomes,
+        no_interval=None if others is None else others.reason,
+        learns=not isinstance(inputs.policy, FixedRegime | UniformRandom),
+        caution=weighting.caution,
+        drawn_from=_identity(cohort, weighting),
+        seed=inputs.seed,
+        once=inputs.once,
     )
+
+
+def _identity(cohort: Cohort, weighting: SamplingWeights) -> str:
+    """Return a hash of what rows are drawn from: replays can be compared only if it is the same."""
+    digest = hashlib.sha256(cohort.arms.astype(np.int8).tobytes())
+    for numbers in (cohort.outcome, weighting.weights):
+        digest.update(np.asarray(numbers, dtype=np.float64).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _warn_of_data(inputs: Inputs, cohort: Cohort) -> None:
+    """Warn where the weights, or the scale of LSVI-UCB, do not fit the data."""
+    if inputs.weighting.caution is not None:
+        warnings.warn(inputs.weighting.caution, EqualWeights, stacklevel=3)
+    outcomes = cohort.outcome[inputs.weighting.usable]
+    warn_if_unscaled(inputs.policy, outcomes, len(cohort.design.stages), name="LSVIUCB", stacklevel=3)
 
 
 def _warn_if_small(inputs: Inputs) -> None:
@@ -233,57 +204,4 @@ def _warn_if_small(inputs: Inputs) -> None:
             "a fixed regime is not affected",
             SmallCohort,
             stacklevel=3,
-        )
-
-
-# -- what cannot be replayed ---------------------------------------------------------------------------------
-
-
-def _require_whole(cohort: Cohort) -> None:
-    """Refuse units that completed with arms or features that the design does not allow: kernels trust them."""
-    (n, stages), arms, design = (len(cohort), len(cohort.design.stages)), cohort.arms, cohort.design
-    if arms.shape != (n, stages) or arms.dtype.kind != "i":
-        raise DesignError(f"a cohort's arms must be whole numbers, ({n}, {stages}), found {arms.dtype} {arms.shape}")
-    wrong, node = (arms[:, 0] < 0) | np.isinf(cohort.outcome), np.zeros(n, dtype=np.int64)
-    for m, count in enumerate(design.arm_counts):
-        given = arms[:, m] >= 0
-        possible = (arms[:, m] < count) & (node >= 0) & np.isfinite(cohort.features[m]).all(axis=1)
-        wrong |= given & ~possible
-        node = np.where(given & ~wrong, design.tree.child[np.where(wrong, 0, node), np.where(wrong, 0, arms[:, m])], -1)
-        wrong |= given & (node < 0)
-    if (wrong & ~cohort.dropped_out).any():
-        row = int(np.flatnonzero(wrong & ~cohort.dropped_out)[0])
-        raise DesignError(
-            f"unit {cohort.units[row]!r} has an outcome, {cohort.outcome[row]}, but its arms {arms[row].tolist()} are "
-            "no feasible plan of the design (−1 after the last stage entered), or it entered a stage with an "
-            "incomplete context; Cohort.from_frame checks this"
-        )
-
-
-def _require_plans(policy: Policy[Any], cohort: Cohort, weighting: SamplingWeights) -> None:
-    """Refuse a policy that tries plans which no unit completed: a round that forces one cannot be played."""
-    if not isinstance(policy, DTRBandit | EpsilonGreedy | Greedy):
-        return
-    completed = set(map(tuple, np.unique(cohort.arms[weighting.usable], axis=0).tolist()))
-    for plan, labels in zip(cohort.design.arm_plans, cohort.design.plans or (), strict=True):
-        if plan not in completed:
-            raise DesignError(
-                f"{policy!r} tries every feasible plan, but no usable unit of this cohort completed "
-                f"{', then '.join(labels)}: such a round cannot be replayed; leave the plan out of the design (plans=)"
-            )
-
-
-def _require_agreement(player: Player, inputs: Inputs) -> None:
-    """Refuse to wait for a row that will not come: in one round, a row gets the same answer every time."""
-    weights = inputs.weighting.weights
-    agreeing = player.agreeing() & inputs.weighting.usable
-    share = float(weights[agreeing].sum() / weights.sum())
-    if share < LEAST_SHARE:
-        found = f"{agreeing.sum()} with {share:.1g} of the weight" if agreeing.any() else "none"
-        lost = 100 * float(weights[~inputs.weighting.usable].sum() / weights.sum())
-        raise DesignError(
-            f"in round {player.rounds + 1} {inputs.policy!r} would give {found} of the {inputs.weighting.usable.sum()} "
-            "usable units the arms they had, so the round cannot be played: the cohort has too few units that were "
-            "treated as the policy says; take a larger cohort, or leave plans that were rarely given out of the design "
-            f"(drop-outs, which are drawn too, carry {lost:.3g} % of the weight)"
         )

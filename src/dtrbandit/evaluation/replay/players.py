@@ -8,15 +8,18 @@ is a draw from those that follow this rule; over rounds and paths the rule itsel
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.deciding import checked
+from dtrbandit.deciding import checked, learning
+from dtrbandit.design.feasibility import sets_of
 from dtrbandit.design.spec import Design
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.cohort.exclusions import infeasible_arms
 from dtrbandit.evaluation.replay.facts import CohortFacts
 from dtrbandit.evaluation.replay.kernel import ask_all, play_rows
 from dtrbandit.evaluation.replay.sampling import Rows
@@ -26,18 +29,24 @@ from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.facts import start
 from dtrbandit.policies.lsvi_ucb import looks_only_back
 from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.teaching import Lessons, lessons_of, teach
 from dtrbandit.record.events import Assigned, Fact
 from dtrbandit.record.histories import History
+from dtrbandit.record.teaching import Prior, facts_of, histories_of
 
 Told = tuple[History, Fact]
 
 
 class CohortArrays(NamedTuple):
-    """Finished units as arrays, (n, M, D), (n, M) and (n,): see ``kernel.py``."""
+    """Finished units as arrays, (n, M, D), (n, M) and (n,): see ``kernel.py``.
+
+    ``excluded`` (n, K₁ + … + K_M) says what each unit could not have; it has no columns where there is no such thing.
+    """
 
     features: NDArray[np.float64]
     arms: NDArray[np.int8]
     outcome: NDArray[np.float64]
+    excluded: NDArray[np.bool_]
 
 
 class Player(Protocol):
@@ -60,7 +69,9 @@ def arrays_of(cohort: Cohort) -> CohortArrays:
     for m, matrix in enumerate(cohort.features):
         features[:, m, : matrix.shape[1]] = matrix
     arms = np.ascontiguousarray(cohort.arms, dtype=np.int8)
-    return CohortArrays(features, arms, np.ascontiguousarray(cohort.outcome, dtype=np.float64))
+    infeasible = infeasible_arms(cohort)
+    excluded = np.zeros((len(cohort), 0), dtype=np.bool_) if infeasible is None else np.concatenate(infeasible, axis=1)
+    return CohortArrays(features, arms, np.ascontiguousarray(cohort.outcome, dtype=np.float64), excluded)
 
 
 def material_of(policy: Policy[Any], cohort: Cohort) -> CohortArrays | CohortFacts:
@@ -70,14 +81,37 @@ def material_of(policy: Policy[Any], cohort: Cohort) -> CohortArrays | CohortFac
     return CohortFacts(cohort)
 
 
-def player_of(
-    policy: Policy[Any], material: CohortArrays | CohortFacts, design: Design, *, horizon: int, seed: int
+class Earlier(NamedTuple):
+    """What an earlier trial teaches: as arrays for built-in policies, and as facts for others."""
+
+    lessons: Lessons
+    told: tuple[Told, ...]
+
+
+def earlier_of(prior: Prior, design: Design) -> Earlier:
+    """Return what an earlier trial teaches a replay of this design."""
+    histories = histories_of(prior, design)
+    return Earlier(lessons_of(design, histories), tuple(zip(histories, facts_of(prior, design), strict=True)))
+
+
+def player_of(  # what a path of a replay has
+    policy: Policy[Any],
+    material: CohortArrays | CohortFacts,
+    design: Design,
+    *,
+    horizon: int,
+    seed: int,
+    earlier: Earlier | None = None,
 ) -> Player:
     """Return a policy ready to play: by kernels from arrays, or through Python from facts."""
     if isinstance(material, CohortArrays):
         assert isinstance(policy, CompiledPolicy)
-        return CompiledPlayer(policy, design, material, horizon=horizon, seed=seed)
-    return PythonPlayer(policy, material, horizon=horizon, seed=seed)
+        player = CompiledPlayer(policy, design, material, horizon=horizon, seed=seed)
+        if earlier is not None:
+            player.state.reserve(earlier.lessons.units + horizon + 1)
+            teach(player.state, earlier.lessons)
+        return player
+    return PythonPlayer(policy, material, horizon=horizon, seed=seed, told=earlier.told if earlier else ())
 
 
 class CompiledPlayer:
@@ -87,7 +121,8 @@ class CompiledPlayer:
         self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
         self.state = start(policy, design)
         self.state.reserve(horizon + 1)
-        self._units = CohortArrays._make(array if array.flags.writeable else np.array(array) for array in units)
+        arrays = (array if array.flags.writeable else np.array(array) for array in units[:-1])
+        self._units = *arrays, self._roots(units.excluded, design)
         blocks = range(horizon // ROUNDS + 1)
         self._drawn = np.concatenate([uniforms(seed, block, len(design.stages)) for block in blocks])
 
@@ -99,19 +134,30 @@ class CompiledPlayer:
 
     def agreeing(self) -> NDArray[np.bool_]:
         """Return which units the policy would give their arms in the next round, (n,)."""
-        agreeing = np.empty(len(self._units.outcome), dtype=np.bool_)
+        agreeing = np.empty(len(self._units[0]), dtype=np.bool_)
         ask_all.call(self.state.kind, self.rounds, *self._units, self._drawn, agreeing, self.state.table)
         return agreeing
+
+    def _roots(self, excluded: NDArray[np.bool_], design: Design) -> NDArray[np.int64]:
+        """Return the root of the copy of the tree that has what is feasible for each unit, (n,)."""
+        if not excluded.size:
+            return np.zeros(len(excluded), dtype=np.int64)
+        masks = np.split(excluded, np.cumsum(design.arm_counts)[:-1], axis=1)
+        barring, sets = sets_of(masks, len(excluded))
+        return np.array([self.state.root_for(each) for each in sets], dtype=np.int64)[barring]
 
 
 class PythonPlayer:
     """Any policy, one fact at a time; a copy of its state learns what a later decision needs to know."""
 
-    def __init__(self, policy: Policy[Any], units: CohortFacts, *, horizon: int, seed: int) -> None:
+    def __init__(
+        self, policy: Policy[Any], units: CohortFacts, *, horizon: int, seed: int, told: Sequence[Told] = ()
+    ) -> None:
         self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
         self.state = policy.init(units.design)
         self._policy, self._design, self._seed, self._units = policy, units.design, seed, units
-        self._decide = checked(policy, units.design)
+        self._decide, self._update = checked(policy, units.design), learning(policy)
+        self.state = self._learn(self.state, told)
 
     def offer(self, order: Rows) -> int:
         """Offer rows in order until T are accepted; return how many were offered."""
@@ -150,7 +196,7 @@ class PythonPlayer:
     def _copied(self, state: Any) -> Any:
         return deepcopy(state, {id(self._design): self._design})  # a design never changes
 
-    def _learn(self, state: Any, told: list[Told]) -> Any:
+    def _learn(self, state: Any, told: Sequence[Told]) -> Any:
         for history, fact in told:
-            state = self._policy.update(state, history, fact)
+            state = self._update(state, history, fact)
         return state

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.intervals import Interval, interval
+from dtrbandit.evaluation.replay.uncertainty import COHORTS, PATHS, mean_interval, worth
+from dtrbandit.intervals import REPLAY, TOO_FEW, Band, Interval, no_band, spread_band
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.rounds import POINTS, Times, cumulative, times
 
@@ -45,14 +46,26 @@ class Replay:
         The share of the heaviest among them.
     expected_acceptance
         The acceptance rate of any policy, were the propensities right and the units many; None without propensities.
+    resampled
+        The outcomes along paths through resampled cohorts, (cohorts, paths, horizon), NaN for a cohort that could not
+        be played; None if there are none.
+    no_interval
+        Why there is no interval over cohorts although there are resampled ones.
+    learns
+        Whether the policy can learn units by heart: a fixed regime cannot.
+    caution
+        Why the value is biased, where that shows in the data.
+    drawn_from, seed, once
+        A hash of the units and their weights, the seed, and whether each unit was met at most once. Replays are
+        compared path by path if these are the same.
 
     Examples
     --------
     >>> outcomes = np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]])
     >>> rows, arms, draws = np.zeros((2, 3), np.int32), np.zeros((2, 3, 1), np.int8), np.array([5, 7])
     >>> found = Replay("Greedy()", 9, 8, rows, arms, outcomes, draws, "equal weights", 8.0, 0.125)
-    >>> found.value, found.std_error, found.acceptance_rate
-    (2.5, 0.5, 0.5)
+    >>> found.value, found.acceptance_rate, found.interval
+    (2.5, 0.5, 'too few paths for an interval')
     """
 
     policy: str
@@ -66,10 +79,18 @@ class Replay:
     effective_sample_size: float
     largest_weight: float
     expected_acceptance: float | None = None
+    resampled: Array | None = None
+    no_interval: str | None = None
+    learns: bool = True
+    caution: str | None = None
+    drawn_from: str = ""
+    seed: int = 0
+    once: bool = False
 
     def __post_init__(self) -> None:
-        for array in (self.rows, self.arms, self.outcomes, self.draws):
-            array.flags.writeable = False
+        for array in (self.rows, self.arms, self.outcomes, self.draws, self.resampled):
+            if array is not None:
+                array.flags.writeable = False
 
     @property
     def horizon(self) -> int:
@@ -89,8 +110,47 @@ class Replay:
 
     @property
     def std_error(self) -> float:
-        """The standard error of the value over paths: how paths through this cohort differ, not how cohorts do."""
-        return float(interval(self.averages).std_error)
+        """The standard error of the value, over what ``interval_over`` says; NaN with too few paths."""
+        return float(mean_interval(self.averages, self.cohort_averages).std_error)
+
+    @property
+    def low(self) -> float:
+        """The lower limit of the value's interval; NaN with too few paths."""
+        return float(mean_interval(self.averages, self.cohort_averages).low)
+
+    @property
+    def high(self) -> float:
+        """The upper limit of the value's interval; NaN with too few paths."""
+        return float(mean_interval(self.averages, self.cohort_averages).high)
+
+    @property
+    def interval(self) -> str:
+        """What the interval is worth: "95 %", "about 90 %" or "too few paths for an interval"."""
+        return worth(len(self.rows), self.interval_over)
+
+    @property
+    def interval_over(self) -> str:
+        """Over what standard errors and intervals are: paths through this cohort, or cohorts."""
+        return PATHS if self.resampled is None or self.no_interval is not None else COHORTS
+
+    @property
+    def interval_of(self) -> str:
+        """What the interval is about."""
+        return interval_of(self.interval_over, optimistic=self.is_optimistic, what="the value")
+
+    @property
+    def is_optimistic(self) -> bool:
+        """Whether the policy learns, and may meet units again: replay is then above the truth."""
+        return self.learns and not self.once
+
+    @property
+    def cohort_averages(self) -> Array | None:
+        """The average outcome of each path through resampled cohorts, (cohorts, paths); None without an interval."""
+        if self.interval_over == PATHS:
+            return None
+        assert self.resampled is not None
+        means: Array = self.resampled.mean(axis=2)
+        return means
 
     @property
     def acceptance_rate(self) -> float:
@@ -105,33 +165,48 @@ class Replay:
     def curve(self, at: Times = None) -> pd.DataFrame:
         """Return the average outcome up to rounds ``at``: those given, ``"all"``, or 200 evenly in log t and the last.
 
-        One row per t, with the mean over paths, its standard error and its 95 % interval.
+        One row per t, with the mean over paths, its standard error and its interval, what the interval is worth, and
+        over what it is.
         """
         import pandas as pd
 
         rounds = times(self.horizon, at)
-        return pd.DataFrame({"t": rounds, **interval(self._averages(rounds))._asdict()})
+        words = {"interval": self.interval, "interval_over": self.interval_over}
+        return pd.DataFrame({"t": rounds, **self._interval_at(rounds)._asdict(), **words})
 
     def summary(self) -> pd.DataFrame:
         """Return the result in one row, to be stacked with those of other policies."""
         import pandas as pd
 
+        of_value = ("value", "std_error", "low", "high", "interval", "interval_over", "interval_of", "caution")
         rates = ("acceptance_rate", "expected_acceptance")
-        columns = ("value", "std_error", *rates, "effective_sample_size", "largest_weight")
+        columns = (*of_value, *rates, "effective_sample_size", "largest_weight")
         paths = {"paths": len(self.rows), "horizon": self.horizon, "different_units": self.different_units}
         return pd.DataFrame([{"policy": self.policy, **{name: getattr(self, name) for name in columns}, **paths}])
 
     def plot(self, ax: Axes | None = None, *, paths: bool = False) -> Axes:
-        """Draw the average outcome up to each round with its 95 % band; ``paths`` adds each path.
+        """Draw the average outcome up to each round with its band; ``paths`` adds each path.
 
-        It begins at a fiftieth of the horizon: averages of a few outcomes would fill the picture.
+        The band is the interval of the mean. With too few paths for one it is the spread of the paths, 5 to 95 %, and
+        left out where every path is drawn. Rounds begin where ``rounds_to_draw`` does: averages of a few outcomes
+        would fill the picture.
         """
-        rounds = np.unique(np.linspace(max(1, self.horizon // 50), self.horizon, POINTS).astype(np.int64))
-        singles = self._averages(rounds)
-        mean, _, low, high = interval(singles)
-        curve = Curve(self.policy, 0, rounds, mean, low, high, singles if paths else None)
-        many = f"{_paths(len(self.rows))}{', mean and 95 % band' if len(self.rows) > 1 else ''}"
-        return plot_curves([curve], ax, y=f"average outcome ({many})", zero=False)
+        rounds = rounds_to_draw(self.horizon)
+        averages = self._averages(rounds)
+        few = paths and self.interval == TOO_FEW
+        low, high, words = no_band(averages) if few else self.band(rounds)
+        curve = Curve(self.policy, 0, rounds, averages.mean(axis=0), low, high, averages if paths else None)
+        ax = plot_curves([curve], ax, y=in_words(len(self.rows), words), zero=False)
+        if self.caution is not None:
+            show_caution(ax)
+        return ax
+
+    def band(self, rounds: NDArray[np.int64]) -> Band:
+        """Return what surrounds the average outcome up to rounds in a picture: its interval, or the spread of paths."""
+        if self.interval == TOO_FEW:
+            return spread_band(self._averages(rounds))
+        _, _, low, high = self._interval_at(rounds)
+        return Band(low, high, f"mean, {self.interval} band\n{self.interval_over}")
 
     def __repr__(self) -> str:
         return f"<Replay of {self.policy}: {_paths(len(self.rows))} of {self.horizon:,} rounds, value {self.value:.4g}>"
@@ -142,7 +217,8 @@ class Replay:
         return "\n".join(
             [
                 f"{self.policy} on {self.units:,} units: {_paths(len(self.rows))} of {self.horizon:,} rounds.",
-                f"Average outcome {self.value:.4g}{_in_words(interval(self.averages))}.",
+                f"Average outcome {self.value:.4g}{self._interval_in_words()}",
+                *(f"Caution: {self.caution}." for _ in range(self.caution is not None)),
                 f"Rows were drawn by {self.weights_used}; {100 * self.acceptance_rate:.3g} % were accepted"
                 f"{self._against_expected()}.",
                 f"Effective sample size {self.effective_sample_size:,.0f} of {self.usable:,} usable units; "
@@ -160,18 +236,71 @@ class Replay:
             return words
         return f"{words}: too few units had the arms of this policy, and those who had do not stand for all"
 
+    def _interval_in_words(self) -> str:
+        asked = "" if self.no_interval is None else f" There is {self.no_interval}."
+        if self.interval == TOO_FEW:
+            fewest, enough = REPLAY
+            return (
+                f". {_paths(len(self.rows))} {'are' if len(self.rows) > 1 else 'is'} too few for an interval over "
+                f"paths: {fewest} give one of about 90 %, {enough} one of 95 %.{asked}"
+            )
+        words = f"; {self.interval} interval {self.interval_over} {self.low:.4g} to {self.high:.4g}, "
+        words += f"standard error {self.std_error:.2g}. It is about {self.interval_of}."
+        if self.interval_over == COHORTS:
+            assert self.resampled is not None
+            return f"{words} {self._cohorts_in_words(self.resampled)}"
+        return f"{words} Other cohorts would differ more (cohorts=100, or --cohorts 100, says by how much).{asked}"
+
+    def _cohorts_in_words(self, resampled: Array) -> str:
+        lost = int(np.isnan(resampled[:, 0, 0]).sum())
+        left_out = f"; {lost} more could not be replayed" if lost else ""
+        return f"It rests on {len(resampled) - lost} resampled cohorts of {_paths(resampled.shape[1])} each{left_out}."
+
+    def _interval_at(self, rounds: NDArray[np.int64]) -> Interval:
+        """Return the average outcome up to rounds, with its interval over what ``interval_over`` says."""
+        others = None
+        if self.interval_over == COHORTS:
+            assert self.resampled is not None
+            others = np.stack([cumulative(paths, rounds) / rounds for paths in self.resampled])
+        return mean_interval(self._averages(rounds), others)
+
     def _averages(self, rounds: NDArray[np.int64]) -> Array:
         return cumulative(self.outcomes, rounds) / rounds
 
 
+def interval_of(over: str, *, optimistic: bool, what: str) -> str:
+    """Say what an interval is about."""
+    if over == PATHS:
+        return "replay's mean on this cohort"
+    if not optimistic:
+        return f"{what} in the population"
+    return "replay's mean over cohorts, which differs from the truth by replay's optimism"
+
+
+def show_caution(ax: Axes) -> None:
+    """Write on a picture that its values are biased."""
+    words = "Caution: equal weights, but units were not equally likely to have their arms"
+    ax.set_title(words, loc="left", fontsize=9, color="#D55E00")
+
+
+def rounds_to_draw(horizon: int) -> NDArray[np.int64]:
+    """Return the rounds of a picture: from a twentieth of the horizon on, and the 20th at the earliest.
+
+    A short path begins at its half.
+
+    Examples
+    --------
+    >>> [rounds_to_draw(horizon)[0] for horizon in (10_000, 100, 7)]
+    [np.int64(500), np.int64(20), np.int64(3)]
+    """
+    first = max(horizon // 20, min(20, horizon // 2), 1)
+    return np.unique(np.linspace(first, horizon, POINTS).astype(np.int64))
+
+
+def in_words(paths: int, band: str) -> str:
+    """Return the name of an axis of average outcomes."""
+    return f"average outcome ({_paths(paths)}{f': {band}' if band else ''})"
+
+
 def _paths(count: int) -> str:
     return f"{count:,} path{'s' if count > 1 else ''}"
-
-
-def _in_words(of: Interval) -> str:
-    if np.isnan(of.std_error):
-        return ""
-    return (
-        f", standard error over paths {of.std_error:.2g} (95 % interval {of.low:.4g} to {of.high:.4g}, "
-        "for this cohort: others would differ more)"
-    )

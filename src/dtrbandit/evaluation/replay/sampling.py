@@ -18,6 +18,7 @@ from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 Rows = NDArray[np.int64]
 
 DRAWS = 4096  # made at a time
+RARELY = 3.719  # standard deviations, which a normal number exceeds with a probability of 0.0001
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,7 @@ class SamplingWeights:
     words: str
     usable: NDArray[np.bool_]  # neither dropped out nor without weight
     expected_acceptance: float | None = None  # of any policy, if the propensities are right and the units many
+    caution: str | None = None  # why a value by these weights is biased, where that shows in the data
 
     @property
     def effective_sample_size(self) -> float:
@@ -48,7 +50,7 @@ class SamplingWeights:
 
 def sampling_weights(cohort: Cohort, weights: Any) -> SamplingWeights:
     """Return the weights to draw by: those given, or 1/p where the cohort has propensities, times its case weights."""
-    expected = None
+    expected = caution = None
     if weights is not None:
         own, words = _checked(weights, len(cohort), "weights"), "the weights given"
     else:
@@ -58,11 +60,50 @@ def sampling_weights(cohort: Cohort, weights: Any) -> SamplingWeights:
             case_weights, own = own, own * _checked(cohort.propensities.weights, len(cohort), "1/p")
             expected = float(case_weights.sum() / own.sum())
             words = "1/p of the cohort's propensities"
+        else:
+            caution = unequal(cohort)
         words += case
     usable = ~cohort.dropped_out & (own > 0)
     if not usable.any():
         raise DesignError("every unit of this cohort has dropped out or has weight 0: there is nothing to replay")
-    return SamplingWeights(own, words, usable, expected)
+    return SamplingWeights(own, words, usable, expected, caution)
+
+
+def unequal(cohort: Cohort) -> str | None:
+    """Say why units were not equally likely to have the arms they had, if that shows in the data; else None.
+
+    It shows where units left early: they had fewer choices than others. It also shows where plans were not equally
+    frequent among the units that have all their arms, by a χ² test whose P is below 0.0001. What it cannot show is that
+    arms depended on covariates.
+    """
+    remedy = "the value is biased; estimate propensities (cohort.with_propensities(PropensityModel()), or no --equal)"
+    if left := int(cohort.left_early.sum()):
+        return (
+            f"rows are drawn with equal weights, but {left:,} of {len(cohort):,} units left early: they had fewer "
+            f"choices to agree on, and are accepted too often; {remedy}"
+        )
+    treated = cohort.arms[(cohort.arms >= 0).all(axis=1)]
+    plans = np.array(cohort.design.arm_plans)
+    counts = (treated[:, None, :] == plans).all(axis=2).sum(axis=0)
+    expected = len(treated) / len(plans)
+    if len(plans) > 1 and expected and ((counts - expected) ** 2).sum() / expected > _quantile(len(plans) - 1):
+        return (
+            "rows are drawn with equal weights, but plans were not equally frequent: units had them "
+            f"{counts.min():,} to {counts.max():,} times, where {expected:,.0f} are to be expected; {remedy}"
+        )
+    return None
+
+
+def _quantile(freedom: int) -> float:
+    """Return the quantile of χ² that is exceeded with a probability of 0.0001 (Wilson & Hilferty's approximation).
+
+    Examples
+    --------
+    >>> round(_quantile(3), 1)  # exactly 21.1
+    21.8
+    """
+    spread = 2 / (9 * freedom)
+    return float(freedom * (1 - spread + RARELY * spread**0.5) ** 3)
 
 
 def _even(cohort: Cohort) -> str:

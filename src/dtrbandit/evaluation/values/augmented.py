@@ -38,6 +38,8 @@ from dtrbandit.evaluation.propensities.risk_sets import (
 from dtrbandit.evaluation.qlearning.regression import regress
 from dtrbandit.evaluation.values.forks import Fork
 
+FEWEST = 3  # units for each coefficient: fewer fit their own outcomes, and say nothing of others
+
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeModel:
@@ -82,12 +84,18 @@ class OutcomeModel:
         return feature_matrix(cohort, risk_set, full_formula(cohort, risk_set))
 
 
-def augmented_scores(cohort: Cohort, passed: Sequence[Fork], model: OutcomeModel) -> Vector:
-    """Return Γ of each unit, (n,). Units of weight 0 have scores too, but teach no μ."""
+def augmented_scores(
+    cohort: Cohort, passed: Sequence[Fork], model: OutcomeModel, weights: Vector | None = None, *, spare: int = 0
+) -> Vector:
+    """Return Γ of each unit, (n,). Units of weight 0 have scores too, but teach no μ.
+
+    The weights are the cohort's, unless others are given. Each regression has ``spare`` units more than terms.
+    """
+    weights = cohort.weights if weights is None else weights
     scores, targets = cohort.outcome.copy(), cohort.outcome.copy()
     for fork in reversed(passed):
         rows = fork.risk_set.rows
-        mu = _fitted(fork, model.features(cohort, fork.risk_set), targets[rows], cohort.weights[rows])
+        mu = fitted_means(fork, model.features(cohort, fork.risk_set), targets[rows], weights[rows], spare=spare)
         beyond = np.where(fork.taken, scores[rows] - mu, 0.0)  # what follows another option is never read
         scores[rows] = mu + beyond / fork.probability
         targets[rows] = mu
@@ -101,19 +109,21 @@ def augmented(cohort: Cohort, scores: Vector) -> tuple[float, Vector]:
     return value, share * (scores - value)
 
 
-def _fitted(fork: Fork, features: Matrix, targets: Vector, weights: Vector) -> Vector:
+def fitted_means(fork: Fork, features: Matrix, targets: Vector, weights: Vector, *, spare: int = 0) -> Vector:
     """Return μ of the units at risk, with coefficients of their own for each option that the regime wants, (r,)."""
-    mu = np.empty(len(targets))
+    mu, needed = np.empty(len(targets)), features.shape[1] + spare if spare else 1
     for option in np.unique(fork.wanted).tolist():
         here = fork.wanted == option
         counted = (fork.risk_set.happened == option) & (weights > 0)  # who had it, wanted or not
-        if not counted.any():
+        if counted.sum() < needed:
+            few = f"{counted.sum()} of {len(targets)} units" if counted.any() else f"none of {len(targets)} units"
             raise NotEstimable(
-                f"{fork.risk_set}: none of {len(targets)} units took {fork.risk_set.options[option]!r}, which the "
-                "regime wants there; nothing tells what follows it"
+                f"{fork.risk_set}: {few} took {fork.risk_set.options[option]!r}, which the regime wants there; "
+                f"{'too little' if counted.any() else 'nothing'} tells what follows it"
             )
         own = counted & here
-        fit = regress(features[own], targets[own], weights[own]) if own.any() else None
+        enough = own.sum() >= max(needed, FEWEST * features.shape[1])
+        fit = regress(features[own], targets[own], weights[own]) if enough else None
         if fit is None or fit.rank < features.shape[1]:  # too few to tell: all who had the option teach
             fit = regress(features[counted], targets[counted], weights[counted])
         mu[here] = features[here] @ fit.coefficients

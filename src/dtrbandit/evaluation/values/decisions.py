@@ -48,7 +48,8 @@ def _one_by_one(cohort: Cohort, decide: Callable[[History], int]) -> Arms:
         for i in np.flatnonzero(_reached(cohort, m)).tolist():
             before = tuple(cohort.arms[i, :m].tolist())
             node, features = tree.after(before), tuple(stage[i] for stage in cohort.features[: m + 1])
-            chosen[i, m] = decide(History(cohort.units[i], i + 1, node, features, before, tree.feasible[node], None))
+            feasible = tuple(cohort.feasible[m][i].tolist())
+            chosen[i, m] = decide(History(cohort.units[i], i + 1, node, features, before, feasible, None))
     return chosen
 
 

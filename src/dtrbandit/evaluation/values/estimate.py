@@ -10,6 +10,7 @@ from dtrbandit.design.formula import Vector
 
 REACH = 1.959964  # of the normal distribution, 95 % two-sided
 WEIGHTED, AUGMENTED, REGRESSION, CROSS_FITTED = "weighted", "augmented", "q-learning", "cross-fitted"
+ADAPTIVE = "adaptive"
 
 
 class Support(NamedTuple):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.evaluation.values.estimate import AUGMENTED, CROSS_FITTED, REGRESSION, WEIGHTED, Estimate
+from dtrbandit.evaluation.values.estimate import ADAPTIVE, AUGMENTED, CROSS_FITTED, REGRESSION, WEIGHTED, Estimate
 from dtrbandit.plots import PALETTE, plain_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKS = {AUGMENTED: "s", WEIGHTED: "o", REGRESSION: "D", CROSS_FITTED: "^"}
+MARKS = {AUGMENTED: "s", WEIGHTED: "o", REGRESSION: "D", CROSS_FITTED: "^", ADAPTIVE: "v"}
 GAP = 0.8  # between regimes, in lines
 
 
@@ -36,12 +36,19 @@ def plot_forest(estimates: Sequence[Estimate], joint: Sequence[tuple[float, floa
         ax.plot(
             [each.value], [y], MARKS[each.estimator], color=colour, markersize=6, zorder=4,
             markerfacecolor=colour if known else "white",
-            label=None if each.estimator in told else each.estimator,
+            label=None if each.estimator in told else _legend(each),
         )  # fmt: skip
         told.add(each.estimator)
     _name_regimes(ax, estimates, heights)
     _explain(ax, estimates, joint)
     return ax
+
+
+def _legend(estimate: Estimate) -> str:
+    """Return the name of an estimator; of the cross-fitted one also whose value its interval is about."""
+    if estimate.estimator == CROSS_FITTED and np.isfinite(estimate.low):
+        return f"{CROSS_FITTED}; interval for\nregimes from fewer units"
+    return estimate.estimator
 
 
 def _heights(estimates: Sequence[Estimate]) -> list[float]:

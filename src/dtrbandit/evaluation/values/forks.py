@@ -11,6 +11,7 @@ D_f            1 if a unit did there what the regime wants: the regime's arm, or
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from dtrbandit.design.formula import Vector
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities
+from dtrbandit.evaluation.propensities.model import ADAPTIVE, PropensityModel
 from dtrbandit.evaluation.propensities.risk_sets import RiskSet
 from dtrbandit.evaluation.values.decisions import Arms
 
@@ -44,9 +46,13 @@ class Fork(NamedTuple):
     probability: Vector
 
 
-def forks(cohort: Cohort, decided: Arms) -> tuple[Fork, ...]:
-    """Return the forks of a cohort, in order of time, for the arms (n, M) that a regime gives."""
-    return tuple(_fork(cohort, decided, model) for model in known_propensities(cohort).models)
+def forks(cohort: Cohort, decided: Arms, models: Iterable[FittedModel] | None = None) -> tuple[Fork, ...]:
+    """Return the forks of a cohort, in order of time, for the arms (n, M) that a regime gives.
+
+    The probabilities are those of ``models``, by default of the cohort's propensities.
+    """
+    own = known_propensities(cohort).models if models is None else models
+    return tuple(_fork(cohort, decided, model) for model in own)
 
 
 def inverse_weights(cohort: Cohort, passed: tuple[Fork, ...]) -> Vector:
@@ -58,7 +64,15 @@ def inverse_weights(cohort: Cohort, passed: tuple[Fork, ...]) -> Vector:
 
 
 def known_propensities(cohort: Cohort) -> FittedPropensities:
-    """Return the propensities of a cohort, or say how to get them."""
+    """Return the propensities of a cohort, or say how to get them.
+
+    Where a log says how probable each arm was, these are known.
+    """
+    if cohort.propensities is None and cohort.origin is not None and cohort.origin.known_choice is not None:
+        stages = [stage.name for stage in cohort.design.stages]
+        return PropensityModel(choice=dict.fromkeys(stages, cohort.origin.known_choice)).fit(cohort)
+    if cohort.propensities is None and cohort.collected_by is not None:
+        raise DesignError(ADAPTIVE.format(policy=cohort.collected_by))
     if cohort.propensities is None:
         raise DesignError(
             "the cohort has no propensities, which this mean is weighted by; "

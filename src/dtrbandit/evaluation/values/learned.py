@@ -28,6 +28,7 @@ from dtrbandit.design.condition import Mask
 from dtrbandit.design.formula import Vector
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.qlearning.cross_fitted import CrossFitted, finds_cross_fitted
 from dtrbandit.evaluation.qlearning.induction import Dropouts, backward_induction
 from dtrbandit.evaluation.values.augmented import OutcomeModel, augmented_scores
 from dtrbandit.evaluation.values.decisions import decisions_by
@@ -37,10 +38,19 @@ from dtrbandit.evaluation.values.regression import teachable
 from dtrbandit.evaluation.weights import ExtremeWeights, effective_sample_size, largest_weight
 
 FOLDS, BLOCKS, FIRST = 5, 10, 0.3
+SEED = 0  # of the order of units where none is asked for
 WHOSE = (
     "The value is that of regimes learned as this one was from four fifths of the units. The interval is that of "
     "{value:.4g}, found in sequence, for regimes learned from 30 % to {most:.0f} % of them. The regime learned from "
     "all units has no valid interval."
+)
+NO_PROPENSITIES = (
+    "There is no cross-fitted value, which would not flatter: it needs the propensities of the units. Use "
+    "fit(cohort.with_propensities(PropensityModel())), or evaluate."
+)
+NOT_INDEPENDENT = (
+    "There is no cross-fitted value: {policy} chose the arms by what earlier units had taught it, and weights fitted "
+    "to such units are wrong."
 )
 NO_VALUE = "There is no cross-fitted value: {why}"
 NO_INTERVAL = (
@@ -50,10 +60,11 @@ NO_INTERVAL = (
 
 
 class InSequence(NamedTuple):
-    """A value found in sequence, and its standard error."""
+    """A value found in sequence, its standard error, and the share that each block's regime has in it."""
 
     value: float
     std_error: float
+    shares: Vector
 
 
 class Scored(NamedTuple):
@@ -106,6 +117,17 @@ def learned_value(regime: str, learner: Learner, *, seed: int) -> Estimate:
     return Estimate(regime, CROSS_FITTED, value, sequence.std_error, low, high, support, None, note)
 
 
+@finds_cross_fitted
+def beside_value(cohort: Cohort, dropouts: Dropouts) -> CrossFitted:
+    """Return what stands beside ``value_`` of a cohort: the cross-fitted value, or why there is none."""
+    if cohort.collected_by is not None:
+        return CrossFitted(np.nan, np.nan, np.nan, NOT_INDEPENDENT.format(policy=cohort.collected_by))
+    if cohort.propensities is None:
+        return CrossFitted(np.nan, np.nan, np.nan, NO_PROPENSITIES)
+    found = learned_value("", Learner(cohort, dropouts, OutcomeModel()), seed=SEED)
+    return CrossFitted(found.value, found.low, found.high, found.note)
+
+
 def cross_fitted(learner: Learner, order: NDArray[np.int64]) -> Scored:
     """Return the scores of the units in ``order``, each fold under what the other folds of these teach, (n,)."""
     n = len(learner.cohort)
@@ -123,17 +145,19 @@ def in_sequence(learner: Learner, order: NDArray[np.int64]) -> InSequence:
     n, weights = len(order), learner.cohort.weights
     first = int(np.ceil(FIRST * n))
     scores = cross_fitted(learner, order[:first]).scores  # which tell how scores vary, before the first block
-    total = divisor = squares = 0.0
+    total = squares = 0.0
+    shares: list[float] = []
     known = np.zeros(n, dtype=np.bool_)
     known[order[:first]] = True
     for block in np.array_split(order[first:], BLOCKS):
         spread = _spread(scores[known], weights[known])
         scores[block] = learner.scored(known).scores[block]
         total += float(weights[block] @ scores[block]) / spread
-        divisor += float(weights[block].sum()) / spread
+        shares.append(float(weights[block].sum()) / spread)
         squares += float((weights[block] ** 2).sum())
         known[block] = True
-    return InSequence(total / divisor, float(np.sqrt(squares)) / divisor)
+    divisor = sum(shares)
+    return InSequence(total / divisor, float(np.sqrt(squares)) / divisor, np.array(shares) / divisor)
 
 
 def _spread(scores: Vector, weights: Vector) -> float:

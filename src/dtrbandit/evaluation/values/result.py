@@ -15,7 +15,15 @@ from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.values.comparison import contenders, joint_reach
-from dtrbandit.evaluation.values.estimate import AUGMENTED, CROSS_FITTED, REACH, REGRESSION, WEIGHTED, Estimate
+from dtrbandit.evaluation.values.estimate import (
+    ADAPTIVE,
+    AUGMENTED,
+    CROSS_FITTED,
+    REACH,
+    REGRESSION,
+    WEIGHTED,
+    Estimate,
+)
 from dtrbandit.evaluation.values.forest import plot_forest
 from dtrbandit.record.events import in_words
 
@@ -28,11 +36,17 @@ ABOUT = {
     WEIGHTED: "weighted: the outcomes of those who followed the regime, by 1/p; right if the propensities are.",
     AUGMENTED: "augmented: weighting and regression together; right if the propensities or the outcome models are.",
     REGRESSION: "q-learning: regression alone; right only if the Q-functions are as the features say.",
+    ADAPTIVE: "adaptive: augmented scores with the recorded propensities and outcome models from units that had ended "
+    "before; right whatever the outcome models are.",
     CROSS_FITTED: "cross-fitted: each fifth of the units is valued by the regime that the others suggest.",
 }
 FIXED = (
     "The intervals of weighted, augmented and q-learning take a regime as fixed beforehand. For a regime that these "
     "units suggested they would be too short: give it as the QLearning that learned it."
+)
+FIXED_TOO = (
+    "The intervals take a regime as fixed beforehand. For a regime that these units suggested, or the policy that "
+    "learnt from them, they would be too short."
 )
 HEAVY = 0.1  # of all weight, carried by one unit
 ROOMS = (9, 11, 20, 12, 10, 9)
@@ -50,12 +64,15 @@ class Values:
         How many units the cohort has, and how many of them dropped out.
     seed
         Of the draws behind what holds for several regimes together.
+    origin
+        How the arms came about, in sentences.
     """
 
     estimates: tuple[Estimate, ...]
     units: int
     dropped: int
     seed: int
+    origin: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per regime and estimator, with 95 % intervals.
@@ -77,8 +94,11 @@ class Values:
         ]
         return pd.DataFrame(rows)
 
-    def differences(self, estimator: str = AUGMENTED) -> pd.DataFrame:
-        """Return how the fixed regimes differ, pair by pair, with paired standard errors and 95 % intervals."""
+    def differences(self, estimator: str | None = None) -> pd.DataFrame:
+        """Return how the fixed regimes differ, pair by pair, with paired standard errors and 95 % intervals.
+
+        ``estimator`` is ``"augmented"`` unless another is named; ``"adaptive"`` where that is what there is.
+        """
         import pandas as pd
 
         rows = []
@@ -89,7 +109,7 @@ class Values:
             rows.append((one.regime, other.regime, difference, error, low, high))
         return pd.DataFrame(rows, columns=["regime", "against", "difference", "std_error", "low", "high"])
 
-    def best(self, estimator: str = AUGMENTED) -> pd.DataFrame:
+    def best(self, estimator: str | None = None) -> pd.DataFrame:
         """Return which fixed regimes may be the best, and how much each loses against the best at most (95 %)."""
         import pandas as pd
 
@@ -121,9 +141,14 @@ class Values:
                 found[estimator] = joint_reach(_stacked(own), seed=self.seed)
         return found
 
-    def _comparable(self, estimator: str) -> list[Estimate]:
-        if estimator not in (WEIGHTED, AUGMENTED, REGRESSION):
-            allowed = ", ".join((WEIGHTED, AUGMENTED, REGRESSION))
+    @property
+    def _foremost(self) -> str:
+        return ADAPTIVE if any(each.estimator == ADAPTIVE for each in self.estimates) else AUGMENTED
+
+    def _comparable(self, estimator: str | None) -> list[Estimate]:
+        estimator = self._foremost if estimator is None else estimator
+        if estimator not in (WEIGHTED, AUGMENTED, REGRESSION, ADAPTIVE):
+            allowed = ", ".join((WEIGHTED, AUGMENTED, REGRESSION, ADAPTIVE))
             raise DesignError(f"fixed regimes are compared by one of {allowed}; found {shown(estimator)}")
         return self._with_influence(estimator)
 
@@ -137,7 +162,9 @@ class Values:
 
     def __str__(self) -> str:
         width = max(len("regime"), *(len(each.regime) for each in self.estimates)) + 2
-        lines = [f"Values of regimes on {self.units:,} units, of whom {self.dropped:,} dropped out.", ""]
+        lines = [f"Values of regimes on {self.units:,} units, of whom {self.dropped:,} dropped out."]
+        lines += [line for words in self.origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
+        lines.append("")
         cells = ("value", "std. error", "95 % interval", "followed by", "eff. size", "largest")
         lines.append(_line("regime", "estimator", cells, width))
         before = ""
@@ -155,22 +182,22 @@ class Values:
             if each.note:
                 yield from wrap(f"{each.regime}, {each.estimator}: {each.note}", WIDTH, subsequent_indent="  ")
         for each in self.estimates:
-            if each.estimator in (WEIGHTED, CROSS_FITTED) and each.support.largest_weight > HEAVY:
+            if each.estimator in (WEIGHTED, CROSS_FITTED, ADAPTIVE) and each.support.largest_weight > HEAVY:
                 words = f"{each.regime}: one unit carries {100 * each.support.largest_weight:.0f} % of the weight."
                 words += " The values hang on that unit, and intervals may be too short."
                 yield from wrap(words, WIDTH, subsequent_indent="  ")
         yield from self._compared()
         if any(each.influence is not None for each in self.estimates):
-            yield from wrap(FIXED, WIDTH)
+            yield from wrap(FIXED_TOO if self._foremost == ADAPTIVE else FIXED, WIDTH)
 
     def _compared(self) -> Iterator[str]:
-        if len(self._comparable(AUGMENTED)) < 2:
+        if len(self._comparable(None)) < 2:
             return
         best = self.best()
         names = "; ".join(best["regime"][best["may_be_best"]])
-        words = f"By the augmented values these may be the best of the fixed regimes (95 %): {names}."
+        words = f"By the {self._foremost} values these may be the best of the fixed regimes (95 %): {names}."
         yield from wrap(words, WIDTH, subsequent_indent="  ")
-        reach = self._reach[AUGMENTED]
+        reach = self._reach[self._foremost]
         yield from wrap(
             f"Intervals that hold for all fixed regimes together are {reach / REACH:.2f} times as wide: joint_low and "
             "joint_high in to_frame(). To compare two regimes read differences(): their values share units.",

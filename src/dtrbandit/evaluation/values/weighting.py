@@ -72,7 +72,9 @@ def agrees(cohort: Cohort, regime: FixedRegime) -> Mask:
         for m, arm in enumerate(given):
             node = tree.after(given[:m])
             features = tuple(stage[i] for stage in cohort.features[: m + 1])
-            history = History(cohort.units[i], i + 1, node, features, given[:m], tree.feasible[node], None)
+            feasible, barred = tuple(cohort.feasible[m][i].tolist()), cohort.barred[i]
+            excluded = (barred,) * (m + 1) if barred else ()
+            history = History(cohort.units[i], i + 1, node, features, given[:m], feasible, None, excluded)
             if regime.decide(state, history, 0.0).arm != arm:
                 same[i] = False
                 break

@@ -7,20 +7,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+import numpy as np
+
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Array, Claim, halves
-from dtrbandit.reproduce.reproduction import HORIZON, PATHS, Reproduction, Size, study_in, written
+from dtrbandit.reproduce.claims import Claim
+from dtrbandit.reproduce.rates import Array, Curve, curve
+from dtrbandit.reproduce.reproduction import Reproduction, Size, more_paths, study_in, written
 from dtrbandit.simulation.inputs import ArrivalOrder
 from dtrbandit.simulation.study import Study
-from dtrbandit.simulation.summary import REGRET, StudySummary, summarise
+from dtrbandit.simulation.summary import StudySummary, Totals, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Picture
 
 DTRB = "DTRBandit"  # the only policy of each study
+PATHS = 200  # for medians and shares; means need 1,000
+HORIZON = 10_240  # in step with all schedules: 2^k blocks of 20, 40 and 160 rounds
 
 Studies = Mapping[str, Study]
 
@@ -33,6 +38,11 @@ class Setting:
     policy: DTRBandit
     arrivals: ArrivalOrder | None = None
     design: Design | None = None
+
+    @property
+    def block(self) -> int:
+        """How many rounds a block of the schedule has."""
+        return len((self.design or self.environment.design).arm_plans) * self.policy.q
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,8 @@ class Extension:
             for name, setting in self.settings.items()
         }
         files = written(curves_of(studies), self.draw(studies), folder, name=self.name)
-        return Reproduction(self.name, summary_of(studies), self.claims(studies), files)
+        told = self.claims(studies)
+        return Reproduction(self.name, summary_of(studies), told, files, more_paths(size["paths"]))
 
 
 def final_regret(study: Study) -> Array:
@@ -70,15 +81,22 @@ def final_regret(study: Study) -> Array:
 
 def late_regret(study: Study) -> Array:
     """Return the regret of each path in the second half of the rounds, (paths,)."""
-    return halves(study, DTRB)[1]
+    half, end = study.total_regret(DTRB, np.array([study.horizon // 2, study.horizon])).T
+    late: Array = end - half
+    return late
+
+
+def curves_by_setting(studies: Studies, settings: Mapping[str, Setting]) -> dict[str, Curve]:
+    """Return the curve of each of these settings."""
+    return {name: curve(studies[name], DTRB, block=setting.block) for name, setting in settings.items()}
 
 
 def summary_of(studies: Studies) -> StudySummary:
     """Compare settings at the horizon; pairwise with the first where all met the same units."""
     final = {name: final_regret(study) for name, study in studies.items()}
     half = {name: final[name] - late_regret(study) for name, study in studies.items()}
-    horizon = next(iter(studies.values())).horizon
-    summary = replace(summarise(REGRET, final, half, horizon), rows="setting")
+    one = next(iter(studies.values()))
+    summary = replace(summarise(Totals(final, half, one.horizon), seed=one.manifest.seed), rows="setting")
     same_units = len({study.manifest.fingerprint for study in studies.values()}) == 1
     return summary if same_units else replace(summary, differences=())
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.schedule import place
-from dtrbandit.reproduce.claims import Array
 from dtrbandit.reproduce.extensions.extension import DTRB, Setting
+from dtrbandit.reproduce.rates import Array
 from dtrbandit.simulation.study import Study
 
 
 def forced_rounds(horizon: int, setting: Setting) -> NDArray[np.bool_]:
     """Say which rounds the schedule forces, (horizon,)."""
-    plans = len((setting.design or setting.environment.design).arm_plans)
-    return np.array([place(t, plans, setting.policy.q)[0] for t in range(1, horizon + 1)])
+    return _forced(horizon, setting.block // setting.policy.q, setting.policy.q)
+
+
+@lru_cache(maxsize=16)
+def _forced(horizon: int, plans: int, q: int) -> NDArray[np.bool_]:
+    forced = np.array([place(t, plans, q)[0] for t in range(1, horizon + 1)])
+    forced.flags.writeable = False
+    return forced
 
 
 def free_regret(study: Study, setting: Setting) -> Array:

@@ -2,36 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.intervals import interval
+from dtrbandit.intervals import band
 from dtrbandit.plots import Curve, plot_curves
-from dtrbandit.reproduce.claims import Array
 from dtrbandit.reproduce.extensions.extension import DTRB, Studies
+from dtrbandit.reproduce.rates import Array
 from dtrbandit.rounds import times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw_regret(ax: Axes, studies: Studies, *, log: bool) -> None:
-    """Draw the mean regret of each setting with its band."""
+SHORT = 12  # characters of what is drawn, with which the words on its band fit in a line
+
+
+def draw_regret(ax: Axes, studies: Studies, *, log: bool, only: Collection[str] | None = None) -> None:
+    """Draw the mean regret of each setting, or of ``only`` some, with its band.
+
+    A setting has the same colour whether the others are drawn or not.
+    """
     horizon = min(study.horizon for study in studies.values())
+    seed = next(iter(studies.values())).manifest.seed
     rounds = times(horizon, None if log else np.linspace(1, horizon, 400).astype(np.int64))
-    draw_totals(ax, {name: study.total_regret(DTRB, rounds) for name, study in studies.items()}, rounds, log=log)
+    totals = {name: study.total_regret(DTRB, rounds) for name, study in studies.items()}
+    numbers = {name: number for number, name in enumerate(studies) if only is None or name in only}
+    draw_totals(ax, {name: totals[name] for name in numbers}, rounds, log=log, seed=seed, numbers=numbers)
 
 
 def draw_totals(
-    ax: Axes, totals: dict[str, Array], rounds: NDArray[np.int64], *, log: bool, y: str = "regret (mean, 95 % band)"
+    ax: Axes,
+    totals: dict[str, Array],
+    rounds: NDArray[np.int64],
+    *,
+    log: bool,
+    seed: int,
+    y: str = "regret",
+    numbers: dict[str, int] | None = None,
 ) -> None:
-    """Draw the mean over paths of sums up to ``rounds``, (paths, points) each, with bands."""
-    curves = []
-    for number, (name, values) in enumerate(totals.items()):
-        mean, _, low, high = interval(values)
-        curves.append(Curve(name, number, rounds, mean, low, high))
-    plot_curves(curves, ax, y=y, log=log)
-    for band in ax.collections:  # many overlap
-        band.set_alpha(0.5 / max(len(curves), 2.5))
+    """Draw the mean over paths of sums up to ``rounds``, (paths, points) each, with bands.
+
+    ``numbers`` give the colours, by default those of the order.
+    """
+    numbers = numbers or {name: number for number, name in enumerate(totals)}
+    curves, words = [], ""
+    for name, values in totals.items():
+        low, high, words = band(values, seed=seed)
+        curves.append(Curve(name, numbers[name], rounds, values.mean(axis=0), low, high))
+    paths = len(next(iter(totals.values())))
+    between = " " if len(y) <= SHORT else "\n"
+    plot_curves(curves, ax, y=f"{y}{between}({paths:,} paths: {words})", log=log)
+    for own in ax.collections:  # many overlap
+        own.set_alpha(0.5 / max(len(curves), 2.5))

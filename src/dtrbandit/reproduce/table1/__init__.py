@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,20 +12,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dtrbandit.datasets import OFFLINE as OFFLINE_RULE
 from dtrbandit.datasets.stard import COHORT_SEED
 from dtrbandit.environments.stard import STARD
-from dtrbandit.evaluation import Cohort, Replay, SmallCohort, replay
+from dtrbandit.evaluation import Replay
 from dtrbandit.parallel import map_unordered
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH, Reproduction, Size
-from dtrbandit.reproduce.table1.entries import OFFLINE, ONLINE
+from dtrbandit.reproduce.table1.over_cohorts import play_cohorts
 from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.picture import draw
+from dtrbandit.reproduce.table1.playing import played, players
 from dtrbandit.reproduce.table1.printed import PrintedTable
 from dtrbandit.reproduce.table1.results import Results
+from dtrbandit.reproduce.table1.versions import COMPUTED, TEXT
 from dtrbandit.simulation.run_paths import simulate
 
-PLAYED = {**ONLINE, OFFLINE: OFFLINE_RULE}
+PATHS_OF_TEXT = 20  # at the most
+OF_TRUTH = 2.5  # times as many paths: where 80 are replayed, 200 are simulated, and means have intervals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,31 +45,39 @@ class Table1:
         return replace(self, data=data)
 
     def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
-        """Replay every algorithm; where patients are simulated, also find its true mean outcome on new ones."""
+        """Replay every algorithm, as published and by the text.
+
+        Where patients are simulated, also replay it on other cohorts, and find its true mean outcome on new patients.
+        """
         patients = Patients.simulated(self.cohort_seed) if self.data is None else Patients.read(self.data)
         folder.mkdir(parents=True, exist_ok=True)
-        replays = _replays(patients.cohort, size)
-        results = Results(patients, replays, _truth(size) if self.data is None else None)
+        fewer: Size = {**size, "paths": min(size["paths"], PATHS_OF_TEXT)}
+        results = Results(
+            patients,
+            _replays(patients, size, "replays"),
+            text=_replays(patients.by(TEXT), fewer, "replays, the text's version"),
+            cohorts=play_cohorts(size) if self.data is None else None,
+            truth=_truth(size) if self.data is None else None,
+        )
         return Reproduction(self.name, PrintedTable(results), results.claims, _written(results, folder, self.name))
 
 
-def _replays(cohort: Cohort, size: Size) -> Mapping[str, Replay]:
-    play = partial(_play, cohort=cohort, size=size)
-    return dict(map_unordered(play, list(PLAYED), n_jobs=1, progress="replays" if size["progress"] else None))
+def _replays(patients: Patients, size: Size, what: str) -> Mapping[str, Replay]:
+    play = partial(_play, patients=patients, size=size)
+    names = list(players(patients.version))
+    return dict(map_unordered(play, names, n_jobs=1, progress=what if size["progress"] else None))
 
 
-def _play(name: str, *, cohort: Cohort, size: Size) -> tuple[str, Replay]:
-    """Replay one algorithm, without the warning that the cohort is small: the table says so."""
-    quiet: Size = {**size, "progress": False}
-    with warnings.catch_warnings(action="ignore", category=SmallCohort):
-        return name, replay(PLAYED[name], cohort, **quiet)
+def _play(name: str, *, patients: Patients, size: Size) -> tuple[str, Replay]:
+    return name, played(name, patients, size)
 
 
 def _truth(size: Size) -> Mapping[str, NDArray[np.float64]]:
     """Return the true mean outcome of each algorithm on each path: the best regime's value less its regret."""
-    study, best = simulate(STARD(), PLAYED, **size), STARD().optimal_value
-    horizon = size["horizon"]
-    return {name: best - study.total_regret(name, [horizon])[:, 0] / horizon for name in PLAYED}
+    policies, horizon, best = players(COMPUTED), size["horizon"], STARD().optimal_value
+    more: Size = {**size, "paths": int(OF_TRUTH * size["paths"])}
+    study = simulate(STARD(), policies, **more)
+    return {name: best - study.total_regret(name, [horizon])[:, 0] / horizon for name in policies}
 
 
 def _written(results: Results, folder: Path, name: str) -> tuple[Path, ...]:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from dtrbandit.datasets.stard import COHORT_SEED
 from dtrbandit.environments.stard import STARD
-from dtrbandit.evaluation import Cohort
+from dtrbandit.evaluation import Cohort, Replay
+from dtrbandit.intervals import TOO_FEW, level_of
 from dtrbandit.policies.lsvi_ucb import suggested_beta
-from dtrbandit.reproduce.table1.claims import claims_about_dtr_bandit
-from dtrbandit.reproduce.table1.entries import BOUND, LSVI_UCB, OBSERVED, OFFLINE, ONLINE, PAPER, named
-from dtrbandit.reproduce.table1.patients import PENALTY, Patients
+from dtrbandit.reproduce.claims import Claim
+from dtrbandit.reproduce.table1.claims import by_path, by_truth, claims, claims_about_dtr_bandit
+from dtrbandit.reproduce.table1.entries import LSVI_UCB, OBSERVED, OFFLINE, ONLINE, PAPER, named
+from dtrbandit.reproduce.table1.over_cohorts import OverCohorts
+from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.results import FEW, Results
+from dtrbandit.reproduce.table1.versions import PENALTY
 
 NEAR = 0.05  # how far from the published values Logging and Offline may lie for a seed to be taken
-BETWEEN_SEEDS = 0.7  # standard deviation of Offline, seeds 0 to 119
-
-READING = (
-    "What the claims are allowed was fixed before any run. A comparison that cannot be told, because its 95 % interval "
-    "holds 0, is neither confirmed nor refuted here; a ✓ beside it says no more than that."
-)
 
 
 def notes(results: Results) -> Iterator[str]:
@@ -30,6 +28,9 @@ def notes(results: Results) -> Iterator[str]:
     if patients.seed is not None:
         yield _simulated(patients.seed)
     yield _distance(results)
+    if results.cohorts is not None:
+        yield _between_cohorts(results, results.cohorts)
+    yield _text(results)
     yield _weights(patients)
     yield _offline(results)
     yield _lsvi_ucb(results)
@@ -37,7 +38,7 @@ def notes(results: Results) -> Iterator[str]:
     yield _flattery(results)
     if results.truth is not None:
         yield _truth(results)
-    yield READING
+    yield _reading(results)
 
 
 def cohort_in_words(patients: Patients) -> str:
@@ -54,19 +55,57 @@ def _simulated(seed: int) -> str:
         return words + "This seed was asked for."
     return words + (
         f"Seed {seed} is the first from 0 on whose Logging and Offline both lie within {NEAR} of the published values: "
-        "that these two rows agree is a choice, not a finding. Between seeds Offline has a standard deviation of "
-        f"{BETWEEN_SEEDS}."
+        "that these two rows agree is a choice, not a finding."
     )
 
 
 def _distance(results: Results) -> str:
-    gaps = {row.entry: row.every.value - PAPER[row.entry] for row in results.rows if row.entry in ONLINE.keys() & PAPER}
-    low, high = min(gaps, key=lambda name: gaps[name]), max(gaps, key=lambda name: gaps[name])
+    gaps = {row.entry: row.every.value - PAPER[row.entry] for row in results.rows if row.entry in PAPER}
+    online = [name for name in ONLINE if name in PAPER]
+    low, high = min(online, key=lambda name: gaps[name]), max(online, key=lambda name: gaps[name])
     return (
         f"Ours less the paper's: between {gaps[low]:+.3f} ({low}) and {gaps[high]:+.3f} ({high}) for the online "
-        f"algorithms. The paper's are means of {FEW} paths. Standard errors, and intervals, are about paths through "
-        "this cohort; another cohort would differ by more."
+        f"algorithms. The paper's are means of {FEW} paths. Standard errors of this cohort are over paths through it: "
+        "they do not say how much another cohort would differ."
     )
+
+
+def _between_cohorts(results: Results, cohorts: OverCohorts) -> str:
+    online = [cohorts.of(name).deviation for name in ONLINE]
+    lost = f" {cohorts.left_out} more could not be played." if cohorts.left_out else ""
+    return (
+        f"One cohort says little about levels. The columns of cohorts are the median, 5 % and 95 % over {len(cohorts)} "
+        f"cohorts, from seed 0 on, {cohorts.paths} paths each.{lost} Between them Offline has a standard deviation of "
+        f"{cohorts.of(OFFLINE).deviation:.2f}, the online algorithms of {min(online):.2f} to {max(online):.2f}. On "
+        f"this cohort alone, over its paths, the claims below would read: "
+        f"{_measured(claims(results.averages, by_path))}"
+    )
+
+
+def _measured(found: tuple[Claim, ...], first: int = 1) -> str:
+    """Return what was measured, claim by claim, with their numbers."""
+    return ". ".join(f"({place}) {claim.measured}" for place, claim in enumerate(found, first)) + "."
+
+
+def _text(results: Results) -> str:
+    paths = len(results.text[OFFLINE].rows)
+    return (
+        f"Text is the version of the paper's text on the same cohort, over {paths} paths{_errors(results)}: staying "
+        "modelled without end1, the second choice with start2, the threshold Δ at both stages, LSVI-UCB on outcomes in "
+        "their own units, and features divided by another √d = 2."
+    )
+
+
+def _errors(results: Results) -> str:
+    """Say how large the standard errors of the text's version are."""
+    found = [row.text.std_error for row in results.rows if row.text.std_error is not None]
+    return f" (standard errors {min(found):.2f} to {max(found):.2f})" if found else ", too few for an interval"
+
+
+def _expected(replays: Mapping[str, Replay]) -> float:
+    expected = replays[OFFLINE].expected_acceptance
+    assert expected is not None
+    return expected
 
 
 def _weights(patients: Patients) -> str:
@@ -78,9 +117,9 @@ def _weights(patients: Patients) -> str:
         else f"By maximum likelihood Logging is {other.logging.value:.3f} and Offline {other.offline.value:.3f}."
     )
     return (
-        "Rows are drawn by 1/p, p = p1 p0 p2 from logistic models of the first choice, of staying and of the second "
-        f"choice, with an L2 penalty of {PENALTY:g} on coefficients in the columns' own units (scikit-learn's C = 1), "
-        "intercepts free, nothing clipped; replay and both benchmarks use these. "
+        "Rows are drawn by 1/p, p = p1 p0 p2 from logistic models of the first choice, of staying (with end1) and of "
+        f"the second choice (without start2), with an L2 penalty of {PENALTY:g} on coefficients in the columns' own "
+        "units (scikit-learn's C = 1), intercepts free, nothing clipped; replay and both benchmarks use these. "
         f"{without} Of {int((~patients.cohort.dropped_out).sum()):,} patients with an outcome the effective sample "
         f"size is {fitted.effective_sample_size:,.0f}; the largest weight is {fitted.largest_weight:.1%}."
     )
@@ -97,19 +136,20 @@ def _offline(results: Results) -> str:
 
 
 def _lsvi_ucb(results: Results) -> str:
-    cohort = results.patients.cohort
+    cohort, version = results.patients.cohort, results.patients.version
     beta = suggested_beta(cohort.design, rounds=results.horizon)
     return (
-        f"LSVI-UCB has β = {beta:.2f} (d = 4) and features divided by 2·(1, 26, 10, 1): scores by 26 and slopes by 10 "
-        f"bound each feature, ‖φ‖ ≤ 1 needs √d = 2 as well (the largest ‖φ‖ here is {_largest_norm(cohort):.2f}). "
+        f"LSVI-UCB has β = {beta:.2f} (d = 4), features divided by (1, 26, 10, 1) and outcomes by {version.scale:g}: "
+        f"that β is for rewards between −1 and 0 at each stage. The largest ‖φ‖ is {_largest_norm(results):.2f}. "
         f"{LSVI_UCB} gives one in remission the optimistic value of the stage not entered, as in the paper's table; "
         f"{OBSERVED!r} takes the outcome.{_without_features(cohort)}"
     )
 
 
-def _largest_norm(cohort: Cohort) -> float:
-    scaled = (features / np.array(bound) for features, bound in zip(cohort.features, BOUND, strict=True))
-    return max(float(np.nanmax(np.linalg.norm(features, axis=1))) for features in scaled)
+def _largest_norm(results: Results) -> float:
+    bounds = results.patients.version.bound
+    features = zip(results.patients.cohort.features, bounds, strict=True)
+    return max(float(np.nanmax(np.linalg.norm(own / np.array(bound), axis=1))) for own, bound in features)
 
 
 def _without_features(cohort: Cohort) -> str:
@@ -126,12 +166,10 @@ def _without_features(cohort: Cohort) -> str:
 def _acceptance(results: Results) -> str:
     played = [results.replays[name] for name in ONLINE]
     rates, left = [each.acceptance_rate for each in played], [float((each.arms[:, :, 1] < 0).mean()) for each in played]
-    expected = played[0].expected_acceptance
-    assert expected is not None
     return (
-        f"Of the rows drawn {min(rates):.1%} to {max(rates):.1%} were accepted, where {expected:.1%} are to be "
-        f"expected; {min(left):.0%} to {max(left):.0%} of the patients met left early, in remission. Where hardly "
-        "anybody had the arms that an algorithm wants, those are too many, since they need to agree only once "
+        f"Of the rows drawn {min(rates):.1%} to {max(rates):.1%} were accepted, where {_expected(results.replays):.1%} "
+        f"are to be expected; {min(left):.0%} to {max(left):.0%} of the patients met left early, in remission. Where "
+        "hardly anybody had the arms that an algorithm wants, those are too many, since they need to agree only once "
         "(docs/replay.md)."
     )
 
@@ -146,12 +184,23 @@ def _flattery(results: Results) -> str:
 
 def _truth(results: Results) -> str:
     assert results.truth is not None
-    offline = float(results.truth[OFFLINE].mean())
-    best, often, grid = claims_about_dtr_bandit({name: results.truth[name] for name in ONLINE}, offline=offline)
+    paths = len(results.truth[OFFLINE])
     return (
         "True is what an algorithm earns in as many rounds with new patients of the same model, by the exact "
-        f"Q-functions; the best regime has {STARD().optimal_value:.3f}. Optimism is replay less true: learning by "
-        "heart, too many early leavers, the luck of this cohort, and a bias of the weights, since the paper's model of "
-        "staying leaves out end1, on which dropping out depends here. The claims below that are about DTRBandit, "
-        f"measured by true averages: it is {best.measured}. Against Offline: {often.measured}. {grid.measured}."
+        f"Q-functions, over {paths} paths ({_worth(paths)}); the best regime has {STARD().optimal_value:.3f}. Optimism "
+        "is the mean of replay over cohorts less true: learning by heart, and too many early leavers. By true averages "
+        "the claims below but the first would read: "
+        f"{_measured(claims_about_dtr_bandit(results.truth, by_truth), first=2)}"
+    )
+
+
+def _worth(paths: int) -> str:
+    found = level_of(paths)
+    return found if found == TOO_FEW else f"with intervals of {found}"
+
+
+def _reading(results: Results) -> str:
+    return (
+        f"Claims are about replay, not about the truth. They are judged by intervals over {results.judged_over}, which "
+        "hold together with 95 % for each claim. One that cannot be told is neither shown nor refuted."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -13,12 +13,9 @@ import pandas as pd
 from dtrbandit.datasets import OFFLINE, read_stard_wide, stard_cohort_table
 from dtrbandit.environments.stard import STARD
 from dtrbandit.errors import NotEstimable
-from dtrbandit.evaluation import Cohort, ExtremeWeights, PropensityModel, logging_value, regime_value
+from dtrbandit.evaluation import Cohort, ExtremeWeights, logging_value, regime_value
 from dtrbandit.evaluation.values.weighting import WeightedMean
-
-PENALTY = 1.0  # scikit-learn's default, C = 1
-FIRST_CHOICE = "1 + qids_start1 + qids_slope1 + preference1"
-BOTH = "qids_start1*C(first) + qids_slope1*C(first) + preference1*C(first)"  # x₁, a₁ and their products
+from dtrbandit.reproduce.table1.versions import COMPUTED, PENALTY, Version
 
 
 class Benchmarks(NamedTuple):
@@ -28,21 +25,13 @@ class Benchmarks(NamedTuple):
     offline: WeightedMean
 
 
-def propensity_model(*, penalty: float) -> PropensityModel:
-    """Return the paper's three logistic models: first choice, staying until stage 2, second choice."""
-    return PropensityModel(
-        choice={"first": FIRST_CHOICE, "second": f"{BOTH} + qids_end1 + qids_start2 + qids_slope2 + preference2"},
-        staying={"second": f"{BOTH} + qids_slope2"},
-        penalty=penalty,
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Patients:
     """An analysis table of STAR*D's shape; ``seed`` is None where it comes from a file."""
 
     table: pd.DataFrame
     seed: int | None
+    version: Version = COMPUTED
 
     @classmethod
     def simulated(cls, seed: int) -> Patients:
@@ -54,10 +43,15 @@ class Patients:
         """Read patients from a file with a row each."""
         return cls(read_stard_wide(file), None)
 
+    def by(self, version: Version) -> Patients:
+        """Return the same patients, with the weights and parameters of another version."""
+        return replace(self, version=version)
+
     @cached_property
     def cohort(self) -> Cohort:
         """The cohort with the propensities that replay uses."""
-        return self.weighted(PENALTY)
+        with warnings.catch_warnings(action="ignore", category=ExtremeWeights):  # the table has the largest weight
+            return self.weighted(PENALTY)
 
     @cached_property
     def benchmarks(self) -> Benchmarks:
@@ -76,7 +70,7 @@ class Patients:
     def weighted(self, penalty: float) -> Cohort:
         """Return the cohort with propensities of some penalty."""
         cohort = Cohort.from_frame(self.table, STARD().design, arms=["A1", "A2"], outcome="Y")
-        return cohort.with_propensities(propensity_model(penalty=penalty))
+        return cohort.with_propensities(self.version.propensity_model(penalty=penalty))
 
 
 def benchmarks(cohort: Cohort) -> Benchmarks:

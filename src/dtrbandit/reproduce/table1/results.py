@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import hypot, isnan
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.evaluation import Replay
-from dtrbandit.intervals import interval
+from dtrbandit.evaluation.replay.uncertainty import over_paths
+from dtrbandit.intervals import Interval, MeanOverPaths, mean_over_paths
 from dtrbandit.reproduce.claims import Claim
-from dtrbandit.reproduce.table1.claims import claims
+from dtrbandit.reproduce.table1.claims import Averages, by_cohort, by_path, claims
 from dtrbandit.reproduce.table1.entries import ENTRIES, LOGGING, OFFLINE, ONLINE, PAPER
-from dtrbandit.reproduce.table1.patients import Patients
+from dtrbandit.reproduce.table1.over_cohorts import Distribution, OverCohorts
+from dtrbandit.reproduce.table1.patients import Benchmarks, Patients
+from dtrbandit.reproduce.table1.versions import TEXT
 
 Array = NDArray[np.float64]
 
@@ -22,7 +26,7 @@ FEW = 10  # the paper's paths
 
 
 class Estimate(NamedTuple):
-    """A mean over paths with its standard error and 95 % interval, or an exact value without them."""
+    """A mean over paths with its standard error and interval; None for an exact value, and with too few paths."""
 
     value: float
     std_error: float | None = None
@@ -30,38 +34,62 @@ class Estimate(NamedTuple):
     high: float | None = None
 
     @classmethod
-    def over(cls, averages: Array) -> Estimate:
-        """Return the mean of the averages of paths."""
-        return cls(*(float(number) for number in interval(averages)))
+    def of(cls, found: Interval | MeanOverPaths) -> Estimate:
+        """Return a mean with its interval, if it has one."""
+        error, low, high = (None if isnan(number) else float(number) for number in found[1:4])
+        return cls(float(found.mean), error, low, high)
+
+
+def replayed(averages: Array) -> Estimate:
+    """Return the mean over paths of replay."""
+    return Estimate.of(over_paths(averages))
+
+
+def simulated(averages: Array) -> Estimate:
+    """Return the mean over simulated paths, which are skewed."""
+    return Estimate.of(mean_over_paths(averages, seed=0))
 
 
 class Row(NamedTuple):
     """An entry of the table; None where there is no such number.
 
-    ``few`` is from the first ten paths, ``every`` from all. ``true`` is the mean outcome on new patients.
-    ``maximum_likelihood`` is the value by propensities without a penalty.
+    ``few`` is from the first ten paths, which are too few for an interval, ``every`` from all, both on this cohort.
+    ``cohorts`` is how it varies between cohorts, ``text`` by the text's version on this cohort, ``true`` the mean
+    outcome on new patients. ``maximum_likelihood`` is the value by propensities without a penalty.
     """
 
     entry: str
     paper: float | None
     few: Estimate
     every: Estimate
+    cohorts: Distribution | None
+    text: Estimate
     true: Estimate | None
     acceptance_rate: float | None
     maximum_likelihood: float | None
 
     @property
-    def optimism(self) -> float | None:
-        """By how much replay exceeds the truth."""
-        return None if self.true is None else self.every.value - self.true.value
+    def optimism(self) -> Estimate | None:
+        """By how much the mean of replay over cohorts exceeds the truth, with its standard error."""
+        if self.true is None or self.cohorts is None:
+            return None
+        own = self.true.std_error
+        error = None if own is None else hypot(self.cohorts.std_error, own)
+        return Estimate(self.cohorts.mean - self.true.value, error)
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Replays of the online algorithms and of the Offline rule, and their true averages on each path if known."""
+    """Replays of the online algorithms and of the Offline rule, and what is known beside them.
+
+    ``text`` are replays by the text's version, ``cohorts`` averages on other cohorts, ``truth`` true averages on each
+    path; the last two where patients are simulated.
+    """
 
     patients: Patients
     replays: Mapping[str, Replay]
+    text: Mapping[str, Replay]
+    cohorts: OverCohorts | None
     truth: Mapping[str, Array] | None
 
     @property
@@ -75,10 +103,22 @@ class Results:
         return self.replays[OFFLINE].horizon
 
     @property
+    def averages(self) -> Averages:
+        """The average of each entry on each path through this cohort; of the benchmarks one number."""
+        logging, offline = (np.array([mean.value]) for mean in self.patients.benchmarks)
+        return {**{name: self.replays[name].averages for name in ONLINE}, LOGGING: logging, OFFLINE: offline}
+
+    @property
     def claims(self) -> tuple[Claim, ...]:
-        """The paper's claims, of these replays."""
-        logging, offline = (mean.value for mean in self.patients.benchmarks)
-        return claims({name: self.replays[name].averages for name in ONLINE}, logging=logging, offline=offline)
+        """The paper's claims: over cohorts if there are several, else over paths through this one."""
+        if self.cohorts is None:
+            return claims(self.averages, by_path)
+        return claims(self.cohorts.averages, by_cohort)
+
+    @property
+    def judged_over(self) -> str:
+        """Over what the intervals of the claims are."""
+        return "paths through this cohort" if self.cohorts is None else f"{len(self.cohorts)} simulated cohorts"
 
     @property
     def rows(self) -> list[Row]:
@@ -86,13 +126,17 @@ class Results:
         return [self._row(name) for name in ENTRIES]
 
     def _row(self, name: str) -> Row:
-        true = Estimate.over(self.truth[name]) if self.truth is not None and name in self.truth else None
+        spread = None if self.cohorts is None else self.cohorts.of(name)
+        true = simulated(self.truth[name]) if self.truth is not None and name in self.truth else None
         if name in ONLINE:
-            played = self.replays[name]
-            few, every = (Estimate.over(played.averages[:paths]) for paths in (FEW, self.paths))
-            return Row(name, PAPER.get(name), few, every, true, played.acceptance_rate, None)
-        place = (LOGGING, OFFLINE).index(name)
-        exact = Estimate(self.patients.benchmarks[place].value)
+            played, text = self.replays[name], replayed(self.text[name].averages)
+            few, every = (replayed(played.averages[:paths]) for paths in (FEW, self.paths))
+            return Row(name, PAPER.get(name), few, every, spread, text, true, played.acceptance_rate, None)
+        exact, text = _exact(self.patients.benchmarks, name), _exact(self.patients.by(TEXT).benchmarks, name)
         unpenalised = self.patients.unpenalised
-        other = None if unpenalised is None else unpenalised[place].value
-        return Row(name, PAPER[name], exact, exact, true, None, other)
+        other = None if unpenalised is None else _exact(unpenalised, name).value
+        return Row(name, PAPER[name], exact, exact, spread, text, true, None, other)
+
+
+def _exact(benchmarks: Benchmarks, name: str) -> Estimate:
+    return Estimate(benchmarks[(LOGGING, OFFLINE).index(name)].value)

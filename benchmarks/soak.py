@@ -1,0 +1,98 @@
+"""Fault tests of a live trial at full size: ``python benchmarks/soak.py [kills flips machine opening]`` prints figures.
+
+Small sizes of the same run in ``make test``.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import dtrbandit as dtr
+from dtrbandit.trial import Trial
+
+TESTS = Path(__file__).parents[1] / "tests"
+KILLS, FLIPS, HISTORIES, UNITS = 200, 5_000, 10_000, 100_000
+DESIGN = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")])
+POLICY = dtr.DTRBandit(q=1, delta=0.5, schedule="permuted")
+
+
+def kills() -> None:
+    """F1: kill -9 under enrolling threads."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(TESTS)])}
+    for mode in ("delete", "wal"):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "trial.kills", folder, mode, str(KILLS)]
+            found = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.strip()
+        print(f"F1, {mode}: {KILLS} kills, {found} answers acknowledged, none lost or changed")
+
+
+def flips() -> None:
+    """F14: flipped bits of a log file."""
+    trial = Trial.create("soak", DESIGN, POLICY, storage="memory://", seed=1)
+    _fill(trial, 50)
+    with tempfile.TemporaryDirectory() as folder:
+        path, rng, found = Path(folder) / "log", random.Random(0), 0
+        dtr.write_log(path, trial.session_log())
+        whole = path.read_bytes()
+        for _ in range(FLIPS):
+            damaged = bytearray(whole)
+            damaged[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+            path.write_bytes(damaged)
+            try:
+                dtr.read_log(path)
+            except dtr.LogError:
+                found += 1
+    print(f"F14: {found} of {FLIPS} flipped bits of a log file found")
+
+
+def machine() -> None:
+    """F11: histories of a trial against a plain session."""
+    sys.path.insert(0, str(TESTS))
+    from hypothesis import HealthCheck, settings
+    from hypothesis.stateful import run_state_machine_as_test
+
+    from trial.machine import TrialMachine
+
+    long = settings(max_examples=HISTORIES, deadline=None, suppress_health_check=list(HealthCheck))
+    run_state_machine_as_test(TrialMachine, settings=long)
+    print(f"F11: {HISTORIES} histories equal to a session's, event for event")
+
+
+def opening() -> None:
+    """How long a trial of many units takes to open and to verify."""
+    with tempfile.TemporaryDirectory() as folder:
+        address = f"sqlite:///{folder}/trial.db"
+        with Trial.create("soak", DESIGN, POLICY, storage=address, seed=1) as trial:
+            _fill(trial, UNITS)
+        _timed(f"opening {UNITS:,} units", lambda: Trial.open("soak", storage=address).close())
+        with Trial.open("soak", storage=address) as trial:
+            _timed(f"verifying {UNITS:,} units", lambda: trial.verify())
+
+
+def _timed(what: str, work: Callable[[], object]) -> None:
+    wall, own = time.perf_counter(), time.process_time()
+    work()
+    print(f"{what}: {time.perf_counter() - wall:.1f} s, {time.process_time() - own:.1f} s of this process")
+
+
+def _fill(trial: Trial, units: int) -> None:
+    from dtrbandit.trial import Ask
+
+    for first in range(0, units, 1_000):
+        asks = []
+        for t in range(first, min(first + 1_000, units)):
+            asks += [Ask(dtr.Enroll(f"u{t}", {"x": t % 7 / 7})), Ask(dtr.Respond(f"u{t}", {"z": t % 11 / 11}))]
+            asks += [Ask(dtr.Complete(f"u{t}", t % 13 / 13))]
+        trial.take(asks)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ["kills", "flips", "machine", "opening"]:
+        globals()[name]()

@@ -1,0 +1,137 @@
+"""The command ``doctor``: whether this machine can be trusted with a live trial, and whether its logs are whole."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import typer
+
+from dtrbandit.errors import DTRError
+from dtrbandit.kernels.cache import NoCache, find_cache
+from dtrbandit.kernels.digest import key_of
+from dtrbandit.kernels.fill import own_entries
+from dtrbandit.storage import SQLiteStore, Store, connect, path_of
+from dtrbandit.storage.schema import is_safe_for_wal
+from dtrbandit.trial import Trial
+from dtrbandit.trial.proof import verify_stored
+
+GOOD, NOTE, WRONG = "good", "note", "wrong"
+MARKS = {GOOD: "✓", NOTE: "·", WRONG: "✗"}
+LEAST_FREE = 500_000_000  # bytes on the disk of a database
+EARLIEST = datetime(2026, 11, 1, tzinfo=UTC)  # this release is not older
+
+
+class Finding(NamedTuple):
+    """What was looked at, how it is (good, worth a note, or wrong), and what was found."""
+
+    what: str
+    how: str
+    found: str
+
+
+def examine(storage: str, *, as_json: bool) -> int:
+    """Print what was found; return the exit code, 1 if something is wrong."""
+    findings = list(all_findings(storage))
+    if as_json:
+        typer.echo(json.dumps({"name": "doctor", "table": [each._asdict() for each in findings]}, ensure_ascii=False))
+    else:
+        for what, how, found in findings:
+            typer.echo(f"{MARKS[how]} {what:<12} {found}")
+    return 1 if any(each.how == WRONG for each in findings) else 0
+
+
+def all_findings(storage: str) -> Iterator[Finding]:
+    """Look at everything, one after the other; what cannot be looked at is a finding too."""
+    path = path_of(storage)
+    yield sqlite_of_this_machine(sqlite3.sqlite_version_info)
+    yield disk(Path.cwd() if path is None else path)
+    yield kernel_cache()
+    if path is None or not path.exists():
+        yield clock(None, datetime.now(UTC))
+        yield Finding("database", NOTE, f"there is none at {storage} yet")
+        return
+    yield permissions(path)
+    try:
+        store = connect(storage)
+    except DTRError as error:
+        yield Finding("database", WRONG, str(error))
+        return
+    try:
+        yield from database(store)
+    finally:
+        store.close()
+
+
+def sqlite_of_this_machine(version: tuple[int, ...]) -> Finding:
+    """Say in which mode SQLite keeps what was committed."""
+    number = ".".join(map(str, version))
+    if is_safe_for_wal(version):
+        return Finding("SQLite", GOOD, f"{number}: safe in WAL mode, which is used")
+    return Finding("SQLite", GOOD, f"{number}: can lose data in WAL mode, so DELETE mode is used")
+
+
+def disk(path: Path) -> Finding:
+    """Say whether there is room for the database to grow."""
+    folder = path.resolve()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    needed = max(LEAST_FREE, 2 * path.stat().st_size if path.is_file() else 0)
+    found = f"{free / 1e9:.1f} GB free where the database is"
+    if free < needed:
+        return Finding("disk", WRONG, f"{found}; make it at least {needed / 1e9:.1f} GB")
+    return Finding("disk", GOOD, found)
+
+
+def clock(last: datetime | None, now: datetime) -> Finding:
+    """Say whether the clock can be right: after this release, and after the last record."""
+    if now < EARLIEST:
+        return Finding("clock", WRONG, f"it says {now:%Y-%m-%d %H:%M}Z, before this release was made; set it")
+    if last is not None and now < last:
+        return Finding("clock", WRONG, f"it says {now:%Y-%m-%d %H:%M}Z, and the last record {last:%Y-%m-%d %H:%M}Z")
+    return Finding("clock", GOOD, f"it says {now:%Y-%m-%d %H:%M}Z; decisions do not depend on it")
+
+
+def kernel_cache() -> Finding:
+    """Say whether machine code is there."""
+    try:
+        cache = find_cache()
+        missing = sum(not cache.has(key_of(name)) for name in own_entries())
+    except (NoCache, OSError) as error:
+        return Finding("kernels", NOTE, f"no cache ({error}): set DTRBANDIT_CACHE_DIR to a folder of your own")
+    if missing:
+        return Finding("kernels", NOTE, f"{missing} are not compiled yet; dtrbandit compile does it beforehand")
+    return Finding("kernels", GOOD, f"all compiled, in {cache.folder}")
+
+
+def permissions(path: Path) -> Finding:
+    """Say whether others can read the file: it holds the seed, and so the next arms."""
+    mode = path.stat().st_mode
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return Finding("permissions", WRONG, f"others may open {path}, which holds the seed; chmod 600 {path}")
+    return Finding("permissions", GOOD, "nobody else may open the database")
+
+
+def database(store: Store) -> Iterator[Finding]:
+    """Look at a database and at each of its trials."""
+    wrong = store.check()
+    mode = f"journal mode {store.journal_mode}" if isinstance(store, SQLiteStore) else "in memory"
+    yield Finding("database", WRONG if wrong else GOOD, wrong or f"in order, {mode}, {len(store.api_keys())} keys")
+    last: datetime | None = None
+    for name in Trial.names(store):
+        try:
+            verified = verify_stored(store, name)
+            yield Finding(f"trial {name}", GOOD if verified.ok else WRONG, str(verified))
+            trial = Trial.open(name, storage=store)
+            times = [record.time for record in trial.records(max(0, trial.head.sequence - 1)) if record.time]
+            last = max([*times, *([] if last is None else [last])], default=None)
+        except DTRError as error:
+            yield Finding(f"trial {name}", WRONG, str(error))
+    yield clock(last, datetime.now(UTC))

@@ -1,0 +1,186 @@
+"""What the commands of a live trial do."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from time import sleep, time
+from typing import Literal
+
+import typer
+
+from dtrbandit.cli.trial_toml import read_trial
+from dtrbandit.errors import DesignError, Unavailable
+from dtrbandit.service.checks import Check, note_check
+from dtrbandit.service.key_store import first_key
+from dtrbandit.storage import Store, connect, connect_existing
+from dtrbandit.trial import Head, Trial
+from dtrbandit.trial.proof import verify_stored
+
+WRONG = 1
+
+
+def create_trial(file: Path, storage: str, actor: str | None) -> None:
+    """Create a trial as a file says, and print the first key of a new database."""
+    wanted = read_trial(file)
+    with _opened(connect(storage)) as store:
+        trial = Trial.create(wanted.name, wanted.design, wanted.policy, storage=store, actor=_who(actor))
+        typer.echo(str(trial.design))
+        typer.echo(f"Created trial {trial.name!r} in {storage}, in rehearsal. dtrbandit trial lock ends the rehearsal.")
+        _print_first_key(store)
+
+
+def show_trials(storage: str) -> None:
+    """Print a line for each trial."""
+    with _opened(connect_existing(storage)) as store:
+        for name in Trial.names(store):
+            trial = Trial.open(name, storage=store)
+            records = f"{trial.head.sequence:,} records"
+            typer.echo(f"{name}: {trial.phase}, {records}, {trial.in_flight:,} units in flight")
+
+
+def lock_trial(name: str, storage: str, actor: str | None, *, reason: str, paper_schedule: bool) -> None:
+    """End the rehearsal of a trial."""
+    with Trial.open(name, storage=storage) as trial:
+        trial.lock(actor=_who(actor), reason=reason, paper_schedule=paper_schedule)
+        typer.echo(f"Trial {name!r} is live. Its head is {_head_text(trial.head)}")
+
+
+def end_trial(name: str, storage: str, actor: str | None, *, reason: str) -> None:
+    """End a trial."""
+    with Trial.open(name, storage=storage) as trial:
+        trial.end(actor=_who(actor), reason=reason)
+        typer.echo(f"Trial {name!r} has ended. Its head is {_head_text(trial.head)}")
+
+
+def upgrade_trial(name: str, storage: str, actor: str | None, *, reason: str) -> None:
+    """Go on with a trial of another release."""
+    with Trial.open(name, storage=storage) as trial:
+        trial.upgrade(actor=_who(actor), reason=reason)
+        typer.echo(f"Trial {name!r} goes on with this release.")
+
+
+def show_head(name: str, storage: str) -> None:
+    """Print the head of a trial."""
+    with Trial.open(name, storage=storage) as trial:
+        typer.echo(_head_text(trial.head))
+
+
+def verify_trial(name: str, storage: str, *, against: str | None, every: float | None, as_json: bool) -> int:
+    """Verify a trial, once or again and again until something is wrong; return the exit code."""
+    head = None if against is None else head_of(against)
+    while True:
+        with _opened(connect_existing(storage)) as store:
+            found = verify_stored(store, name, against=head)
+        note_check(storage, Check("verify", name, time(), found.ok))
+        if as_json:
+            typer.echo(json.dumps({"name": name, **asdict(found)}))
+        else:
+            typer.echo(f"{_now()}  {name}: {found}")
+        if not found.ok:
+            return WRONG
+        if every is None:
+            return 0
+        sleep(every)
+
+
+def export_trial(name: str, file: Path, form: Literal["csv", "parquet", "jsonl"], storage: str) -> None:
+    """Write a trial to a file."""
+    with Trial.open(name, storage=storage) as trial:
+        done = trial.export(file, form)
+    waiting = f"; {done.waiting:,} wait behind the first that has not ended" if done.waiting else ""
+    typer.echo(f"Written: {file} ({done.units:,} units{waiting})")
+
+
+def back_up(file: Path, storage: str, *, every: float | None, keep: int) -> None:
+    """Copy a database, once to a file, or again and again into a folder of which the oldest copies go."""
+    if every is None:
+        _copy(file, storage)
+        return
+    file.mkdir(parents=True, exist_ok=True)
+    while True:
+        _copy(file / f"backup-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.db", storage)
+        for old in sorted(file.glob("backup-*Z.db"))[:-keep]:
+            old.unlink()
+        sleep(every)
+
+
+def _copy(file: Path, storage: str) -> None:
+    with _opened(connect_existing(storage)) as store:
+        store.backup(file)
+        names = Trial.names(store)
+    for name in names:
+        note_check(storage, Check("backup", name, time(), True))
+    typer.echo(f"Written: {file}")
+
+
+def restore_backup(file: Path, storage: str) -> int:
+    """Make a database from a backup, and verify all its trials; return the exit code."""
+    wrong = 0
+    for name in Trial.restore(file, storage):
+        with Trial.open(name, storage=storage) as trial:
+            found = trial.verify()
+            typer.echo(f"{name}: {found} Its head is {_head_text(trial.head)}")
+            wrong = wrong if found.ok else WRONG
+    return wrong
+
+
+def serve_trials(storage: str, *, host: str, port: int, behind_proxy: bool) -> None:
+    """Serve until told to stop."""
+    try:
+        from dtrbandit.service.server import require_safe, serve
+    except ImportError as error:
+        raise DesignError(f"the service needs more packages ({error}): pip install 'dtrbandit[serve]'") from error
+    require_safe(host, behind_proxy=behind_proxy)
+    with _opened(connect(storage)) as store:
+        _print_first_key(store)
+    serve(storage, host=host, port=port, behind_proxy=behind_proxy, listening=_say_where)
+
+
+def _say_where(address: str) -> None:
+    typer.echo(f"Listening at {address}. Stop with Ctrl-C.")
+
+
+def head_of(text: str) -> Head:
+    """Return the head that ``SEQUENCE:HASH`` says."""
+    sequence, _, found = text.strip().partition(":")
+    if not sequence.isdecimal() or len(found) != 64 or set(found) - set("0123456789abcdef"):
+        raise DesignError(f"a head is SEQUENCE:HASH, as dtrbandit trial head prints it, found {text[:100]!r}")
+    return Head(int(sequence), found)
+
+
+def _head_text(head: Head) -> str:
+    return f"{head.sequence}:{head.hash}"
+
+
+@contextmanager
+def _opened(store: Store) -> Iterator[Store]:
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _print_first_key(store: Store) -> None:
+    new = first_key(store, now=datetime.now(UTC))
+    if new is not None:
+        typer.echo(f"The first administrator's key, shown only now; keep it safe:\n  {new.key}")
+
+
+def _who(actor: str | None) -> str:
+    """Return who is on record: what was said, or the user of this machine."""
+    if actor is not None:
+        return actor
+    try:
+        return f"{getpass.getuser()} (command line)"
+    except (OSError, KeyError) as error:
+        raise Unavailable(f"this machine does not say who you are ({error}); say --actor") from error
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z"

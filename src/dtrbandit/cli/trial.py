@@ -1,0 +1,246 @@
+"""The commands of a live trial and their options. What does the work is imported when it begins."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dtrbandit.cli.reactions import reactions
+
+trial = typer.Typer(no_args_is_help=True, help="Live trials: create, lock, verify, export, back up.")
+keys = typer.Typer(no_args_is_help=True, help="Keys to the service: who may do what.")
+trial.add_typer(keys, name="keys")
+
+
+class Format(StrEnum):
+    """How units are exported."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+
+
+class RoleName(StrEnum):
+    """What a key is for."""
+
+    ADMINISTRATOR = "administrator"
+    SITE = "site"
+    STATISTICIAN = "statistician"
+    AUDITOR = "auditor"
+
+
+Name = Annotated[str, typer.Argument(help="The trial's name.", show_default=False)]
+Storage = Annotated[
+    str, typer.Option(envvar="DTRBANDIT_STORAGE", help="The database: sqlite:///FILE, with four slashes from the root.")
+]
+DEFAULT = "sqlite:///trial.db"
+Reason = Annotated[str, typer.Option(help="Why; it goes on record.", show_default=False)]
+Actor = Annotated[str | None, typer.Option(help="Who does it, on record; by default the user of this machine.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@trial.command()
+def create(
+    file: Annotated[Path, typer.Argument(help="A trial file; examples/trial.toml explains every entry.")],
+    storage: Storage = DEFAULT,
+    actor: Actor = None,
+) -> None:
+    """Create a trial, in rehearsal. With a new database this prints the first administrator's key, once."""
+    with reactions():
+        from dtrbandit.cli.live import create_trial
+
+        create_trial(file, storage, actor)
+
+
+@trial.command("list")
+def list_trials(storage: Storage = DEFAULT) -> None:
+    """List the trials of a database: phase, records, units in flight."""
+    with reactions():
+        from dtrbandit.cli.live import show_trials
+
+        show_trials(storage)
+
+
+@trial.command()
+def lock(
+    name: Name,
+    reason: Reason,
+    paper_schedule: Annotated[
+        bool, typer.Option("--paper-schedule", help="Allow the paper's schedule, which a site could guess.")
+    ] = False,
+    storage: Storage = DEFAULT,
+    actor: Actor = None,
+) -> None:
+    """End the rehearsal, for good: a new log and a new seed. Design and policy are fixed from now on."""
+    with reactions():
+        from dtrbandit.cli.live import lock_trial
+
+        lock_trial(name, storage, actor, reason=reason, paper_schedule=paper_schedule)
+
+
+@trial.command()
+def end(name: Name, reason: Reason, storage: Storage = DEFAULT, actor: Actor = None) -> None:
+    """End the trial: nothing more is decided. Late outcomes and corrections still come on record."""
+    with reactions():
+        from dtrbandit.cli.live import end_trial
+
+        end_trial(name, storage, actor, reason=reason)
+
+
+@trial.command()
+def upgrade(name: Name, reason: Reason, storage: Storage = DEFAULT, actor: Actor = None) -> None:
+    """Go on, with this release, with a trial that another release began."""
+    with reactions():
+        from dtrbandit.cli.live import upgrade_trial
+
+        upgrade_trial(name, storage, actor, reason=reason)
+
+
+@trial.command()
+def head(name: Name, storage: Storage = DEFAULT) -> None:
+    """Print the head of the log, SEQUENCE:HASH. Kept elsewhere, it lets verify --against find a log that was cut."""
+    with reactions():
+        from dtrbandit.cli.live import show_head
+
+        show_head(name, storage)
+
+
+@trial.command()
+def verify(
+    name: Name,
+    against: Annotated[str | None, typer.Option(help="A head that was kept: SEQUENCE:HASH.")] = None,
+    watch: Annotated[float | None, typer.Option(help="Verify again every so many seconds.", min=1.0)] = None,
+    storage: Storage = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Check the chain of a log, and decide everything again. The exit code is 1 if something is wrong.
+
+    The service shows the time and the result of the last verification among its figures.
+    """
+    with reactions():
+        from dtrbandit.cli.live import verify_trial
+
+        raise typer.Exit(verify_trial(name, storage, against=against, every=watch, as_json=json))
+
+
+@trial.command()
+def export(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    form: Annotated[Format, typer.Option("--format", help="A row per unit, in each.")] = Format.CSV,
+    storage: Storage = DEFAULT,
+) -> None:
+    """Write the units, with arms and propensities, as a Cohort reads them. The seed is never among it."""
+    with reactions():
+        from dtrbandit.cli.live import export_trial
+
+        export_trial(name, file, form.value, storage)
+
+
+@trial.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to write; with --every a folder.")],
+    every: Annotated[float | None, typer.Option(help="Again every so many seconds, until Ctrl-C.", min=1.0)] = None,
+    keep: Annotated[int, typer.Option(help="With --every: how many to keep.", min=1)] = 30,
+    storage: Storage = DEFAULT,
+) -> None:
+    """Copy the whole database while the service goes on. The copy is whole or not there."""
+    with reactions():
+        from dtrbandit.cli.live import back_up
+
+        back_up(file, storage, every=every, keep=keep)
+
+
+@trial.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="A backup.")],
+    storage: Storage = DEFAULT,
+) -> None:
+    """Make a database from a backup, and verify it. A database that is there is never overwritten."""
+    with reactions():
+        from dtrbandit.cli.live import restore_backup
+
+        raise typer.Exit(restore_backup(file, storage))
+
+
+# -- keys --------------------------------------------------------------------------------------------------------
+
+
+@keys.command("list")
+def list_keys(storage: Storage = DEFAULT) -> None:
+    """List the keys that were given out. The keys themselves are not kept."""
+    with reactions():
+        from dtrbandit.cli.live_keys import show_keys
+
+        show_keys(storage)
+
+
+@keys.command("create")
+def create_key(
+    role: Annotated[RoleName, typer.Argument(help="What it is for.")],
+    label: Annotated[str, typer.Argument(help="Whose it is: the actor on record. Give each person a key.")],
+    days: Annotated[float | None, typer.Option(help="How long it is valid; by default forever.")] = None,
+    storage: Storage = DEFAULT,
+) -> None:
+    """Create a key and print it, once."""
+    with reactions():
+        from dtrbandit.cli.live_keys import make_key
+
+        make_key(role.value, label, days, storage)
+
+
+KeyId = Annotated[str, typer.Argument(help="The id of a key, as the list shows it.")]
+
+
+@keys.command("rotate")
+def rotate_key(
+    key: KeyId,
+    overlap: Annotated[float, typer.Option(help="Hours for which the old key still works.", min=0)] = 0.0,
+    storage: Storage = DEFAULT,
+) -> None:
+    """Print a new key for the holder of a key, and let the old one end."""
+    with reactions():
+        from dtrbandit.cli.live_keys import rotate_one
+
+        rotate_one(key, overlap, storage)
+
+
+@keys.command("revoke")
+def revoke_key(key: KeyId, storage: Storage = DEFAULT) -> None:
+    """Let a key end at once, for good. A service that runs notices within a second."""
+    with reactions():
+        from dtrbandit.cli.live_keys import revoke_one
+
+        revoke_one(key, storage)
+
+
+# -- commands of their own -----------------------------------------------------------------------------------------
+
+
+def serve(
+    storage: Storage = DEFAULT,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes one that is free.", min=0, max=65535)] = 8000,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="Allow another address: a proxy in front speaks TLS.")
+    ] = False,
+) -> None:
+    """Serve the trials of a database over HTTP, until SIGTERM or Ctrl-C.
+
+    docs/live-trial.md explains it. With a new database this prints the first administrator's key, once.
+    """
+    with reactions():
+        from dtrbandit.cli.live import serve_trials
+
+        serve_trials(storage, host=host, port=port, behind_proxy=behind_proxy)
+
+
+def doctor(storage: Storage = DEFAULT, json: Json = False) -> None:
+    """Check SQLite, disk, clock, kernels, and the chain of every trial. The exit code is 1 if something is wrong."""
+    with reactions():
+        from dtrbandit.cli.doctor import examine
+
+        raise typer.Exit(examine(storage, as_json=json))

@@ -1,0 +1,153 @@
+"""Records and their chain: a fact with its place, who reported it and when, and a hash over all that came before.
+
+The text of a record is one JSON line with sorted keys. It is stored as it is and never written anew. Its hash is the
+SHA-256 of the hash before it, as 64 hexadecimal digits, followed by the text. So one hash stands for a whole log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from dtrbandit.design.values import shown
+from dtrbandit.errors import LogError
+from dtrbandit.record.codec import encode
+from dtrbandit.record.events import Event
+from dtrbandit.record.reading import Reader, quick_document
+
+NOTHING = "0" * 64  # the hash before the first record
+KEYS = {"actor", "event", "sequence", "time"}
+
+
+class Record(NamedTuple):
+    """A fact as it is stored: its number, from 1, who reported it, and when; None where nobody said."""
+
+    sequence: int
+    actor: str | None
+    time: datetime | None
+    event: Event
+
+    @property
+    def text(self) -> str:
+        """The record as it is stored."""
+        actor, time = json.dumps(self.actor), json.dumps(None if self.time is None else time_text(self.time))
+        return f'{{"actor":{actor},"event":{encode(self.event)},"sequence":{self.sequence},"time":{time}}}'
+
+
+class Stored(NamedTuple):
+    """A record as a log keeps it: its text, as bytes, and its hash."""
+
+    text: bytes
+    hash: str
+
+
+class Head(NamedTuple):
+    """The end of a log, which stands for the whole of it: the number of records, and the hash of the last."""
+
+    sequence: int
+    hash: str
+
+
+EMPTY = Head(0, NOTHING)
+
+
+def chained(previous: str, text: bytes) -> str:
+    """Return the hash of a record's text after the hash before it.
+
+    Examples
+    --------
+    >>> from dtrbandit.record.events import Completed
+    >>> chained(NOTHING, Record(1, None, None, Completed("u1", 2.0)).text.encode())[:8]
+    '2d6438c1'
+    """
+    return sha256(previous.encode("ascii") + text).hexdigest()
+
+
+def linked(records: Iterable[Record], head: Head = EMPTY) -> Iterator[Stored]:
+    """Give records as they are stored after a head."""
+    previous = head.hash
+    for record in records:
+        text = record.text.encode("ascii")
+        previous = chained(previous, text)
+        yield Stored(text, previous)
+
+
+def checked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Stored]:
+    """Give the records that follow a head as they are. Refuse the first whose hash is not the one that must follow."""
+    sequence, previous = head
+    for each in stored:
+        sequence += 1
+        previous = chained(previous, each.text)
+        if each.hash != previous:
+            raise LogError(
+                f"the hash of record {sequence} is {shown(each.hash)}, and what is stored leads to {previous}: this "
+                "record, its hash or one before it was changed, lost or moved; use a whole copy of the log",
+                sequence=sequence,
+            )
+        yield each
+
+
+def unlinked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Record]:
+    """Give the records that follow a head. Refuse the first whose hash or number is not the one that must follow."""
+    reader = Reader()
+    for sequence, each in enumerate(checked(stored, head), head.sequence + 1):
+        yield record_of(each.text, sequence, reader)
+
+
+def record_of(text: bytes, sequence: int, reader: Reader | None = None) -> Record:
+    """Return the record that a text holds. It must have this number."""
+    found = entries_of(text, sequence)
+    event = (reader or Reader()).event(found["event"])
+    return Record(sequence, _actor(found["actor"], sequence), _time(found["time"], sequence), event)
+
+
+def entries_of(text: bytes, sequence: int) -> dict[str, Any]:
+    """Return the entries of a record's text, which must have this number and an event."""
+    try:
+        found = quick_document(text)
+    except UnicodeDecodeError as error:
+        raise LogError(f"record {sequence}: not plain ASCII ({error}); use a whole copy of the log") from error
+    if found.keys() != KEYS:
+        raise LogError(f"record {sequence} has the entries {shown(sorted(found))}, expected {sorted(KEYS)}")
+    number, event = found["sequence"], found["event"]
+    if type(number) is not int or number != sequence:
+        raise LogError(
+            f"found sequence number {shown(number)}, expected {sequence}: "
+            "records were lost, added or put in another order; use a whole copy of the log"
+        )
+    if not isinstance(event, dict):
+        raise LogError(f"record {sequence}: found {shown(event)}, expected an event")
+    return found
+
+
+def time_text(time: datetime) -> str:
+    """Return a time as it is stored: UTC, with microseconds.
+
+    Examples
+    --------
+    >>> time_text(datetime(2026, 11, 17, 9, tzinfo=UTC))
+    '2026-11-17T09:00:00.000000Z'
+    """
+    return time.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+
+
+def _actor(found: object, sequence: int) -> str | None:
+    if found is None or isinstance(found, str):
+        return found
+    raise LogError(f"record {sequence}: the actor is {shown(found)}, expected a text or null")
+
+
+def _time(found: object, sequence: int) -> datetime | None:
+    if found is None:
+        return None
+    with suppress(ValueError):
+        time = datetime.fromisoformat(found) if isinstance(found, str) else None
+        if time is not None and time.tzinfo is not None and time_text(time) == found:
+            return time
+    raise LogError(
+        f"record {sequence}: the time is {shown(found)}, expected one as 2026-11-17T09:00:00.000000Z, or null"
+    )

@@ -1,0 +1,29 @@
+"""The end of a trial: nothing more is decided, and what still happens to its units is recorded."""
+
+from __future__ import annotations
+
+from dtrbandit.errors import ProtocolError
+from dtrbandit.record.events import Ended, Fact, TrialFact
+from dtrbandit.record.histories import Histories, History
+from dtrbandit.record.reasons import accept_words
+
+
+def ended(histories: Histories, fields: tuple[str]) -> tuple[Ended | None, None]:
+    """Return the fact that the trial ended."""
+    fact = Ended(accept_words(fields[0], "end"))
+    return (None, None) if fact == histories.ended else (fact, None)
+
+
+def require_going_on(histories: Histories, fact: Fact, history: History) -> None:
+    """Refuse what an ended trial does not do: decide for a unit, ``history`` being where it arrived, and go on."""
+    if histories.ended is None:
+        return
+    if history.feasible:
+        raise ProtocolError(
+            f"unit {history.unit!r} cannot be given an arm: the trial ended ({histories.ended.reason}); "
+            "outcomes, withdrawals and amendments are still recorded"
+        )
+    if isinstance(fact, TrialFact):
+        raise ProtocolError(
+            f"the trial ended already ({histories.ended.reason}), found {type(fact).__name__} ({fact.reason})"
+        )

@@ -1,0 +1,113 @@
+"""Keys to the service: 256 random bits, of which only the SHA-256 is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from dtrbandit.errors import ObservationError
+from dtrbandit.service.problems import Refused
+from dtrbandit.service.roles import Role
+from dtrbandit.storage import ApiKey
+
+SECRET_BYTES = 32
+_FORM = re.compile(r"dtrb_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
+_NOBODY = "0" * 64
+
+
+class NewKey(NamedTuple):
+    """A key, shown once, and the row that is kept of it."""
+
+    key: str
+    row: ApiKey
+
+
+def new_key(role: Role, label: str, *, now: datetime, days: float | None = None) -> NewKey:
+    """Return a new key. It says who acts: give each person one of their own.
+
+    Parameters
+    ----------
+    label
+        Whose it is. The log shows it as the actor.
+    days
+        After so many days it is no longer valid; by default it always is.
+    """
+    if not (isinstance(label, str) and 0 < len(label) <= 100 and label.isprintable() and label.strip() == label):
+        raise ObservationError(f"the label of a key must be a printable text of 1 to 100 characters, found {label!r}")
+    if days is not None and not 0 < days <= 36_500:
+        raise ObservationError(f"a key is valid for more than 0 and at most 36,500 days, found {days!r}")
+    name = secrets.token_hex(6)
+    key = f"dtrb_{name}_{secrets.token_urlsafe(SECRET_BYTES)}"
+    expires = None if days is None else as_text(now + timedelta(days=days))
+    return NewKey(key, ApiKey(name, digest(key), role.value, label, as_text(now), expires, None))
+
+
+def digest(key: str) -> str:
+    """Return what is kept of a key: 256 random bits need no slow hash."""
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
+
+
+def as_text(time: datetime) -> str:
+    """Return a time as records have it.
+
+    Examples
+    --------
+    >>> as_text(datetime(2026, 11, 17, 9, tzinfo=UTC))
+    '2026-11-17T09:00:00.000000Z'
+    """
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Holder(NamedTuple):
+    """Who holds a key that is valid."""
+
+    id: str
+    role: Role
+    label: str
+
+    @property
+    def actor(self) -> str:
+        """How the log names the holder."""
+        return f"{self.label} ({self.role.value}, key {self.id})"
+
+
+class KeyRing:
+    """The keys that were given out, as they were last read."""
+
+    def __init__(self, rows: Iterable[ApiKey] = ()) -> None:
+        self._rows: Mapping[str, ApiKey] = {}
+        self.replace(rows)
+
+    def replace(self, rows: Iterable[ApiKey]) -> None:
+        """Take the rows that hold from now on."""
+        self._rows = {row.id: row for row in rows}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def holder(self, authorization: str | None, *, now: datetime) -> Holder:
+        """Return who sent the header ``Authorization``, or refuse. All refusals look alike."""
+        scheme, _, key = (authorization or "").partition(" ")
+        found = _FORM.fullmatch(key) if scheme.lower() == "bearer" else None
+        row = self._rows.get(found[1]) if found else None
+        same = hmac.compare_digest(digest(key), _NOBODY if row is None else row.sha256)
+        if row is None or not same or not is_valid(row, now):
+            raise Refused("no-key", "the request has no key, or one that is unknown, expired or revoked")
+        return Holder(row.id, Role(row.role), row.label)
+
+    def rows(self) -> list[ApiKey]:
+        """Return what is kept of each key."""
+        return list(self._rows.values())
+
+
+def is_valid(row: ApiKey, now: datetime) -> bool:
+    """Say whether a key has neither expired nor been revoked."""
+    if row.expires is None and row.revoked is None:
+        return True
+    time = as_text(now)
+    return (row.expires is None or time < row.expires) and (row.revoked is None or time < row.revoked)

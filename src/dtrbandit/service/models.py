@@ -1,0 +1,233 @@
+"""What requests and replies hold. Bodies are strict: no other entries, no text for a number, finite numbers alone."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dtrbandit.design.values import shown
+from dtrbandit.service.problems import Refused
+from dtrbandit.service.roles import Role
+from dtrbandit.service.strict_json import NotStrict, strict_json
+
+Reason = Annotated[str, Field(min_length=1, max_length=2000, description="Why; it goes on record.")]
+UnitId = Annotated[str, Field(min_length=1, max_length=200, description="An opaque id, never a name.")]
+Context = Annotated[dict[str, float], Field(description="The columns of the stage.", examples=[{"qids_start1": 16}])]
+
+Exclude = Annotated[
+    dict[str, list[str]] | None,
+    Field(description="Arms that are contraindicated, by stage.", examples=[{"first": ["ssri"]}]),
+]
+WhyExcluded = Annotated[str | None, Field(min_length=1, max_length=2000, description="Why arms are excluded.")]
+
+
+class Body(BaseModel):
+    """What a request may say."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
+
+
+Wanted = TypeVar("Wanted", bound=Body)
+
+
+class NewTrial(Body):
+    """A trial to create. It begins in rehearsal, with a seed from the operating system."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    design: Annotated[dict[str, Any], Field(description="As examples/design.toml, in JSON: plans, and a list stage.")]
+    policy: Annotated[dict[str, Any], Field(examples=[{"name": "DTRBandit", "q": 1, "delta": 10.0}])]
+
+
+class Because(Body):
+    """A reason alone."""
+
+    reason: Reason
+
+
+class Lock(Body):
+    """The end of rehearsal, for good."""
+
+    reason: Reason
+    paper_schedule: Annotated[bool, Field(description="Allow the paper's schedule, which a site could guess.")] = False
+
+
+class Enrolment(Body):
+    """A unit and its first context."""
+
+    unit: UnitId
+    context: Context
+    exclude: Exclude = None
+    reason: WhyExcluded = None
+
+
+class Response(Body):
+    """The context of a unit on arrival at its next stage."""
+
+    context: Context
+    stage: Annotated[str | None, Field(description="Needed only where two stages observe nothing new.")] = None
+    exclude: Exclude = None
+    reason: WhyExcluded = None
+
+
+class ArmToClose(Body):
+    """An arm that no decision may give any more."""
+
+    stage: str
+    arm: str
+    reason: Reason
+
+
+class Outcome(Body):
+    """The outcome of a unit; more is better."""
+
+    outcome: float
+
+
+class Given(Body):
+    """The arm that was really given."""
+
+    arm: str
+    reason: Reason
+    stage: Annotated[str | None, Field(description="By default the unit's latest stage.")] = None
+
+
+class Correction(Body):
+    """Another outcome, or other columns of the context of a stage."""
+
+    reason: Reason
+    outcome: float | None = None
+    stage: str | None = None
+    context: dict[str, float] | None = None
+
+
+class KeyWanted(Body):
+    """A key to make."""
+
+    role: Annotated[str, Field(json_schema_extra={"enum": [role.value for role in Role]})]
+    label: Annotated[str, Field(min_length=1, max_length=100, description="Whose key it is: the log's actor.")]
+    days: Annotated[float | None, Field(gt=0, le=36_500, description="How long it is valid; forever if left out.")] = (
+        None
+    )
+
+
+class Reply(BaseModel):
+    """What the service says."""
+
+
+class ArmReply(Reply):
+    """The arm to give, or that the unit left early; ``decision`` explains it to those who may ask."""
+
+    unit: str
+    stage: str | None = None
+    arm: str | None = None
+    left: bool | None = None
+    decision: dict[str, Any] | None = None
+
+
+class Recorded(Reply):
+    """What is on record now."""
+
+    unit: str
+    recorded: str
+
+
+class TrialReply(Reply):
+    """A trial, as everybody may know it."""
+
+    name: str
+    phase: str
+    stages: list[dict[str, Any]]
+
+
+class TrialsReply(Reply):
+    """The names of all trials."""
+
+    trials: list[str]
+
+
+class UnitReply(Reply):
+    """A unit; a site sees no more than its arms."""
+
+    unit: str
+    status: str
+    arms: dict[str, str]
+    round: int | None = None
+    records: list[dict[str, Any]] | None = None
+    decisions: list[dict[str, Any]] | None = None
+    text: str | None = None
+
+
+class UnitsReply(Reply):
+    """The units in flight."""
+
+    units: list[dict[str, Any]]
+
+
+class HeadReply(Reply):
+    """The end of the log, which stands for the whole of it."""
+
+    sequence: int
+    hash: str
+
+
+class SummaryReply(Reply):
+    """Where the trial stands."""
+
+    policy: str
+    units: int
+    text: str
+
+
+class KeyReply(Reply):
+    """A key that was given out; ``key`` is the key itself, shown once."""
+
+    id: str
+    role: str
+    label: str
+    created: str
+    expires: str | None
+    revoked: str | None
+    key: str | None = None
+
+
+class KeysReply(Reply):
+    """All keys that were given out."""
+
+    keys: list[KeyReply]
+
+
+class Problem(Reply):
+    """A refusal (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    remedy: str
+    error: str | None = None
+
+
+def body_as(kind: type[Wanted], body: bytes) -> Wanted:
+    """Return a body as what it should be, or refuse it with everything that is wrong.
+
+    Examples
+    --------
+    >>> body_as(Outcome, b'{"outcome": -8.5}')
+    Outcome(outcome=-8.5)
+    """
+    try:
+        return kind.model_validate(strict_json(body))
+    except NotStrict as error:
+        raise Refused("bad-request", str(error)) from None
+    except ValidationError as error:
+        raise Refused("content", "; ".join(_wrong(each) for each in error.errors(include_url=False)[:10])) from None
+
+
+def _wrong(error: Any) -> str:
+    place = ".".join(str(part)[:100] for part in error["loc"]) or "the body"
+    if error["type"] == "missing":
+        return f"{place} is missing"
+    if error["type"] == "extra_forbidden":
+        return f"{place} is not an entry of this body"
+    return f"{place}: {error['msg']}, found {shown(error['input'])}"

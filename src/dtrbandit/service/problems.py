@@ -1,0 +1,115 @@
+"""Refusals as problem documents (RFC 9457): what happened, what was found, what to do."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from dtrbandit.errors import (
+    Conflict,
+    DesignError,
+    DTRError,
+    LogError,
+    NotEstimable,
+    NotFound,
+    ObservationError,
+    ProtocolError,
+    Unavailable,
+)
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 1
+
+
+class Kind(NamedTuple):
+    """A kind of refusal: its HTTP status, what it is, and what to do about it."""
+
+    status: int
+    title: str
+    remedy: str
+
+
+KINDS = {
+    "bad-request": Kind(400, "The request cannot be read", "Mend the request; nothing was changed."),
+    "no-key": Kind(401, "No valid key", "Send Authorization: Bearer <key>, with a key that an administrator gave you."),
+    "forbidden": Kind(403, "Not for this role", "Ask somebody whose role allows it; docs/live-trial.md has the table."),
+    "not-found": Kind(404, "There is no such thing", "Check the name; GET /trials lists the trials."),
+    "method": Kind(405, "Not this method", "The header Allow names the methods of this address."),
+    "slow": Kind(408, "The body did not arrive in time", "Send the whole request at once."),
+    "protocol": Kind(409, "This contradicts what is on record", "Look at the unit; corrections mend a recorded value."),
+    "not-estimable": Kind(409, "Not enough data", "Wait for more units, or ask for less."),
+    "too-large": Kind(413, "The body is too large", "Send at most 64 KB."),
+    "observation": Kind(422, "A value cannot be recorded", "Mend the value; nothing was changed."),
+    "design": Kind(422, "The design or the policy is not valid", "Mend the set-up; nothing was changed."),
+    "content": Kind(422, "The body does not have the right content", "Mend the body; nothing was changed."),
+    "internal": Kind(500, "The service failed", "Look up the unit before you repeat. The server's own log says more."),
+    "unavailable": Kind(
+        503,
+        "No decision can be stored now",
+        "Nothing was decided. Repeat the same request. If a patient cannot wait: decide by your paper procedure, "
+        "and record it with override when the service is back.",
+    ),
+    "log": Kind(503, "The log cannot be continued", "Run dtrbandit trial verify and dtrbandit doctor on the server."),
+}
+
+OF_ERRORS: dict[type[DTRError], str] = {
+    NotFound: "not-found",
+    ProtocolError: "protocol",
+    Conflict: "unavailable",  # others wrote in between: the same request will do
+    Unavailable: "unavailable",
+    ObservationError: "observation",
+    DesignError: "design",
+    NotEstimable: "not-estimable",
+    LogError: "log",
+}
+
+
+class Refused(Exception):  # noqa: N818  # what happened to the request
+    """A request that gets a problem document in place of what it asked for."""
+
+    def __init__(self, kind: str, detail: str, *, error: str | None = None) -> None:
+        super().__init__(detail)
+        self.kind, self.detail, self.error = kind, detail, error
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return KINDS[self.kind].status
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What is sent beside the document."""
+        if self.status == 401:
+            return {"WWW-Authenticate": "Bearer"}
+        return {"Retry-After": str(RETRY_SECONDS)} if self.status == 503 else {}
+
+    def document(self) -> dict[str, object]:
+        """Return the problem document.
+
+        Examples
+        --------
+        >>> Refused("slow", "the body took longer than 10 s").document()["status"]
+        408
+        """
+        kind = KINDS[self.kind]
+        error = {} if self.error is None else {"error": self.error}
+        return {
+            "type": f"urn:dtrbandit:problem:{self.kind}",
+            "title": kind.title,
+            "status": kind.status,
+            "detail": self.detail,
+            "remedy": kind.remedy,
+            **error,
+        }
+
+    def body(self) -> bytes:
+        """Return the document as JSON, in ASCII: whatever a message quotes can be written so."""
+        return json.dumps(self.document(), separators=(",", ":")).encode("ascii")
+
+
+def refusal(error: DTRError) -> Refused:
+    """Return the refusal for an error of the package, which names the error's class for the client."""
+    for kind in type(error).__mro__:
+        if kind in OF_ERRORS:
+            return Refused(OF_ERRORS[kind], str(error), error=kind.__name__)
+    return Refused("unavailable", str(error))

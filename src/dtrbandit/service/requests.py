@@ -1,0 +1,87 @@
+"""What every endpoint does with a request: who asks, what the body says, and the reply."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import Request, Response
+
+from dtrbandit.record import Command
+from dtrbandit.service.body import read_body
+from dtrbandit.service.keys import Holder
+from dtrbandit.service.models import Body, Problem, Reply, Wanted, body_as
+from dtrbandit.service.problems import MEDIA_TYPE, Refused
+from dtrbandit.service.roles import require
+from dtrbandit.service.service import Service
+from dtrbandit.service.views import decision_explained, decision_seen
+from dtrbandit.trial import Ask, Taken, Trial
+
+LONGEST_KEY = 200
+
+
+class Visit:
+    """One request, by somebody who may make it."""
+
+    def __init__(self, request: Request, endpoint: str) -> None:
+        self.request = request
+        self.service: Service = request.scope["service"]
+        self.holder: Holder = self.service.holder(request.headers.get("authorization"), endpoint)
+
+    async def body(self, kind: type[Wanted]) -> Wanted:
+        """Return what the body says."""
+        return body_as(kind, await read_body(self.request.receive))
+
+    async def trial(self, name: str) -> Trial:
+        """Return the trial that is asked about."""
+        return await self.service.trial(name)
+
+    async def take(self, name: str, command: Command) -> Taken:
+        """Let a trial take a command, and return what it replied once that is committed."""
+        trial = await self.service.trial(name)
+        ask = Ask(command, actor=self.holder.actor, key=self._idempotency_key(), api_key=self.holder.id)
+        taken: Taken = await self.service.writer.ask(trial, ask)
+        return taken
+
+    async def arm(self, name: str, command: Any, *, explain: bool) -> Response:
+        """Reply with the arm that a command led to, or that the unit left."""
+        if explain:
+            require(self.holder.role, "explain_decisions")
+        taken = await self.take(name, command)
+        if taken.decision is None:
+            return replied({"unit": command.unit, "left": True}, taken.repeated)
+        entries = decision_seen(taken.decision)
+        if explain:
+            entries["decision"] = decision_explained(taken.decision)
+        return replied(entries, taken.repeated)
+
+    async def record(self, name: str, command: Any, what: str) -> Response:
+        """Reply that something is on record."""
+        taken = await self.take(name, command)
+        unit = {"unit": command.unit} if hasattr(command, "unit") else {"trial": name}
+        return replied({**unit, "recorded": what}, taken.repeated)
+
+    def _idempotency_key(self) -> str | None:
+        key = self.request.headers.get("idempotency-key")
+        if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
+            raise Refused("bad-request", f"Idempotency-Key must be 1 to {LONGEST_KEY} printable ASCII characters")
+        return key
+
+
+def replied(entries: object, repeated: bool = False) -> Response:
+    """Return a reply in JSON; a header says if it repeats one that is on record."""
+    body = json.dumps(entries, separators=(",", ":"), allow_nan=False).encode()
+    return Response(body, media_type="application/json", headers={"Repeated": "true"} if repeated else None)
+
+
+def described(endpoint: str, *, body: type[Body] | None = None, reply: type[Reply] | None = None) -> dict[str, Any]:
+    """Return what OpenAPI is to say of an endpoint whose body we read ourselves."""
+    refusals = {"model": Problem, "content": {MEDIA_TYPE: {}}, "description": "A refusal (RFC 9457)"}
+    said: dict[str, Any] = {"operation_id": endpoint, "responses": {"4XX": refusals, "503": refusals}}
+    if reply is not None:
+        said["responses"][200] = {"model": reply}
+    said["openapi_extra"] = {"security": [{"key": []}]}
+    if body is not None:
+        schema = body.model_json_schema()
+        said["openapi_extra"]["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    return said

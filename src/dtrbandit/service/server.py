@@ -1,0 +1,94 @@
+"""Running the service: one process, on this machine unless a proxy stands in front."""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+import uvicorn
+
+from dtrbandit.errors import DesignError
+from dtrbandit.service.app import create_app
+from dtrbandit.service.service import Service
+
+SECONDS_TO_FINISH = 30  # for requests under way, after SIGTERM
+SECONDS_IDLE = 75  # that a connection stays open between requests
+MOST_CONNECTIONS = 1000
+SECONDS_OF_A_TURN = 0.001  # of a thread, while others want to go on: a long look must not hold up decisions
+
+
+def serve(
+    url: str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    behind_proxy: bool = False,
+    listening: Callable[[str], None] = print,
+) -> None:
+    """Serve the trials of a database until SIGTERM or Ctrl-C, and finish what was asked before.
+
+    Parameters
+    ----------
+    port
+        0 takes any that is free.
+    behind_proxy
+        A proxy that speaks TLS stands in front, so that another address than this machine's own may be used.
+    listening
+        Is told the address, once connections are accepted.
+    """
+    require_safe(host, behind_proxy=behind_proxy)
+    with bound(host, port) as place:
+        name = f"[{host}]" if ":" in host else host
+        listening(f"http://{name}:{place.getsockname()[1]}")
+        config = uvicorn.Config(
+            create_app(Service(url)),
+            http="h11",  # the only one of uvicorn's with a limit on headers
+            loop="auto",
+            ws="none",
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=SECONDS_IDLE,
+            timeout_graceful_shutdown=SECONDS_TO_FINISH,
+        )
+        sys.setswitchinterval(SECONDS_OF_A_TURN)
+        signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again, once everything is finished
+        uvicorn.Server(config).run(sockets=[place])
+
+
+def _leave(*_: object) -> NoReturn:
+    raise SystemExit(0)
+
+
+def require_safe(host: str, *, behind_proxy: bool) -> None:
+    """Refuse an address that others can reach, unless a proxy speaks TLS for it."""
+    try:
+        own = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        own = False
+    if not own and not behind_proxy:
+        raise DesignError(
+            f"{host!r} can be reached from other machines, and keys would travel in the clear; "
+            "use 127.0.0.1, or a proxy that speaks TLS and --behind-proxy (docs/live-trial.md)"
+        )
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raises OSError if the address is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # with its protocol named, asyncio sends small parts at once; otherwise each answer waits 40 ms for the client
+    place = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        place.bind((host, port))
+    except OSError:
+        place.close()
+        raise
+    return place

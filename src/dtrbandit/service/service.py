@@ -1,0 +1,149 @@
+"""What the endpoints act on: the trials of one database, its keys, the writer and the figures."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import math
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from dtrbandit.design import Design
+from dtrbandit.errors import DTRError, ProtocolError, Unavailable
+from dtrbandit.kernels import supply
+from dtrbandit.policies.policy import Policy
+from dtrbandit.service.keys import Holder, KeyRing
+from dtrbandit.service.metrics import Requests
+from dtrbandit.service.roles import require
+from dtrbandit.service.writer import Writer
+from dtrbandit.storage import Store, connect, path_of
+from dtrbandit.trial import Trial
+
+SECONDS_BETWEEN_KEYS = 1.0  # a key that is revoked by another process still opens for so long
+
+Done = TypeVar("Done")
+log = logging.getLogger("dtrbandit.service")
+
+
+class Service:
+    """The trials of one database, for one process."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.writer, self.requests, self.keys = Writer(), Requests(), KeyRing()
+        self.ready = False
+        self._store: Store | None = None
+        self._trials: dict[str, Trial] = {}
+        self._read: dict[str, Trial] = {}  # the same trials again, for what takes long to read
+        self._reading = threading.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Begin: answer at once, and be ready once the trials are read and the kernels compiled."""
+        self.writer.start()
+        self._store = await self.writer.do(lambda: connect(self.url))
+        await self.read_keys()
+        self._tasks = [asyncio.create_task(work()) for work in (self._warm_up, self._keep_keys)]
+
+    async def stop(self) -> None:
+        """Finish what is asked, and end."""
+        self.ready = False
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.writer.stop()
+        for trial in self._read.values():
+            trial.close()
+        if self._store is not None:
+            self._store.close()
+
+    async def _warm_up(self) -> None:
+        names = await self.writer.do(lambda: Trial.names(self.store))
+        for name in names:
+            try:
+                await self._open(name)
+            except DTRError as error:  # the other trials go on; whoever asks about this one is told
+                log.error("the trial %r cannot be opened: %s", name, error)
+        await asyncio.to_thread(supply.require, "the service", seconds=math.inf)
+        gc.collect()
+        gc.freeze()  # what was read stays: no collection walks through it while a request waits
+        self.ready = True
+        for name in self.trials:
+            await self.reading(name, Trial.__repr__)  # reads it, so that the first who asks need not wait
+
+    async def _keep_keys(self) -> None:
+        while True:
+            await asyncio.sleep(SECONDS_BETWEEN_KEYS)
+            await self.read_keys()
+
+    async def read_keys(self) -> None:
+        """Take the keys as the database has them."""
+        self.keys.replace(await self.writer.do(self.store.api_keys))
+
+    @property
+    def store(self) -> Store:
+        """The database of the trials and keys."""
+        if self._store is None:
+            raise Unavailable("the service is starting; try again in a moment")
+        return self._store
+
+    @property
+    def trials(self) -> dict[str, Trial]:
+        """The trials that are open, by name."""
+        return dict(self._trials)
+
+    async def trial(self, name: str) -> Trial:
+        """Return a trial by its name; one that another process has created is opened now."""
+        found = self._trials.get(name)
+        if found is not None:
+            return found
+        if not self.ready:
+            raise Unavailable("the service is still reading its trials; try again in a moment")
+        return await self._open(name)
+
+    async def _open(self, name: str) -> Trial:
+        def opened() -> Trial:
+            if name not in self._trials:
+                self._trials[name] = Trial.open(name, storage=self.store)
+            return self._trials[name]
+
+        return await self.writer.do(opened)
+
+    async def reading(self, name: str, read: Callable[[Trial], Done]) -> Done:
+        """Return what a long look at a trial gives. It has a session of its own, so that no decision waits for it."""
+        await self.trial(name)
+
+        def looked() -> Done:
+            with self._reading:
+                if name not in self._read:
+                    self._read[name] = Trial.open(name, storage=self._reader())
+            return read(self._read[name])
+
+        return await asyncio.to_thread(looked)
+
+    def _reader(self) -> Store | str:
+        return self.store if path_of(self.url) is None else self.url
+
+    async def create(self, name: str, design: Design, policy: Policy[Any], *, actor: str) -> Trial:
+        """Create a trial, and keep it open. One that is there already must be the same."""
+
+        def created() -> Trial:
+            if name not in Trial.names(self.store):
+                trial = Trial.create(name, design, policy, storage=self.store, actor=actor)
+            else:
+                trial = self._trials.get(name) or Trial.open(name, storage=self.store)
+                if (trial.design, trial.policy) != (design, policy):
+                    raise ProtocolError(f"there is a trial {name!r} already, of another design or policy")
+            self._trials[name] = trial
+            return trial
+
+        return await self.writer.do(created)
+
+    def holder(self, authorization: str | None, endpoint: str) -> Holder:
+        """Return who asks, or refuse: the key must be valid, and its role allow the endpoint."""
+        holder = self.keys.holder(authorization, now=datetime.now(UTC))
+        require(holder.role, endpoint)
+        return holder

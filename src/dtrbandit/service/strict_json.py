@@ -1,0 +1,101 @@
+"""JSON as a request may hold it: nothing that two readers could read differently, nothing that no record can hold."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+from dtrbandit.design.values import shown
+
+DEEPEST = 16  # a design is four deep
+LARGEST_INTEGER = 2**53  # above, a float cannot tell an integer from its neighbour
+_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+class NotStrict(ValueError):  # noqa: N818  # what it is, not that it is one
+    """A body is no JSON that can be taken; the message says what was found and what is allowed."""
+
+
+def strict_json(body: bytes) -> object:
+    """Return what a body says.
+
+    Refused are bytes that are no UTF-8, a byte order mark, NaN and Infinity, numbers beyond the floats, integers
+    beyond 2**53, a key twice in an object, half of a surrogate pair, and more than 16 levels.
+
+    Examples
+    --------
+    >>> strict_json(b'{"x": 1.5}')
+    {'x': 1.5}
+    """
+    if body.startswith(b"\xef\xbb\xbf"):
+        raise NotStrict("the body begins with a byte order mark; send UTF-8 without one")
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NotStrict(f"the body is not valid UTF-8 ({error.reason} at byte {error.start})") from None
+    _check_depth(body)
+    try:
+        value: object = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise NotStrict(f"the body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    if "\\u" in text:
+        _check_texts(value)
+    return value
+
+
+def _check_depth(body: bytes) -> None:
+    """Refuse deep nesting before a parser that works by recursion sees it."""
+    if body.count(b"{") + body.count(b"[") <= DEEPEST:
+        return
+    depth = 0
+    for mark in _TEXTS.sub(b"", body):
+        if mark in b"{[":
+            depth += 1
+            if depth > DEEPEST:
+                raise NotStrict(f"the body is nested more than {DEEPEST} levels deep")
+        elif mark in b"}]":
+            depth -= 1
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise NotStrict(f"an object has the key {shown(twice)} twice; say each once")
+    return entries
+
+
+def _constant(name: str) -> object:
+    raise NotStrict(f"found {name}, which JSON does not know; numbers are finite")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 17 or abs(int(digits)) > LARGEST_INTEGER:
+        raise NotStrict(f"found the integer {digits[:40]}; integers go up to 2**53, others are written as 1.5e20")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise NotStrict(f"found the number {digits[:40]}, which is beyond what a float can hold")
+    return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, parse_float=_float)
+
+
+def _check_texts(value: object) -> None:
+    """Refuse half of a surrogate pair: no text in UTF-8 can hold it."""
+    if isinstance(value, str):
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise NotStrict("a text has half of a surrogate pair (\\ud800 to \\udfff), which is no character")
+    elif isinstance(value, dict):
+        for name, entry in value.items():
+            _check_texts(name)
+            _check_texts(entry)
+    elif isinstance(value, list):
+        for entry in value:
+            _check_texts(entry)

@@ -1,0 +1,132 @@
+"""Endpoints about a trial as a whole: create, lock, hold, release, end; log, head, summary."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from dtrbandit.design import Design
+from dtrbandit.policies.plain_values import policy_from_dict
+from dtrbandit.record import CloseArm, End, Hold, Release
+from dtrbandit.record.log_file import line_of
+from dtrbandit.service.models import (
+    ArmToClose,
+    Because,
+    HeadReply,
+    Lock,
+    NewTrial,
+    SummaryReply,
+    TrialReply,
+    TrialsReply,
+)
+from dtrbandit.service.requests import Visit, described, replied
+from dtrbandit.service.views import record_seen, summary_seen, trial_seen
+from dtrbandit.trial import Trial
+
+MOST_RECORDS = 5000
+LINES = "application/x-ndjson"
+
+routes = APIRouter(prefix="/trials", tags=["trials"])
+
+
+@routes.get("", **described("list_trials", reply=TrialsReply))
+async def list_trials(request: Request) -> Response:
+    """List the trials of this service."""
+    visit = Visit(request, "list_trials")
+    names = await visit.service.writer.do(lambda: Trial.names(visit.service.store))
+    return replied({"trials": sorted(names)})
+
+
+@routes.post("", **described("create_trial", body=NewTrial, reply=TrialReply))
+async def create_trial(request: Request) -> Response:
+    """Create a trial in rehearsal. The same again changes nothing."""
+    visit = Visit(request, "create_trial")
+    body = await visit.body(NewTrial)
+    design, policy = Design.from_dict(body.design), policy_from_dict(body.policy)
+    trial = await visit.service.create(body.name, design, policy, actor=visit.holder.actor)
+    return replied(trial_seen(trial))
+
+
+@routes.get("/{trial}", **described("show_trial", reply=TrialReply))
+async def show_trial(request: Request, trial: str) -> Response:
+    """Show a trial's phase, stages, arms, and the columns that each context holds."""
+    return replied(trial_seen(await Visit(request, "show_trial").trial(trial)))
+
+
+@routes.post("/{trial}/lock", **described("lock_trial", body=Lock, reply=TrialReply))
+async def lock_trial(request: Request, trial: str) -> Response:
+    """End rehearsal, for good: a new log, a new seed; design and policy are fixed."""
+    visit = Visit(request, "lock_trial")
+    body = await visit.body(Lock)
+    found = await visit.trial(trial)
+    actor = visit.holder.actor
+    await visit.service.writer.do(
+        lambda: found.lock(actor=actor, reason=body.reason, paper_schedule=body.paper_schedule)
+    )
+    return replied(trial_seen(found))
+
+
+@routes.post("/{trial}/hold", **described("hold_accrual", body=Because))
+async def hold_accrual(request: Request, trial: str) -> Response:
+    """Hold accrual: no unit enrols until it is released."""
+    visit = Visit(request, "hold_accrual")
+    return await visit.record(trial, Hold((await visit.body(Because)).reason), "hold")
+
+
+@routes.post("/{trial}/release", **described("release_accrual", body=Because))
+async def release_accrual(request: Request, trial: str) -> Response:
+    """Let units enrol again."""
+    visit = Visit(request, "release_accrual")
+    return await visit.record(trial, Release((await visit.body(Because)).reason), "release")
+
+
+@routes.post("/{trial}/arms/close", **described("close_arm", body=ArmToClose))
+async def close_arm(request: Request, trial: str) -> Response:
+    """Close an arm of a stage, for all decisions from now on. Units keep what they were given."""
+    visit = Visit(request, "close_arm")
+    body = await visit.body(ArmToClose)
+    return await visit.record(trial, CloseArm(body.stage, body.arm, body.reason), "closed arm")
+
+
+@routes.post("/{trial}/end", **described("end_trial", body=Because))
+async def end_trial(request: Request, trial: str) -> Response:
+    """End the trial: no more decisions; late outcomes and corrections still come on record."""
+    visit = Visit(request, "end_trial")
+    return await visit.record(trial, End((await visit.body(Because)).reason), "end")
+
+
+@routes.get("/{trial}/log", **described("read_log"))
+async def read_log(
+    request: Request,
+    trial: str,
+    since: Annotated[int, Query(ge=0, le=2**53, description="Only records after this sequence number.")] = 0,
+    most: Annotated[int, Query(ge=1, le=MOST_RECORDS, description="How many records at most.")] = 1000,
+) -> Response:
+    """Return records with their hashes, one JSON document per line. The seed is withheld until the trial has ended."""
+    visit = Visit(request, "read_log")
+    found = await visit.trial(trial)
+
+    def text() -> bytes:
+        ended = found.phase == "ended"
+        lines = (line_of(stored) for stored in islice(found.stored(since), most))
+        return b"".join(record_seen(line, seed=ended) + b"\n" for line in lines)
+
+    return Response(await asyncio.to_thread(text), media_type=LINES)
+
+
+@routes.get("/{trial}/head", **described("read_head", reply=HeadReply))
+async def read_head(request: Request, trial: str) -> Response:
+    """Return the number of records and the last hash. Keep it elsewhere: it shows later that nothing was taken off."""
+    found = await Visit(request, "read_head").trial(trial)
+    head = await asyncio.to_thread(lambda: found.head)
+    return replied({"sequence": head.sequence, "hash": head.hash})
+
+
+@routes.get("/{trial}/summary", **described("summarise_trial", reply=SummaryReply))
+async def summarise_trial(request: Request, trial: str) -> Response:
+    """Return where the trial stands: units, arms, estimates. Not for those who must stay blind."""
+    service = Visit(request, "summarise_trial").service
+    return replied(summary_seen(await service.reading(trial, Trial.summary)))

@@ -1,0 +1,144 @@
+"""The one thread that writes: it gathers the requests that wait, and commits them together.
+
+A disk needs about as long for fifty decisions as for one. While it writes, the next requests arrive and wait; they are
+the next commit. A reply is sent only after the commit that holds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from dtrbandit.errors import DTRError, Unavailable
+
+MOST_TOGETHER = 256
+MOST_WAITING = 2000
+
+Done = TypeVar("Done")
+
+
+class Takes(Protocol):
+    """A trial, as far as the writer knows it."""
+
+    def take(self, asks: list[Any], /) -> list[Any]:
+        """Answer all in one transaction: a reply or an error for each."""
+
+
+class _Asked(NamedTuple):
+    trial: Takes
+    ask: object
+    reply: asyncio.Future[Any]
+
+
+class _Job(NamedTuple):
+    act: Callable[[], object]
+    reply: asyncio.Future[Any]
+
+
+class Writer:
+    """A thread that lets trials take what is asked, many at a time, and does other work that writes in between."""
+
+    def __init__(self) -> None:
+        self._waiting: SimpleQueue[_Asked | _Job | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="dtrbandit-writer", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin, for the event loop that runs now."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """Do what is waiting, take nothing more, and end."""
+        self._stopped = True
+        self._waiting.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    async def ask(self, trial: Takes, ask: object) -> Any:
+        """Return what a trial replies, once it is committed; raises what it refuses with."""
+        reply = await self._enqueue(_Asked(trial, ask, self._future()))
+        if isinstance(reply, DTRError):
+            raise reply
+        return reply
+
+    async def do(self, act: Callable[[], Done]) -> Done:
+        """Return what a function gives that writes something else."""
+        done: Done = await self._enqueue(_Job(act, self._future()))
+        return done
+
+    def _future(self) -> asyncio.Future[Any]:
+        return asyncio.get_running_loop().create_future()
+
+    def _enqueue(self, work: _Asked | _Job) -> asyncio.Future[Any]:
+        if self._stopped:
+            raise Unavailable("the service is stopping; nothing was decided")
+        if self._waiting.qsize() >= MOST_WAITING:
+            raise Unavailable(f"{MOST_WAITING} requests are waiting already; nothing was decided")
+        self._waiting.put(work)
+        return work.reply
+
+    # -- in the thread ---------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while self._turn(self._gather()):
+            pass
+
+    def _gather(self) -> list[_Asked | _Job | None]:
+        """Wait for something, and take with it what else is there."""
+        gathered = [self._waiting.get()]
+        try:
+            while len(gathered) < MOST_TOGETHER:
+                gathered.append(self._waiting.get_nowait())
+        except Empty:
+            pass
+        return gathered
+
+    def _turn(self, gathered: list[_Asked | _Job | None]) -> bool:
+        """Do all of it in order; say whether there may be more."""
+        together: list[_Asked] = []
+        for work in gathered:
+            if isinstance(work, _Asked) and (not together or together[0].trial is work.trial):
+                together.append(work)
+                continue
+            self._commit(together)
+            together = [work] if isinstance(work, _Asked) else []
+            if isinstance(work, _Job):
+                self._deliver([(work.reply, *_outcome(work.act))])
+        self._commit(together)
+        return None not in gathered
+
+    def _commit(self, together: list[_Asked]) -> None:
+        if not together:
+            return
+        asks = [each.ask for each in together]
+        replies, error = _outcome(lambda: together[0].trial.take(asks))
+        given = [None] * len(asks) if error is not None else replies
+        self._deliver([(each.reply, reply, error) for each, reply in zip(together, given, strict=True)])
+
+    def _deliver(self, replies: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
+        assert self._loop is not None  # start() was called, or no thread would run
+        with suppress(RuntimeError):  # the loop has ended: nobody waits
+            self._loop.call_soon_threadsafe(_settle, replies)
+
+
+def _outcome(act: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    """Return what a function gives, or what it raises: the request fails, the thread goes on."""
+    try:
+        return act(), None
+    except Exception as error:  # noqa: BLE001  # whoever waits for it raises it again
+        return None, error
+
+
+def _settle(replies: Iterable[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
+    for reply, given, error in replies:
+        if reply.done():  # cancelled: its client left
+            continue
+        if error is None:
+            reply.set_result(given)
+        else:
+            reply.set_exception(error)

@@ -1,0 +1,49 @@
+"""Copies of a store: everything in it, from one kind of store to another."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+from dtrbandit.errors import ProtocolError
+from dtrbandit.record.durable import beside, settle
+from dtrbandit.storage.sqlite import SQLiteStore
+from dtrbandit.storage.store import Storage, Store
+
+AT_ONCE = 10_000
+
+
+def copy_store(source: Store, target: Store) -> None:
+    """Copy all trials, their logs and keys, to an empty store: everything, or nothing if it fails."""
+    if target.trials() or target.api_keys():
+        raise ProtocolError("a copy needs an empty store, and this one has trials or keys; give another")
+    with source.turn(), target.turn():
+        for entry in source.trials():
+            copy = target.add_trial(entry.name)
+            _copy_log(source.log(entry.rehearsal), target.log(copy.rehearsal))
+            if entry.live is not None:
+                copy = target.add_live(entry.name)
+                assert copy.live is not None
+                _copy_log(source.log(entry.live), target.log(copy.live))
+        for key in source.api_keys():
+            target.put_api_key(key)
+
+
+def _copy_log(source: Storage, target: Storage) -> None:
+    records, count = source.read(), 0
+    while some := list(islice(records, AT_ONCE)):
+        target.append(some, count)
+        count += len(some)
+    target.append((), count, source.all_keys())
+
+
+def write_copy(source: Store, path: str | Path) -> None:
+    """Write a copy of a store to an SQLite file, whole or not at all."""
+    place = Path(path).resolve()
+    with beside(place) as draft:
+        target = SQLiteStore(draft)
+        try:
+            copy_store(source, target)
+        finally:
+            target.close()
+        settle(draft, place)

@@ -1,0 +1,158 @@
+"""A store in memory: for tests and trials of an afternoon. It is gone with its process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dtrbandit.errors import Conflict
+from dtrbandit.record.chain import EMPTY, Head, Stored
+from dtrbandit.storage.store import ApiKey, IdempotencyKey, TrialEntry
+
+
+class MemoryStore:
+    """Lists and dictionaries, as plain as can be.
+
+    Examples
+    --------
+    >>> store = MemoryStore()
+    >>> with store.turn():
+    ...     trial = store.add_trial("depression")
+    >>> store.log(trial.rehearsal).head().sequence
+    0
+    """
+
+    def __init__(self) -> None:
+        self._trials: dict[str, TrialEntry] = {}
+        self._logs: dict[int, MemoryLog] = {}
+        self._api_keys: dict[str, ApiKey] = {}
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._undo: list[Callable[[], object]] = []  # what takes back the present turn, last step first
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let nobody else write meanwhile; an error takes back what was written."""
+        with self._lock:
+            self._depth += 1
+            try:
+                yield
+            except BaseException:  # Ctrl-C too
+                while self._undo and self._depth == 1:
+                    self._undo.pop()()
+                raise
+            finally:
+                self._depth -= 1
+                if not self._depth:
+                    self._undo.clear()
+
+    def log(self, number: int) -> MemoryLog:
+        """Return a log."""
+        return self._logs[number]
+
+    def trials(self) -> list[TrialEntry]:
+        """Return all trials by name."""
+        return [self._trials[name] for name in sorted(self._trials)]
+
+    def trial(self, name: str) -> TrialEntry | None:
+        """Return a trial, None if there is none of this name."""
+        return self._trials.get(name)
+
+    def add_trial(self, name: str) -> TrialEntry:
+        """Add a trial with an empty log for its rehearsal."""
+        with self.turn():
+            if name in self._trials:
+                raise Conflict(f"there is a trial {name!r} already")
+            self._undo.append(lambda: self._trials.pop(name, None))
+            self._trials[name] = TrialEntry(name, self._new_log(), None)
+            return self._trials[name]
+
+    def add_live(self, name: str) -> TrialEntry:
+        """Add the empty live log of a trial."""
+        with self.turn():
+            before = self._trials.get(name)
+            if before is None or before.live is not None:
+                raise Conflict(f"the trial {name!r} is not there, or has its live log already")
+            self._undo.append(lambda: self._trials.update({name: before}))
+            self._trials[name] = before._replace(live=self._new_log())
+            return self._trials[name]
+
+    def _new_log(self) -> int:
+        number = len(self._logs) + 1
+        self._undo.append(lambda: self._logs.pop(number, None))
+        self._logs[number] = MemoryLog(self, number)
+        return number
+
+    def api_keys(self) -> list[ApiKey]:
+        """Return all API keys in the order of their ids."""
+        return [self._api_keys[name] for name in sorted(self._api_keys)]
+
+    def put_api_key(self, key: ApiKey) -> None:
+        """Add an API key, or replace the one of the same id."""
+        with self.turn():
+            before = dict(self._api_keys)
+            self._undo.append(lambda: setattr(self, "_api_keys", before))
+            self._api_keys[key.id] = key
+
+    def take_back(self, step: Callable[[], object]) -> None:
+        """Remember what takes back a step of the present turn."""
+        self._undo.append(step)
+
+    def check(self) -> str | None:
+        """Nothing can be wrong with it."""
+        return None
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy to an SQLite file."""
+        from dtrbandit.storage.copying import write_copy
+
+        write_copy(self, path)
+
+    def close(self) -> None:
+        """Do nothing: whoever opened it may still need it."""
+
+
+class MemoryLog:
+    """One log of a store in memory."""
+
+    def __init__(self, store: MemoryStore, number: int) -> None:
+        self._store, self._number = store, number
+        self._records: list[Stored] = []
+        self._keys: dict[tuple[str, str], IdempotencyKey] = {}
+
+    def append(self, records: Sequence[Stored], expected: int, keys: Sequence[IdempotencyKey] = ()) -> None:
+        """Add records after the first ``expected`` ones."""
+        with self._store.turn():
+            length, known = len(self._records), dict.fromkeys((key.owner, key.key) for key in keys)
+            if length != expected or len(known) < len(keys) or known.keys() & self._keys.keys():
+                raise Conflict(f"log {self._number} has {length} records, expected {expected}, or a key is in use")
+            self._store.take_back(lambda: self._cut(length, known))
+            self._records += records
+            self._keys.update({(key.owner, key.key): key for key in keys})
+
+    def _cut(self, length: int, keys: Iterable[tuple[str, str]]) -> None:
+        del self._records[length:]
+        for key in keys:
+            self._keys.pop(key, None)
+
+    def read(self, since: int = 0) -> Iterator[Stored]:
+        """Give the records after the first ``since`` ones."""
+        return iter(self._records[since:])
+
+    def pick(self, sequences: Iterable[int]) -> list[Stored]:
+        """Return the records with these numbers."""
+        return [self._records[sequence - 1] for sequence in sequences]
+
+    def head(self) -> Head:
+        """Return how many records there are, and the hash of the last."""
+        return Head(len(self._records), self._records[-1].hash) if self._records else EMPTY
+
+    def key(self, owner: str, key: str) -> IdempotencyKey | None:
+        """Return what was asked under a key."""
+        return self._keys.get((owner, key))
+
+    def all_keys(self) -> list[IdempotencyKey]:
+        """Return all idempotency keys, by owner and key."""
+        return sorted(self._keys.values())

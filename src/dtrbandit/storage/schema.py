@@ -1,0 +1,74 @@
+"""The tables of a database file, in numbered steps: a file of an earlier release takes the steps that it lacks."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from dtrbandit.errors import DesignError, LogError
+
+APPLICATION = 0x44545242  # "DTRB": whose file it is, in its header
+STEPS = (
+    """
+    CREATE TABLE trials (name TEXT PRIMARY KEY NOT NULL, rehearsal INTEGER NOT NULL, live INTEGER) WITHOUT ROWID;
+    CREATE TABLE records (
+        log INTEGER NOT NULL, sequence INTEGER NOT NULL, text TEXT NOT NULL, hash TEXT NOT NULL,
+        PRIMARY KEY (log, sequence)
+    ) WITHOUT ROWID;
+    CREATE TABLE requests (
+        log INTEGER NOT NULL, owner TEXT NOT NULL, key TEXT NOT NULL,
+        fingerprint TEXT NOT NULL, sequence INTEGER NOT NULL, facts INTEGER NOT NULL,
+        PRIMARY KEY (log, owner, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE keys (
+        id TEXT PRIMARY KEY NOT NULL, sha256 TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
+        created TEXT NOT NULL, expires TEXT, revoked TEXT
+    ) WITHOUT ROWID;
+    """,
+)
+
+
+def is_safe_for_wal(version: tuple[int, ...]) -> bool:
+    """Say whether a version of SQLite keeps what was committed in WAL mode.
+
+    From 3.7.0 to 3.51.2 it can lose it when two connections write. The repair was also made in 3.50.7 and 3.44.6.
+
+    Examples
+    --------
+    >>> is_safe_for_wal((3, 40, 1)), is_safe_for_wal((3, 50, 7)), is_safe_for_wal((3, 51, 2))
+    (False, True, False)
+    """
+    return version >= (3, 51, 3) or (3, 50, 7) <= version < (3, 51) or (3, 44, 6) <= version < (3, 45)
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the tables of a file up to this release, all steps or none. Refuse a file that is not ours."""
+    if _numbers(connection) == (APPLICATION, len(STEPS)):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        application, step = _numbers(connection)  # again: another process may have come first
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application != APPLICATION and (application, step, tables) != (0, 0, 0):
+            raise DesignError(f"{path} is a database of something else; give the path of a new file")
+        if step > len(STEPS):
+            raise LogError(
+                f"{path} was written by a later release (tables {step}, known {len(STEPS)}); install that one"
+            )
+        for statements in STEPS[step:]:
+            for statement in statements.split(";"):  # executescript would commit first
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {len(STEPS)}")
+        connection.execute("COMMIT")
+    except BaseException:  # Ctrl-C too
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _numbers(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return whose file it is, and how many steps it has taken."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (step,) = connection.execute("PRAGMA user_version").fetchone()
+    return application, step

@@ -1,0 +1,120 @@
+"""What a live trial is kept in: event logs, each a chain of records, and the few names that lead to them.
+
+A ``Store`` is a database: trials by name, their logs, the keys of its users. A ``Storage`` is one log of it. Whoever
+writes takes a turn first, looks at what is new, and appends after it; what a turn wrote is there as a whole when the
+turn has ended, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from dtrbandit.record.chain import Head, Stored
+
+
+class IdempotencyKey(NamedTuple):
+    """A key under which a request was made, and the facts that it led to.
+
+    Attributes
+    ----------
+    owner
+        The API key of whoever asked; empty without one.
+    fingerprint
+        A hash of what was asked.
+    sequence, facts
+        The number of the first record that it led to, and how many there are.
+    """
+
+    owner: str
+    key: str
+    fingerprint: str
+    sequence: int
+    facts: int
+
+
+class ApiKey(NamedTuple):
+    """A key that opens the service to somebody: only its SHA-256 is kept. Times are texts, None where there is none."""
+
+    id: str
+    sha256: str
+    role: str
+    label: str
+    created: str
+    expires: str | None
+    revoked: str | None
+
+
+class TrialEntry(NamedTuple):
+    """A trial's name and the numbers of its logs; ``live`` is None until it is locked."""
+
+    name: str
+    rehearsal: int
+    live: int | None
+
+
+class Storage(Protocol):
+    """One log."""
+
+    def append(self, records: Sequence[Stored], expected: int, keys: Sequence[IdempotencyKey] = ()) -> None:
+        """Add records after the first ``expected`` ones; Conflict if the log does not have exactly so many."""
+
+    def read(self, since: int = 0) -> Iterator[Stored]:
+        """Give the records after the first ``since`` ones, in order."""
+
+    def pick(self, sequences: Iterable[int]) -> list[Stored]:
+        """Return the records with these numbers."""
+
+    def head(self) -> Head:
+        """Return how many records there are, and the hash of the last."""
+
+    def key(self, owner: str, key: str) -> IdempotencyKey | None:
+        """Return what was asked under a key; None if nothing was."""
+
+    def all_keys(self) -> list[IdempotencyKey]:
+        """Return all idempotency keys, by owner and key."""
+
+
+class Store(Protocol):
+    """A database of trials."""
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Let nobody else write meanwhile. What is written counts when the turn ends, unless it ends by an error.
+
+        Raises
+        ------
+        Unavailable
+            Somebody else does not end their turn, or nothing can be stored for good. Then nothing was.
+        """
+
+    def log(self, number: int) -> Storage:
+        """Return a log."""
+
+    def trials(self) -> list[TrialEntry]:
+        """Return all trials by name."""
+
+    def trial(self, name: str) -> TrialEntry | None:
+        """Return a trial, None if there is none of this name."""
+
+    def add_trial(self, name: str) -> TrialEntry:
+        """Add a trial with an empty log for its rehearsal; Conflict if there is one of this name."""
+
+    def add_live(self, name: str) -> TrialEntry:
+        """Add the empty live log of a trial; Conflict if it has one."""
+
+    def api_keys(self) -> list[ApiKey]:
+        """Return all API keys in the order of their ids."""
+
+    def put_api_key(self, key: ApiKey) -> None:
+        """Add an API key, or replace the one of the same id."""
+
+    def check(self) -> str | None:
+        """Say what is wrong with the database itself; None if it is in order."""
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy to a file, which ``connect`` opens. Others may write meanwhile."""
+
+    def close(self) -> None:
+        """Let go of the database."""

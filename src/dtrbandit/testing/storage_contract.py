@@ -1,0 +1,202 @@
+"""The contract of a store: subclass it in your tests and name your store.
+
+::
+
+    class TestMyStore(StorageContract):
+        def store(self):
+            return MyStore()
+
+pytest then finds the tests below.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from dtrbandit.errors import Conflict
+from dtrbandit.record.chain import EMPTY, Head, Record, Stored, linked
+from dtrbandit.record.events import Completed
+from dtrbandit.storage import ApiKey, IdempotencyKey, Storage, Store, connect_existing
+
+MANY = 10_000  # records: more than are read in one go
+KEY = IdempotencyKey("site", "k1", "f" * 64, 1, 2)
+API_KEY = ApiKey("id1", "a" * 64, "site", "ward 3", "2026-11-17T09:00:00.000000Z", None, None)
+
+
+class StorageContract:
+    """What every store must keep; abstract, since it names no store."""
+
+    def store(self) -> Store:
+        """Return a new, empty store."""
+        raise TypeError("a storage contract needs a method store() that returns a new, empty store")
+
+    def test_a_log_gives_back_what_was_appended(self) -> None:
+        """Texts and hashes come back byte for byte, and from any place on."""
+        log, stored = self._log(), _stored(5)
+        log.append(stored[:2], 0)
+        log.append(stored[2:], 2)
+
+        assert list(log.read()) == stored
+        assert [list(log.read(since)) for since in range(7)] == [stored[since:] for since in range(7)]
+        assert log.head() == Head(5, stored[-1].hash)
+        assert log.pick([4, 1]) == [stored[3], stored[0]]
+
+    def test_an_empty_log_has_an_empty_head(self) -> None:
+        """There is nothing before the first record."""
+        log = self._log()
+
+        assert (log.head(), list(log.read()), log.all_keys()) == (EMPTY, [], [])
+
+    def test_a_long_log_is_read_whole(self) -> None:
+        """However many records are read in one go."""
+        log, stored = self._log(), _stored(MANY)
+        log.append(stored, 0)
+
+        assert list(log.read()) == stored
+        assert list(log.read(MANY - 1)) == stored[-1:]
+
+    def test_an_append_after_another_number_of_records_is_a_conflict(self) -> None:
+        """Who has not seen everything writes nothing."""
+        log, stored = self._log(), _stored(3)
+        log.append(stored[:2], 0)
+
+        for expected in (0, 1, 3):
+            with _raises(Conflict):
+                log.append(stored[2:], expected, [KEY])
+
+        assert (list(log.read()), log.all_keys()) == (stored[:2], [])
+
+    def test_a_turn_counts_as_a_whole(self) -> None:
+        """What is written in a turn that ends by an error was never there."""
+        store, stored = self.store(), _stored(4)
+        with store.turn():
+            log = store.log(store.add_trial("kept").rehearsal)
+            log.append(stored[:2], 0)
+
+        with _raises(ZeroDivisionError), store.turn():
+            log.append(stored[2:], 2, [KEY])
+            store.add_trial("lost")
+            store.add_live("kept")
+            store.put_api_key(API_KEY)
+            raise ZeroDivisionError
+
+        assert (list(log.read()), log.all_keys(), store.api_keys()) == (stored[:2], [], [])
+        assert [(entry.name, entry.live) for entry in store.trials()] == [("kept", None)]
+        log.append(stored[2:], 2)
+        assert list(log.read()) == stored
+
+    def test_a_refusal_within_a_turn_leaves_the_rest_of_it(self) -> None:
+        """A turn may go on after a conflict."""
+        store, stored = self.store(), _stored(2)
+        with store.turn():
+            log = store.log(store.add_trial("trial").rehearsal)
+            with _raises(Conflict):
+                log.append(stored, 7)
+            log.append(stored, 0)
+
+        assert list(log.read()) == stored
+
+    def test_keys_are_stored_with_what_they_led_to(self) -> None:
+        """An idempotency key belongs to a log and an owner, and is there once."""
+        store = self.store()
+        first, second = (store.log(store.add_trial(name).rehearsal) for name in ("one", "two"))
+        stored = _stored(4)
+        first.append(stored[:2], 0, [KEY])
+
+        assert first.key("site", "k1") == KEY
+        assert first.key("other", "k1") is first.key("site", "k2") is second.key("site", "k1") is None
+        with _raises(Conflict):
+            first.append(stored[2:], 2, [KEY._replace(sequence=3)])
+        assert (list(first.read()), first.all_keys()) == (stored[:2], [KEY])
+        first.append(stored[2:], 2, [KEY._replace(owner="a", sequence=3)])
+        assert first.all_keys() == [KEY._replace(owner="a", sequence=3), KEY]
+
+    def test_trials_have_names_and_logs_of_their_own(self) -> None:
+        """A name is there once; a rehearsal and a live log are two."""
+        store = self.store()
+        entries = [store.add_trial(name) for name in ("b", "ä", "a")]
+        live = store.add_live("b")
+
+        assert [entry.name for entry in store.trials()] == ["a", "b", "ä"]
+        assert store.trial("b") == live
+        assert store.trial("c") is None
+        assert len({live.live, *(entry.rehearsal for entry in entries)}) == 4
+        for add, name in ((store.add_trial, "b"), (store.add_live, "b"), (store.add_live, "c")):
+            with _raises(Conflict):
+                add(name)
+
+    def test_api_keys_are_kept_and_replaced(self) -> None:
+        """By their ids."""
+        store = self.store()
+        store.put_api_key(API_KEY)
+        store.put_api_key(API_KEY._replace(id="id0", expires="2027-11-17T09:00:00.000000Z"))
+        store.put_api_key(API_KEY._replace(revoked="2026-11-18T09:00:00.000000Z"))
+
+        assert store.api_keys() == [
+            API_KEY._replace(id="id0", expires="2027-11-17T09:00:00.000000Z"),
+            API_KEY._replace(revoked="2026-11-18T09:00:00.000000Z"),
+        ]
+
+    def test_writers_take_turns(self) -> None:
+        """Threads that look and then append lose nothing, and nobody has a conflict."""
+        store = self.store()
+        log = store.log(store.add_trial("trial").rehearsal)
+        ready = threading.Barrier(4)
+
+        def write(_: int) -> None:
+            ready.wait()
+            for _ in range(25):
+                with store.turn():
+                    head = log.head()
+                    log.append(list(linked([_record(head.sequence + 1)], head)), head.sequence)
+
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(write, range(4)))
+
+        assert list(log.read()) == _stored(100)
+
+    def test_a_backup_opens_as_a_store_with_the_same_content(self, tmp_path: Path) -> None:
+        """Whatever kind of store it came from; the file is whole or not there."""
+        store, stored = self.store(), _stored(3)
+        entry = store.add_trial("trial")
+        store.log(entry.rehearsal).append(stored, 0, [KEY])
+        live = store.add_live("trial").live
+        assert live is not None
+        store.log(live).append(stored[:1], 0)
+        store.put_api_key(API_KEY)
+
+        store.backup(tmp_path / "backup.db")
+
+        copy = connect_existing(f"sqlite:///{tmp_path}/backup.db")
+        (found,) = copy.trials()
+        assert found.live is not None
+        assert (list(copy.log(found.rehearsal).read()), copy.log(found.rehearsal).all_keys()) == (stored, [KEY])
+        assert list(copy.log(found.live).read()) == stored[:1]
+        assert (copy.api_keys(), copy.check()) == ([API_KEY], None)
+        assert [file.name for file in tmp_path.iterdir()] == ["backup.db"]
+        copy.close()
+
+    def _log(self) -> Storage:
+        store = self.store()
+        return store.log(store.add_trial("trial").rehearsal)
+
+
+def _record(sequence: int) -> Record:
+    return Record(sequence, "nurse ü", None, Completed(f"u{sequence}", sequence / 7))
+
+
+def _stored(count: int) -> list[Stored]:
+    return list(linked(_record(sequence) for sequence in range(1, count + 1)))
+
+
+@contextmanager
+def _raises(error: type[Exception]) -> Iterator[None]:
+    try:
+        yield
+    except error:
+        return
+    raise AssertionError(f"expected {error.__name__}, and nothing was raised")

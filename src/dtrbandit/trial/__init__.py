@@ -1,0 +1,21 @@
+"""Live trials: a session whose every fact is stored for good before it counts."""
+
+from dtrbandit.record.chain import Head, Record
+from dtrbandit.trial.asks import Ask, Taken
+from dtrbandit.trial.export import Exported
+from dtrbandit.trial.proof import Verification, verify_stored
+from dtrbandit.trial.trial import Trial
+from dtrbandit.trial.units import UnitStatus, UnitStory
+
+__all__ = [
+    "Ask",
+    "Exported",
+    "Head",
+    "Record",
+    "Taken",
+    "Trial",
+    "UnitStatus",
+    "UnitStory",
+    "Verification",
+    "verify_stored",
+]

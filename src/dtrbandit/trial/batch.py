@@ -1,0 +1,102 @@
+"""Asks that are taken together: each is answered and believed in turn, and all are stored at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from dtrbandit.engine import Session
+from dtrbandit.errors import DesignError, DTRError, ObservationError, ProtocolError
+from dtrbandit.record.chain import Head, Record, Stored, linked
+from dtrbandit.record.events import Assigned, Decision, Fact, Overridden
+from dtrbandit.storage.store import IdempotencyKey, Storage
+from dtrbandit.trial.asks import Ask, Taken, check_label, fingerprint
+from dtrbandit.trial.followed import FollowedLog
+
+Clock = Callable[[], datetime]
+Answer = Taken | DTRError
+
+
+class Batch:
+    """What asks led to after the head of a log: records and keys that are still to be stored."""
+
+    def __init__(self, log: FollowedLog, clock: Clock) -> None:
+        self._session: Session = log.session
+        self._storage: Storage = log.storage
+        self._clock = clock
+        self.expected = log.head.sequence
+        self.head = log.head
+        self.records: list[Stored] = []
+        self.keys: dict[tuple[str, str], IdempotencyKey] = {}
+
+    def take(self, ask: Ask) -> Answer:
+        """Answer an ask and believe the answer. A refused one changes nothing."""
+        try:
+            return self._take(ask)
+        except DTRError as error:
+            return error
+        except Exception as error:  # noqa: BLE001  # a policy of the caller's own may raise anything, and harms nobody else
+            refused = DesignError(f"the policy {self._session.policy!r} failed: {error!r}; nothing was recorded")
+            refused.__cause__ = error
+            return refused
+
+    def _take(self, ask: Ask) -> Taken:
+        if not isinstance(ask, Ask):
+            raise ObservationError(f"found {ask!r}, which is no Ask(command, actor, key, api_key)")
+        for text, what in ((ask.actor, "an actor"), (ask.key, "an idempotency key"), (ask.api_key, "an API key's id")):
+            check_label(text, what)
+        content = "" if ask.key is None else fingerprint(ask.command)
+        known = self._known(ask, content)
+        if known is not None:
+            return recorded(self._session, known)
+        reply = self._session.answer(ask.command)
+        self._session.believe(reply)
+        if reply.facts:
+            self._write(ask, content, reply.facts)
+        return Taken(reply.decision, reply.facts, not reply.facts)
+
+    def _known(self, ask: Ask, content: str) -> IdempotencyKey | None:
+        """Return what was asked under the same key before; refuse another content."""
+        if ask.key is None:
+            return None
+        owner = ask.api_key or ""
+        known = self.keys.get((owner, ask.key)) or self._storage.key(owner, ask.key)
+        if known is not None and known.fingerprint != content:
+            raise ProtocolError(
+                f"the idempotency key {ask.key!r} belongs to another request; a new request needs a new key"
+            )
+        return known
+
+    def _write(self, ask: Ask, content: str, facts: tuple[Fact, ...]) -> None:
+        time, first = self._clock(), self.head.sequence + 1
+        records = [Record(sequence, ask.actor, time, fact) for sequence, fact in enumerate(facts, first)]
+        stored = list(linked(records, self.head))
+        self.records += stored
+        self.head = Head(first + len(facts) - 1, stored[-1].hash)
+        if ask.key is not None:
+            owner = ask.api_key or ""
+            self.keys[owner, ask.key] = IdempotencyKey(owner, ask.key, content, first, len(facts))
+
+    def store(self) -> None:
+        """Append everything to the log, in the turn under way."""
+        if self.records:
+            self._storage.append(self.records, self.expected, list(self.keys.values()))
+
+
+def recorded(session: Session, known: IdempotencyKey) -> Taken:
+    """Return again what a request under a key led to, from the log."""
+    first = known.sequence - 1
+    facts: tuple[Fact, ...] = tuple(session.log[first : first + known.facts])  # type: ignore[arg-type]  # not the first event
+    return Taken(_decision(session, facts[-1]), facts, True)
+
+
+def _decision(session: Session, fact: Fact) -> Decision | None:
+    """Return the decision that was replied when a fact was recorded."""
+    if isinstance(fact, Assigned):
+        return fact.decision
+    if not isinstance(fact, Overridden):
+        return None
+    record = session.histories.get(fact.unit)
+    assert record is not None
+    decision = record.decisions[session.design.stage_number(fact.stage)]
+    return decision._replace(arm=fact.arm, reason="override", propensity=None)

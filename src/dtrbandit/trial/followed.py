@@ -1,0 +1,97 @@
+"""A stored log and the session that it leads to, kept in step."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dtrbandit.design.spec import Design
+from dtrbandit.engine import Session
+from dtrbandit.errors import LogError
+from dtrbandit.policies.policy import Policy
+from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, entries_of, unlinked
+from dtrbandit.record.events import Assigned, Event
+from dtrbandit.record.reading import Reader
+from dtrbandit.storage.store import Storage
+
+LONG = 10_000  # events
+PART = 100_000  # events that are learnt together; all at once would not fit in memory
+
+
+class FollowedLog:
+    """One log, read up to ``head``. The session is believed only while it ends there too.
+
+    ``design`` and ``policy`` are needed only where they hold Python functions.
+    """
+
+    def __init__(self, storage: Storage, *, design: Design | None = None, policy: Policy[Any] | None = None) -> None:
+        self.storage = storage
+        self.head = EMPTY
+        self._design, self._policy = design, policy
+        self._session: Session | None = None
+
+    @property
+    def session(self) -> Session:
+        """The session after the last catching up."""
+        assert self._session is not None
+        return self._session
+
+    def catch_up(self) -> None:
+        """Follow what is new. After a failure the session may be ahead of what is stored: then read all again."""
+        if self._session is not None and self._session.version != self.head.sequence:
+            self._session, self.head = None, EMPTY
+        head = self.storage.head()
+        if head == self.head and self._session is not None:
+            return
+        if head.sequence <= self.head.sequence:
+            raise LogError(
+                f"the stored log ends with record {head.sequence}, and this process knows {self.head.sequence} records "
+                "that ended otherwise: the file was cut or exchanged; put it back, or restore a backup"
+            )
+        with without_collecting(head.sequence - self.head.sequence):
+            for events, last in parts(self.storage.read(self.head.sequence), self.head):
+                if self._session is None:
+                    self._session = Session.resume(events, design=self._design, policy=self._policy)
+                else:
+                    self._session.follow(events)
+                self.head = last
+
+    def records(self) -> Iterator[Record]:
+        """Give all records, checked."""
+        return unlinked(self.storage.read())
+
+    def believe(self, session: Session, head: Head) -> None:
+        """Take a session that was just stored up to a head."""
+        self._session, self.head = session, head
+
+
+@contextmanager
+def without_collecting(events: int) -> Iterator[None]:
+    """Let the garbage collector rest while a long log is read: it would look at everything, and find no garbage."""
+    if events < LONG or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def parts(stored: Iterable[Stored], head: Head) -> Iterator[tuple[list[Event], Head]]:
+    """Give the events after a head, checked, many at a time, and the head after them.
+
+    A decision stays with what it answers.
+    """
+    reader, part = Reader(), list[Event]()
+    for sequence, each in enumerate(checked(stored, head), head.sequence + 1):
+        event = reader.event(entries_of(each.text, sequence)["event"])
+        if len(part) >= PART and type(event) is not Assigned:
+            yield part, head
+            part = []
+        part.append(event)
+        head = Head(sequence, each.hash)
+    if part:
+        yield part, head

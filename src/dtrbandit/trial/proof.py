@@ -1,0 +1,212 @@
+"""Proof that a log is whole: its chain, its order, and every decision derived again from the facts before it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from dtrbandit.belief import Belief, decided_again
+from dtrbandit.design.spec import Design
+from dtrbandit.errors import DTRError, LogError, NotFound, Unavailable
+from dtrbandit.policies.policy import Policy
+from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, record_of
+from dtrbandit.record.events import Assigned, Enrolled, Event, Opened, Responded
+from dtrbandit.record.reading import Reader
+from dtrbandit.record.upgrading import Segment, segments
+from dtrbandit.storage.store import Storage, Store
+from dtrbandit.trial.followed import without_collecting
+
+PART = 10_000  # records between two looks at the clock
+PATIENCE, BETWEEN = 2.0, 5.0  # seconds before the first word on progress, and between two
+
+Progress = Callable[[int, int], object]  # how many records are done, of how many
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found when a log was verified; true if all is well. Printing it reads well.
+
+    Attributes
+    ----------
+    ok
+        Whether everything that this release can check is as it must be.
+    records
+        How many were found to be in order.
+    first_bad
+        The number of the first record that is not; None if there is none, or if it is not one record.
+    problem
+        What is wrong, in words; None if nothing is.
+    segments
+        The parts of the log by the release that decided. Only those of this release's numerics are derived again.
+    flags
+        What is no fault and worth a look: clocks that went back.
+    """
+
+    ok: bool
+    records: int
+    first_bad: int | None
+    problem: str | None
+    segments: tuple[Segment, ...]
+    flags: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        if not self.ok:
+            where = "" if self.first_bad is None else f" First bad record: {self.first_bad}."
+            return f"Not in order: {self.problem}.{where} {self.records:,} records before it are in order."
+        lines = [f"{self.records:,} records: the chain is whole, and every decision follows from the facts before it."]
+        for part in self.segments:
+            if not part.own:
+                lines[0] = f"{self.records:,} records: the chain is whole."
+                lines.append(f"Records {part.first} to {part.last}: verify their decisions by release {part.release}.")
+        return "\n".join([*lines, *self.flags])
+
+
+class LogCheck:
+    """One look at a log from its beginning."""
+
+    def __init__(self, storage: Storage, design: Design | None, policy: Policy[Any] | None) -> None:
+        self._storage, self._given = storage, (design, policy)
+        self.head = EMPTY  # of what was found to be in order
+        self.opened: Opened | None = None
+        self._belief: Belief | None = None
+        self._flags: list[str] = []
+        self._latest: datetime | None = None
+
+    def run(self, against: Head | None, progress: Progress | None) -> Verification:
+        """Check all records; with ``against``, also that the log goes on from that head."""
+        try:
+            total = self._storage.head().sequence
+            with without_collecting(total):
+                for belief in decided_again(self._parts(against), *self._given):
+                    self._belief = belief
+                    if progress is not None:
+                        progress(belief.version, total)
+            if self._belief is None:
+                raise LogError("the log is empty: it has not even been opened", sequence=1)
+            self._hold_against(against)
+        except Unavailable:
+            raise  # that says nothing about the log
+        except DTRError as error:
+            bad = getattr(error, "sequence", None) or self.head.sequence + 1
+            return Verification(False, bad - 1, bad, str(error).removesuffix("."), (), tuple(self._flags))
+        parts = segments(self._belief.histories.log)
+        return Verification(True, self.head.sequence, None, None, parts, tuple(self._flags))
+
+    def _parts(self, against: Head | None) -> Iterator[list[Event]]:
+        """Give events many at a time, a decision with what it answers. What precedes a fault is looked at first."""
+        part: list[Event] = []
+        try:
+            for record in self._records(self._storage.read(), against):
+                if len(part) >= PART and type(record.event) is not Assigned:
+                    yield part
+                    part = []
+                part.append(record.event)
+        except LogError:
+            if part and isinstance(part[-1], Enrolled | Responded):  # its decision may be what is at fault
+                part.pop()
+            if part:
+                yield part
+            raise
+        if part:
+            yield part
+
+    def _records(self, stored: Iterable[Stored], against: Head | None) -> Iterator[Record]:
+        reader = Reader()
+        for sequence, each in enumerate(checked(stored), 1):
+            try:
+                record = record_of(each.text, sequence, reader)
+            except LogError as error:
+                raise LogError(str(error), sequence=sequence) from error
+            if isinstance(record.event, Opened):
+                self.opened = record.event
+            self._look_at(record)
+            if against is not None and sequence == against.sequence and each.hash != against.hash:
+                told = (
+                    f"record {sequence} has the hash {each.hash}, the exported head {against.hash}: this is another log"
+                )
+                raise LogError(told, sequence=sequence)
+            self.head = Head(sequence, each.hash)
+            yield record
+
+    def _look_at(self, record: Record) -> None:
+        """Flag a clock that went back. Decisions never depend on it."""
+        if record.time is None:
+            return
+        if self._latest is not None and record.time < self._latest:
+            self._flags.append(
+                f"Record {record.sequence}: the clock went back by {self._latest - record.time}, to {record.time}."
+            )
+        self._latest = record.time
+
+    def _hold_against(self, against: Head | None) -> None:
+        if against is not None and against.sequence > self.head.sequence:
+            told = f"the log ends with record {self.head.sequence}, the exported head is {against.sequence}: it was cut"
+            raise LogError(told, sequence=self.head.sequence + 1)
+
+
+def verify_stored(
+    store: Store,
+    name: str,
+    *,
+    against: Head | None = None,
+    design: Design | None = None,
+    policy: Policy[Any] | None = None,
+    progress: Progress | None = None,
+) -> Verification:
+    """Verify a trial in a store, also one that is too damaged to be opened.
+
+    ``against`` is a head that was exported earlier. ``progress`` is told how far it is; by default, a line is written
+    on standard error now and then.
+    """
+    entry = store.trial(name)
+    if entry is None:
+        raise NotFound(f"there is no trial {name!r} in this store")
+    tell = progress or say_progress(f"verifying {name}")
+    fault = store.check()
+    rehearsal = LogCheck(store.log(entry.rehearsal), design, policy)
+    if entry.live is None:
+        return _with_fault(rehearsal.run(against, tell), fault, store.log(entry.rehearsal))
+    before = rehearsal.run(None, tell)
+    live = LogCheck(store.log(entry.live), design, policy)
+    found = live.run(against, tell)
+    if found.ok and not before.ok:
+        return replace(
+            found, ok=False, problem=f"of the rehearsal before it, record {before.first_bad}: {before.problem}"
+        )
+    if found.ok and live.opened is not None and live.opened.rehearsal != rehearsal.head.hash:
+        told = f"the live log names a rehearsal that ends with {live.opened.rehearsal}, found {rehearsal.head.hash}"
+        return replace(found, ok=False, first_bad=1, problem=told)
+    return _with_fault(found, fault, store.log(entry.live))
+
+
+def _with_fault(found: Verification, fault: str | None, storage: Storage) -> Verification:
+    """Add what is wrong beside the log, if that is all."""
+    if not found.ok:
+        return found
+    last = found.records + 1
+    lost = [key.key for key in storage.all_keys() if not 1 < key.sequence < key.sequence + key.facts <= last]
+    if fault is None and lost:
+        fault = f"the idempotency key {lost[0]!r} belongs to records that are not there"
+    return found if fault is None else replace(found, ok=False, problem=fault)
+
+
+def say_progress(what: str) -> Progress:
+    """Return what writes a line on standard error now and then, from two seconds on."""
+    began = time.monotonic()
+    said = began + PATIENCE - BETWEEN
+
+    def say(done: int, total: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - said >= BETWEEN:
+            said = now
+            print(f"{what}: {done:,} of {total:,} records, {now - began:,.0f} s", file=sys.stderr, flush=True)
+
+    return say

@@ -1,0 +1,46 @@
+"""Backups put back in place."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from dtrbandit.errors import DesignError, LogError, ProtocolError
+from dtrbandit.record.chain import checked
+from dtrbandit.record.durable import beside, settle
+from dtrbandit.storage import SQLiteStore, connect_existing, path_of
+
+
+def restore_file(backup: str | Path, storage: str) -> list[str]:
+    """Put a copy of a backup at an address where there is no file yet; return the names of its trials.
+
+    The copy is looked at first: a damaged one is refused, and nothing is left.
+    """
+    place = path_of(storage)
+    if place is None:
+        raise DesignError(f"a backup is restored to a file, found the address {storage!r}")
+    if place.exists():
+        raise ProtocolError(f"{place} is there already; move it away first: a restore replaces nothing")
+    connect_existing(f"sqlite:///{backup}").close()  # refuses what is no backup
+    place = place.resolve()
+    with beside(place) as draft:
+        shutil.copyfile(backup, draft)
+        draft.chmod(0o600)
+        names = _look_at(draft)
+        settle(draft, place)
+    return names
+
+
+def _look_at(draft: Path) -> list[str]:
+    """Return the names of the trials in a copy, after a look at the file and at the chain of each log."""
+    store = SQLiteStore(draft)
+    try:
+        if fault := store.check():
+            raise LogError(f"the backup is damaged: {fault}; use another")
+        for entry in store.trials():
+            for number in (entry.rehearsal, entry.live):
+                if number is not None:
+                    sum(1 for _ in checked(store.log(number).read()))
+        return [entry.name for entry in store.trials()]
+    finally:
+        store.close()

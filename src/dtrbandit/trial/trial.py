@@ -1,0 +1,335 @@
+"""A live trial: the verbs of a session, each stored for good before it is answered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from dtrbandit.design.spec import Design
+from dtrbandit.engine import Session
+from dtrbandit.errors import Conflict, DTRError, NotFound, ProtocolError, Unavailable
+from dtrbandit.policies.policy import Policy
+from dtrbandit.record.chain import Head, Record, Stored, record_of
+from dtrbandit.record.commands import Command, End
+from dtrbandit.record.events import Decision, Ended
+from dtrbandit.record.log import Log
+from dtrbandit.storage import Store, connect, connect_existing
+from dtrbandit.summary import Summary
+from dtrbandit.trial.asks import Ask, Taken
+from dtrbandit.trial.batch import Batch, Clock
+from dtrbandit.trial.export import Exported, Format, write_units
+from dtrbandit.trial.followed import FollowedLog
+from dtrbandit.trial.opening import begin_live, begin_rehearsal, require_lockable
+from dtrbandit.trial.proof import Progress, Verification, verify_stored
+from dtrbandit.trial.restoring import restore_file
+from dtrbandit.trial.units import UnitStatus, UnitStory, statuses, story
+from dtrbandit.trial.verbs import Verbs
+
+Phase = Literal["rehearsal", "live", "ended"]
+
+
+def utc_now() -> datetime:
+    """Return the time of this machine's clock."""
+    return datetime.now(UTC)
+
+
+class Trial(Verbs):
+    """A trial in a database: units enrol, respond and complete, from any number of threads and processes.
+
+    It begins in rehearsal; ``lock`` starts the live log. A call that returns is stored for good. A call that raises
+    has changed nothing. Repeating a call with equal content returns the recorded answer.
+
+    Examples
+    --------
+    >>> import dtrbandit as dtr
+    >>> design = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")])
+    >>> policy = dtr.DTRBandit(q=1, delta=0.5, schedule="permuted")
+    >>> trial = Trial.create("pilot", design, policy, storage="memory://", seed=0)
+    >>> trial.enroll("u1", {"x": 0.3}, actor="nurse A").stage, trial.phase
+    ('first', 'rehearsal')
+    >>> [(unit.unit, unit.awaiting) for unit in trial.units()]
+    [('u1', 'second')]
+    """
+
+    def __init__(self, store: Store, name: str, *, clock: Clock, own: bool) -> None:
+        self.name = name
+        self._store, self._own, self._clock = store, own, clock
+        self._lock = threading.RLock()
+        self._given: tuple[Design | None, Policy[Any] | None] = (None, None)
+        self._number = 0  # of the log that is followed
+
+    # -- beginning and ending --------------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        name: str,
+        design: Design,
+        policy: Policy[Any],
+        *,
+        storage: str | Store = "sqlite:///trial.db",
+        seed: int | None = None,
+        actor: str | None = None,
+        clock: Clock = utc_now,
+    ) -> Trial:
+        """Begin a trial, in rehearsal. Without a seed, the operating system draws one.
+
+        ``storage`` is an address or a store that is open. ``clock`` gives the times on record.
+        """
+        session, record = begin_rehearsal(name, design, policy, seed=seed, actor=actor, time=clock())
+        store = connect(storage) if isinstance(storage, str) else storage
+        try:
+            with store.turn():
+                if store.trial(name) is not None:
+                    raise ProtocolError(f"there is a trial {name!r} already; open it, or choose another name")
+                number = store.add_trial(name).rehearsal
+                store.log(number).append(record, 0)
+        except BaseException:
+            if isinstance(storage, str):
+                store.close()
+            raise
+        trial = cls(store, name, clock=clock, own=isinstance(storage, str))
+        trial._given = design, policy
+        trial._follow(number).believe(session, Head(1, record[0].hash))
+        return trial
+
+    @classmethod
+    def open(
+        cls,
+        name: str,
+        *,
+        storage: str | Store = "sqlite:///trial.db",
+        design: Design | None = None,
+        policy: Policy[Any] | None = None,
+        clock: Clock = utc_now,
+    ) -> Trial:
+        """Open a trial that was created before, by this process or another.
+
+        ``design`` and ``policy`` are needed only where they hold Python functions, which a log cannot.
+        """
+        store = connect_existing(storage) if isinstance(storage, str) else storage
+        trial = cls(store, name, clock=clock, own=isinstance(storage, str))
+        trial._given = design, policy
+        try:
+            trial._catch_up()
+        except BaseException:
+            trial.close()
+            raise
+        return trial
+
+    @staticmethod
+    def names(storage: str | Store = "sqlite:///trial.db") -> list[str]:
+        """Return the names of the trials in a store."""
+        store = connect_existing(storage) if isinstance(storage, str) else storage
+        try:
+            return [entry.name for entry in store.trials()]
+        finally:
+            if isinstance(storage, str):
+                store.close()
+
+    def close(self) -> None:
+        """Let go of the database, if this trial opened it. Nothing is lost without it."""
+        if self._own:
+            self._store.close()
+
+    def __enter__(self) -> Trial:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def lock(self, *, actor: str | None, reason: str, paper_schedule: bool = False, seed: int | None = None) -> None:
+        """End the rehearsal and begin the live trial: a new log with a new seed. There is no way back.
+
+        Nothing of the rehearsal teaches the live policy, and unit ids are free again. A policy with
+        ``schedule="paper"`` is refused unless ``paper_schedule`` says that it is meant: who knows the schedule can
+        guess forced arms.
+        """
+        with self._lock, self._store.turn():
+            self._catch_up()
+            if self._is_repeated_lock(reason):
+                return
+            session = self._log.session
+            require_lockable(session, self.name, self.phase, paper_schedule=paper_schedule)
+            batch = Batch(self._log, self._clock)
+            answer = batch.take(Ask(End(reason), actor))
+            if isinstance(answer, DTRError):
+                raise answer
+            batch.store()
+            record = begin_live(session, batch.head, seed=seed, actor=actor, time=self._clock())
+            number = self._store.add_live(self.name).live
+            assert number is not None
+            self._store.log(number).append(record, 0)
+        self._catch_up()
+
+    def _is_repeated_lock(self, reason: str) -> bool:
+        """Say whether the trial was locked for the same reason before."""
+        return self._live and [record.event for record in self.rehearsal()][-1] == Ended(reason)
+
+    # -- taking turns ----------------------------------------------------------------------------------------------
+
+    def _tell(self, command: Command, actor: str | None) -> Decision | None:
+        (answer,) = self.take([Ask(command, actor)])
+        if isinstance(answer, DTRError):
+            raise answer
+        return answer.decision
+
+    def take(self, asks: Sequence[Ask]) -> list[Taken | DTRError]:
+        """Take asks one after the other and store what they lead to at once; return their answers in the same order.
+
+        An ask that is refused gets its error and changes nothing. If nothing could be stored for good, every ask gets
+        ``Unavailable``, and nothing was recorded.
+        """
+        with self._lock:
+            try:
+                with self._store.turn():
+                    self._catch_up()
+                    batch = Batch(self._log, self._clock)
+                    answers = [batch.take(ask) for ask in asks]
+                    batch.store()
+            except Conflict as error:
+                return [Unavailable(f"{error}; try again") for _ in asks]
+            except DTRError as error:  # the session may be ahead of what is stored: it is read again before it is used
+                return [error for _ in asks]
+            self._log.head = batch.head
+            return answers
+
+    # -- what is on record -----------------------------------------------------------------------------------
+
+    def _catch_up(self) -> None:
+        """Follow what is new, also to the live log if the trial was locked meanwhile."""
+        entry = self._store.trial(self.name)
+        if entry is None:
+            known = ", ".join(repr(each.name) for each in self._store.trials()) or "none"
+            raise NotFound(f"there is no trial {self.name!r}; the trials here are {known}")
+        number = entry.rehearsal if entry.live is None else entry.live
+        if number != self._number:
+            self._follow(number)
+        self._live = entry.live is not None
+        self._log.catch_up()
+
+    def _follow(self, number: int) -> FollowedLog:
+        design, policy = self._given
+        self._log = FollowedLog(self._store.log(number), design=design, policy=policy)
+        self._number = number
+        return self._log
+
+    def _session(self) -> Session:
+        """Return the session after what is new."""
+        with self._lock:
+            self._catch_up()
+            return self._log.session
+
+    @property
+    def phase(self) -> Phase:
+        """Where the trial stands: ``"rehearsal"``, ``"live"`` or ``"ended"``."""
+        with self._lock:
+            if self._session().histories.ended is not None:
+                return "ended"
+            return "live" if self._live else "rehearsal"
+
+    @property
+    def design(self) -> Design:
+        """The design that the trial was created with."""
+        return self._session().design
+
+    @property
+    def policy(self) -> Policy[Any]:
+        """The policy that the trial was created with."""
+        return self._session().policy
+
+    @property
+    def head(self) -> Head:
+        """The number of records, and the hash of the last: it stands for the whole log."""
+        with self._lock:
+            self._catch_up()
+            return self._log.head
+
+    def session_log(self) -> Log:
+        """Return the events of the trial, as ``Session.log`` gives them. The first one holds the seed."""
+        return self._session().log
+
+    def records(self, since: int = 0) -> Iterator[Record]:
+        """Give the records after the first ``since`` ones, each with its actor and time. The first holds the seed."""
+        with self._lock:
+            self._catch_up()
+            stored = self._log.storage.read(since)
+        return (record_of(each.text, sequence) for sequence, each in enumerate(stored, since + 1))
+
+    def rehearsal(self) -> Iterator[Record]:
+        """Give the records of the rehearsal, also after the trial was locked."""
+        entry = self._store.trial(self.name)
+        assert entry is not None
+        return FollowedLog(self._store.log(entry.rehearsal)).records()
+
+    def stored(self, since: int = 0) -> Iterator[Stored]:
+        """Give the records after the first ``since`` ones as they are stored, each with its hash."""
+        with self._lock:
+            self._catch_up()
+            storage = self._log.storage
+        yield from storage.read(since)
+
+    @property
+    def in_flight(self) -> int:
+        """How many units await something."""
+        with self._lock:
+            return len(self._session().histories.in_flight)
+
+    def summary(self) -> Summary:
+        """Return where the trial stands: units, arms, estimates, and what cannot be estimated yet."""
+        with self._lock:
+            return self._session().summary()
+
+    def units(self, awaiting: str | None = None, overdue: bool | None = None) -> list[UnitStatus]:
+        """Return the units in flight: what each awaits, since when, and whether it is late.
+
+        ``awaiting`` is the name of a stage, or ``"outcome"``. What is expected when follows from ``expected_days``.
+        """
+        with self._lock:
+            return statuses(self._session(), self._log.storage, self._clock(), awaiting=awaiting, overdue=overdue)
+
+    def unit(self, unit: str) -> UnitStory:
+        """Return the whole story of a unit; printing it reads well."""
+        with self._lock:
+            return story(self._session(), self._log.storage, unit)
+
+    # -- proof -----------------------------------------------------------------------------------------------
+
+    def verify(self, against: Head | None = None, *, progress: Progress | None = None) -> Verification:
+        """Check the chain and the order of all records, and derive every decision again from the facts before it.
+
+        ``against`` is a head that was exported earlier: a log that was cut since then is found. ``progress`` is told
+        how far it is; by default, a line is written on standard error now and then.
+        """
+        design, policy = self._given
+        return verify_stored(self._store, self.name, against=against, design=design, policy=policy, progress=progress)
+
+    def export(self, path: str | Path, format: Format | None = None) -> Exported:  # noqa: A002  # the word for it
+        """Write the units as a ``Cohort`` reads them, with their propensities; never the seed.
+
+        ``format`` is ``"csv"``, ``"parquet"`` or ``"jsonl"``, by default what the path ends with. Units come in the
+        order of enrolment, up to the first that has not ended.
+        """
+        with self._lock:
+            session = self._session()
+        return write_units(session, path, format)
+
+    def backup(self, path: str | Path) -> Head:
+        """Write a copy of the whole database to a file, while others go on; return the head of this trial in it."""
+        self._store.backup(path)
+        with Trial.open(self.name, storage=f"sqlite:///{path}", design=self._given[0], policy=self._given[1]) as copy:
+            return copy.head
+
+    @staticmethod
+    def restore(backup: str | Path, storage: str = "sqlite:///trial.db") -> list[str]:
+        """Put a backup in place as a new database, after a look at every log; return the names of its trials."""
+        return restore_file(backup, storage)
+
+    def __repr__(self) -> str:
+        with self._lock:
+            phase, units = self.phase, len(self._log.session.histories)
+            return f"<Trial {self.name!r}, {phase}: {units} units, {self._log.head.sequence} records>"

@@ -1,0 +1,173 @@
+"""Units of a trial: who is in flight, what each awaits and since when, and the whole story of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from dtrbandit.design.spec import Design
+from dtrbandit.engine import Session
+from dtrbandit.errors import ProtocolError
+from dtrbandit.record.chain import Record, record_of, time_text
+from dtrbandit.record.events import (
+    Assigned,
+    Completed,
+    Corrected,
+    Decision,
+    Enrolled,
+    Event,
+    Overridden,
+    Responded,
+    Voided,
+    Withdrawn,
+)
+from dtrbandit.record.histories import UnitRecord
+from dtrbandit.record.rules import expects, known_unit
+from dtrbandit.storage.store import Storage
+
+OUTCOME = "outcome"
+
+
+class UnitStatus(NamedTuple):
+    """A unit in flight.
+
+    Attributes
+    ----------
+    stage, arm
+        The last stage that it entered, and the arm given there.
+    awaiting
+        The stage whose response comes next, or ``"outcome"``.
+    since
+        When it began to wait; None where the record has no time.
+    due, overdue
+        When that is expected, by ``expected_days``, and whether this is past; None and False where nothing is expected.
+    """
+
+    unit: str
+    round: int
+    stage: str
+    awaiting: str
+    since: datetime | None
+    due: datetime | None
+    overdue: bool
+    arm: str
+
+
+@dataclass(frozen=True)
+class UnitStory:
+    """All that is on record of a unit.
+
+    Attributes
+    ----------
+    status
+        Where it stands, in words.
+    arms
+        The arms really given, by stage.
+    decisions
+        What was decided, stage by stage.
+    records
+        Its facts, each with its number, actor and time.
+    """
+
+    unit: str
+    round: int
+    status: str
+    arms: Mapping[str, str]
+    decisions: tuple[Decision, ...]
+    records: tuple[Record, ...]
+
+    def __str__(self) -> str:
+        arms = ", then ".join(f"{arm} at stage {stage}" for stage, arm in self.arms.items())
+        lines = [f"Unit {self.unit} (round {self.round}): {self.status}.", f"Given: {arms}."]
+        for record in self.records:
+            time = "" if record.time is None else f"{time_text(record.time)[:16].replace('T', ' ')}  "
+            actor = "" if record.actor is None else f" ({record.actor})"
+            lines.append(f"  {record.sequence:>6}  {time}{in_words(record.event)}{actor}")
+        return "\n".join(lines)
+
+
+def statuses(
+    session: Session, storage: Storage, now: datetime, *, awaiting: str | None, overdue: bool | None
+) -> list[UnitStatus]:
+    """Return the units in flight in the order of their rounds, or those of them that were asked for."""
+    design, histories = session.design, session.histories
+    names = [*(stage.name for stage in design.stages[1:]), OUTCOME]
+    if awaiting is not None and awaiting not in names:
+        raise ProtocolError(f"units await one of {names}, found {awaiting!r}")
+    records = [each for each in histories.in_flight.values() if awaiting in (None, _awaited(design, each))]
+    records.sort(key=lambda record: record.history.round)
+    places = [_began(histories.log.told(record.history.round)) for record in records]
+    stored = storage.pick(place + 1 for place in places)
+    times = [record_of(each.text, place + 1).time for each, place in zip(stored, places, strict=True)]
+    found = [_status(design, record, since, now) for record, since in zip(records, times, strict=True)]
+    return [each for each in found if overdue in (None, each.overdue)]
+
+
+def _awaited(design: Design, record: UnitRecord) -> str:
+    over = record.left or record.awaited == len(design.stages)
+    return OUTCOME if over else design.stages[record.awaited].name
+
+
+def _began(told: Sequence[tuple[int, Event]]) -> int:
+    """Return the place of the fact from which on a unit waits: its last arrival, or the decision that followed."""
+    return [place for place, fact in told if isinstance(fact, Enrolled | Responded | Assigned)][-1]
+
+
+def _status(design: Design, record: UnitRecord, since: datetime | None, now: datetime) -> UnitStatus:
+    unit, t, _, _, arms, *_ = record.history
+    m = len(arms) - 1
+    days = _expected_days(design, record)
+    due = None if since is None or days is None else since + timedelta(days=days)
+    late = due is not None and now > due
+    stage = design.stages[m]
+    return UnitStatus(unit, t, stage.name, _awaited(design, record), since, due, late, stage.arms[arms[m]])
+
+
+def _expected_days(design: Design, record: UnitRecord) -> float | None:
+    """Return the days until what a unit awaits. Who left early has an outcome when the full course would end."""
+    m = len(record.history.arms) - 1
+    days = [stage.expected_days for stage in (design.stages[m + 1 :] if record.left else design.stages[m : m + 1])]
+    known = [each for each in days if each is not None]
+    return sum(known) if len(known) == len(days) else None
+
+
+def story(session: Session, storage: Storage, unit: str) -> UnitStory:
+    """Return the story of a unit."""
+    histories, design = session.histories, session.design
+    record = known_unit(histories, unit)
+    told = histories.log.told(record.history.round)
+    stored = storage.pick(place + 1 for place, _ in told)
+    records = tuple(record_of(each.text, place + 1) for each, (place, _) in zip(stored, told, strict=True))
+    arms = {stage.name: stage.arms[arm] for stage, arm in zip(design.stages, record.history.arms, strict=False)}
+    status = expects(histories, record) if record.voided is None else f"it was voided ({record.voided.reason})"
+    return UnitStory(unit, record.history.round, status, arms, record.decisions, records)
+
+
+def in_words(event: Event) -> str:
+    """Return what happened to a unit, in a few words."""
+    match event:
+        case Enrolled(context=context):
+            return f"enrolled with {_values(context)}"
+        case Assigned(decision):
+            return f"stage {decision.stage}: give {decision.arm} ({decision.reason})"
+        case Responded(stage=stage, context=context):
+            return f"stage {stage}: responded with {_values(context)}"
+        case Completed(outcome=outcome):
+            return f"outcome {outcome:g}"
+        case Overridden(stage=stage, arm=arm, reason=reason):
+            return f"stage {stage}: {arm} was given instead ({reason})"
+        case Corrected(outcome=outcome, stage=stage, context=context, reason=reason):
+            what = f"outcome to {outcome:g}" if context is None else f"stage {stage} to {_values(context)}"
+            return f"corrected {what} ({reason})"
+        case Withdrawn(reason=reason):
+            return f"withdrawn ({reason})"
+        case Voided(reason=reason):
+            return f"voided ({reason})"
+        case _:
+            return type(event).__name__
+
+
+def _values(context: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in context.items()) or "nothing new"

@@ -1,0 +1,108 @@
+"""The verbs of a live trial: those of a session, each with the actor who is on record with it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+
+from dtrbandit.record.commands import (
+    CloseArm,
+    Command,
+    Complete,
+    Correct,
+    End,
+    Enroll,
+    Hold,
+    Override,
+    Release,
+    Respond,
+    Upgrade,
+    Void,
+    Withdraw,
+)
+from dtrbandit.record.events import Decision
+
+
+class Verbs(ABC):
+    """Whoever takes commands from people, and answers when they are stored for good."""
+
+    @abstractmethod
+    def _tell(self, command: Command, actor: str | None) -> Decision | None:
+        """Take one command and return its decision, or raise."""
+
+    def enroll(
+        self,
+        unit: str,
+        context: Mapping[str, float],
+        *,
+        exclude: Mapping[str, Iterable[str]] | None = None,
+        reason: str | None = None,
+        actor: str | None = None,
+    ) -> Decision:
+        """Enrol a unit with its first context and decide its first arm; ``exclude`` as for a session."""
+        command = Enroll(unit, context, exclude, reason)
+        return self._tell(command, actor)  # type: ignore[return-value]  # an arrival at the first stage has one
+
+    def respond(
+        self,
+        unit: str,
+        context: Mapping[str, float],
+        *,
+        stage: str | None = None,
+        exclude: Mapping[str, Iterable[str]] | None = None,
+        reason: str | None = None,
+        actor: str | None = None,
+    ) -> Decision | None:
+        """Record the response of a unit and decide its next arm; None if the unit leaves early."""
+        return self._tell(Respond(unit, context, stage, exclude, reason), actor)
+
+    def complete(self, unit: str, outcome: float, *, actor: str | None = None) -> None:
+        """Record the outcome of a unit that has been through all its stages, or has left early."""
+        self._tell(Complete(unit, outcome), actor)
+
+    def withdraw(self, unit: str, *, reason: str, actor: str | None = None) -> None:
+        """Record that a unit is lost."""
+        self._tell(Withdraw(unit, reason), actor)
+
+    def override(
+        self, unit: str, arm: str, *, reason: str, stage: str | None = None, actor: str | None = None
+    ) -> Decision:
+        """Record that another arm than the one decided was really given, at the latest stage or at ``stage``."""
+        return self._tell(Override(unit, arm, reason, stage), actor)  # type: ignore[return-value]  # one that was overridden
+
+    def correct(
+        self,
+        unit: str,
+        *,
+        reason: str,
+        outcome: float | None = None,
+        stage: str | None = None,
+        context: Mapping[str, float] | None = None,
+        actor: str | None = None,
+    ) -> None:
+        """Correct a recorded outcome, or columns of the context recorded at ``stage``."""
+        self._tell(Correct(unit, reason, outcome, stage, context), actor)
+
+    def hold(self, *, reason: str, actor: str | None = None) -> None:
+        """Hold accrual: no unit enrols until ``release``. Units under way go on."""
+        self._tell(Hold(reason), actor)
+
+    def release(self, *, reason: str, actor: str | None = None) -> None:
+        """Let units enrol again."""
+        self._tell(Release(reason), actor)
+
+    def close_arm(self, stage: str, arm: str, *, reason: str, actor: str | None = None) -> None:
+        """Close an arm of a stage: no decision from now on gives it, and no later max runs over it."""
+        self._tell(CloseArm(stage, arm, reason), actor)
+
+    def void(self, unit: str, *, reason: str, actor: str | None = None) -> None:
+        """Record that a unit should never have been enrolled: it teaches nothing, and its round stays used."""
+        self._tell(Void(unit, reason), actor)
+
+    def end(self, *, actor: str | None, reason: str) -> None:
+        """End the trial: nothing more is decided. Late outcomes and amendments are still recorded."""
+        self._tell(End(reason), actor)
+
+    def upgrade(self, *, actor: str | None, reason: str) -> None:
+        """Go on, by the numerics of this release, with a trial that another release began."""
+        self._tell(Upgrade(reason), actor)

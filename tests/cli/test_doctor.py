@@ -1,0 +1,84 @@
+"""What the doctor finds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections import namedtuple
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.cli.doctor import GOOD, NOTE, WRONG, all_findings, clock, disk, examine, sqlite_of_this_machine
+
+DESIGN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path}/trial.db"
+    with dtr.Trial.create("pilot", DESIGN, dtr.Greedy(), storage=url) as trial:
+        trial.enroll("u1", {"x": 0.5})
+    return url
+
+
+def found(storage: str) -> dict[str, str]:
+    return {what: how for what, how, _ in all_findings(storage)}
+
+
+def test_a_healthy_database_has_nothing_wrong(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert examine(storage, as_json=True) == 0
+
+    rows = json.loads(capsys.readouterr().out)["table"]
+    assert {"SQLite", "disk", "kernels", "permissions", "database", "trial pilot", "clock"} == {r["what"] for r in rows}
+    assert WRONG not in {row["how"] for row in rows}
+
+
+def test_a_changed_record_is_wrong(storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(tmp_path / "trial.db") as database:
+        database.execute("UPDATE records SET text = replace(text, '0.5', '0.6') WHERE sequence = 2")
+    database.close()
+
+    assert examine(storage, as_json=False) == 1
+    assert "✗ trial pilot" in capsys.readouterr().out
+
+
+def test_a_file_that_others_may_read_is_wrong(storage: str, tmp_path: Path) -> None:
+    (tmp_path / "trial.db").chmod(0o644)
+
+    assert found(storage)["permissions"] == WRONG
+
+
+def test_a_file_that_is_no_database_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "trial.db").write_text("not a database " * 100)
+    (tmp_path / "trial.db").chmod(0o600)
+
+    assert found(f"sqlite:///{tmp_path}/trial.db")["database"] == WRONG
+
+
+def test_no_database_yet_is_a_note(tmp_path: Path) -> None:
+    assert found(f"sqlite:///{tmp_path}/trial.db")["database"] == NOTE
+    assert not (tmp_path / "trial.db").exists()
+
+
+def test_a_clock_behind_the_records_is_wrong() -> None:
+    now = datetime(2027, 1, 1, tzinfo=UTC)
+
+    assert clock(now + timedelta(seconds=1), now).how == WRONG
+    assert clock(now - timedelta(seconds=1), now).how == GOOD
+    assert clock(None, datetime(1970, 1, 1, tzinfo=UTC)).how == WRONG
+
+
+def test_the_mode_follows_from_the_version_of_sqlite() -> None:
+    assert "DELETE" in sqlite_of_this_machine((3, 40, 1)).found
+    assert "safe in WAL" in sqlite_of_this_machine((3, 51, 3)).found
+
+
+def test_a_full_disk_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9, 1000))
+
+    assert disk(tmp_path / "trial.db").how == WRONG

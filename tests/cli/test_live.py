@@ -1,0 +1,171 @@
+"""What the commands of a live trial do."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.cli import live
+from dtrbandit.cli.live import head_of
+from dtrbandit.service.checks import read_checks
+from dtrbandit.trial import Head
+
+EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
+
+
+@pytest.fixture
+def storage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """A database with the example's trial and three units."""
+    url = f"sqlite:///{tmp_path}/trial.db"
+    live.create_trial(EXAMPLE, url, "tester")
+    with dtr.Trial.open("depression", storage=url) as trial:
+        for number in range(3):
+            trial.enroll(f"u{number}", {"qids_start1": 10.0 + number}, actor="nurse")
+    capsys.readouterr()
+    return url
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().out
+
+
+def test_a_new_database_prints_its_first_key_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"sqlite:///{tmp_path}/new.db"
+
+    live.create_trial(EXAMPLE, url, None)
+    first = printed(capsys)
+    with pytest.raises(dtr.ProtocolError, match="already"):
+        live.create_trial(EXAMPLE, url, None)
+
+    assert "dtrb_" in first
+    assert "A design of 2 stages" in first
+    assert "dtrb_" not in printed(capsys)
+
+
+def test_the_list_tells_where_trials_stand(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    live.show_trials(storage)
+
+    assert printed(capsys) == "depression: rehearsal, 7 records, 3 units in flight\n"
+
+
+def test_a_trial_is_locked_and_ended_by_somebody(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    live.lock_trial("depression", storage, "chair", reason="approved", paper_schedule=False)
+    live.end_trial("depression", storage, "chair", reason="complete")
+
+    with dtr.Trial.open("depression", storage=storage) as trial:
+        assert trial.phase == "ended"
+        assert [record.actor for record in trial.records()] == ["chair", "chair"]
+    assert "is live. Its head is 1:" in printed(capsys)
+
+
+def test_verify_finds_nothing_and_says_when(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    live.show_head("depression", storage)
+    head = printed(capsys).strip()
+
+    assert live.verify_trial("depression", storage, against=head, every=None, as_json=False) == 0
+    assert live.verify_trial("depression", storage, against=None, every=None, as_json=True) == 0
+
+    document = json.loads(printed(capsys).splitlines()[-1])
+    assert (document["name"], document["ok"], document["records"]) == ("depression", True, 7)
+    (check,) = read_checks(storage)
+    assert check.ok
+    assert abs(time.time() - check.time) < 600
+
+
+def test_verify_names_what_was_edited(storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(tmp_path / "trial.db") as database:
+        database.execute("UPDATE records SET text = replace(text, '11.0', '12.0') WHERE sequence = 4")
+    database.close()
+
+    assert live.verify_trial("depression", storage, against=None, every=0.01, as_json=False) == 1
+
+    assert "4" in printed(capsys)
+    assert [check.ok for check in read_checks(storage)] == [False]
+
+
+def test_verify_finds_a_log_that_was_cut(storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    live.show_head("depression", storage)
+    head = printed(capsys).strip()
+    with sqlite3.connect(tmp_path / "trial.db") as database:
+        database.execute("DELETE FROM records WHERE sequence > 5")
+    database.close()
+
+    assert live.verify_trial("depression", storage, against=None, every=None, as_json=False) == 0
+    assert live.verify_trial("depression", storage, against=head, every=None, as_json=False) == 1
+
+
+def test_export_writes_a_row_per_unit(storage: str, tmp_path: Path) -> None:
+    with dtr.Trial.open("depression", storage=storage) as trial:
+        for number in range(3):
+            trial.respond(f"u{number}", {"qids_end1": 3.0})
+            trial.complete(f"u{number}", -3.0)
+
+    live.export_trial("depression", tmp_path / "units.csv", "csv", storage)
+
+    lines = (tmp_path / "units.csv").read_text().splitlines()
+    assert len(lines) == 1 + 3
+    assert "qids_start1" in lines[0]
+    assert "seed" not in lines[0]
+
+
+def test_a_backup_is_restored_with_the_same_head(
+    storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live.show_head("depression", storage)
+    head = printed(capsys).strip()
+
+    live.back_up(tmp_path / "copy.db", storage, every=None, keep=1)
+    code = live.restore_backup(tmp_path / "copy.db", f"sqlite:///{tmp_path}/restored.db")
+
+    assert code == 0
+    assert head in printed(capsys)
+    assert [check.what for check in read_checks(storage)] == ["backup"]
+    with pytest.raises(dtr.DTRError):
+        live.restore_backup(tmp_path / "copy.db", storage)
+
+
+def test_backups_on_a_schedule_keep_the_latest(storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rests: list[float] = []
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        if len(rests) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("dtrbandit.cli.live.sleep", rest)
+
+    with pytest.raises(KeyboardInterrupt):
+        live.back_up(tmp_path / "copies", storage, every=60.0, keep=2)
+
+    assert len(list((tmp_path / "copies").iterdir())) == 2
+    assert set(rests) == {60.0}
+
+
+@pytest.mark.parametrize("text", ["", "7", "x:" + "0" * 64, "7:" + "0" * 63, "7:" + "g" * 64, "-7:" + "0" * 64])
+def test_a_head_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(dtr.DesignError, match="SEQUENCE:HASH"):
+        head_of(text)
+
+
+def test_a_head_is_read() -> None:
+    assert head_of("7:" + "a" * 64 + "\n") == Head(7, "a" * 64)
+
+
+def test_serve_says_what_is_missing_without_the_extra(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['uvicorn'] = None\n"
+        "from dtrbandit.cli import app\n"
+        f"app(['serve', '--storage', 'sqlite:///{tmp_path}/t.db'])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert done.returncode == 2
+    assert "pip install 'dtrbandit[serve]'" in done.stderr

@@ -1,0 +1,77 @@
+"""The commands as they are typed; what they do is tried in tests/cli/test_live.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.cli import app
+from dtrbandit.cli.trial import RoleName
+from dtrbandit.service.roles import Role
+
+EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run the command line in an empty folder; return the exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            app(list(arguments))
+        assert isinstance(stopped.value.code, int)
+        return stopped.value.code, *capsys.readouterr()
+
+    return command
+
+
+def test_a_trial_from_its_creation_to_its_end(run: Run, tmp_path: Path) -> None:
+    assert run("trial", "create", str(EXAMPLE))[0] == 0
+    assert run("trial", "lock", "depression", "--reason", "approved")[0] == 0
+    assert run("trial", "list")[1].startswith("depression: live, 1 record")
+    head = run("trial", "head", "depression")[1].strip()
+    assert run("trial", "verify", "depression", "--against", head)[0] == 0
+    assert run("trial", "backup", "copy.db")[0] == 0
+    assert run("trial", "restore", "copy.db", "--storage", "sqlite:///other.db")[0] == 0
+    with dtr.Trial.open("depression") as trial:
+        trial.enroll("u1", {"qids_start1": 12.0})
+        trial.respond("u1", {"qids_end1": 3.0})
+        trial.complete("u1", -3.0)
+    assert run("trial", "export", "depression", "units.jsonl", "--format", "jsonl")[0] == 0
+    assert "seed" not in (tmp_path / "units.jsonl").read_text()
+    assert run("trial", "end", "depression", "--reason", "complete")[0] == 0
+    assert run("doctor")[0] == 0
+
+
+def test_keys_are_listed_and_made(run: Run) -> None:
+    run("trial", "create", str(EXAMPLE))
+
+    assert run("trial", "keys", "create", "site", "north", "--days", "3")[0] == 0
+    code, listed, _ = run("trial", "keys", "list")
+    name = next(line.split()[0] for line in listed.splitlines() if "north" in line)
+    assert run("trial", "keys", "rotate", name)[0] == 0
+    assert run("trial", "keys", "revoke", name)[0] == 0
+    assert code == 0
+
+
+def test_mistakes_have_exit_code_2_and_one_message(run: Run) -> None:
+    for arguments in (
+        ("trial", "list"),
+        ("trial", "head", "nowhere"),
+        ("trial", "create", "missing.toml"),
+        ("trial", "list", "--storage", "mysql://x"),
+        ("serve", "--host", "0.0.0.0"),
+        ("trial", "keys", "create", "king", "x"),
+    ):
+        code, out, error = run(*arguments)
+        assert (code, out) == (2, ""), arguments
+        assert "Traceback" not in error
+
+
+def test_the_roles_of_the_command_line_are_those_of_the_service() -> None:
+    assert [role.value for role in RoleName] == [role.value for role in Role]

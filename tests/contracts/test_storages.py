@@ -1,0 +1,30 @@
+"""Every store of ours keeps the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dtrbandit.storage import MemoryStore, SQLiteStore, Store
+from dtrbandit.testing import StorageContract
+
+
+class TestMemory(StorageContract):
+    def store(self) -> Store:
+        return MemoryStore()
+
+
+class TestSQLite(StorageContract):
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+        self._place: Path = tmp_path_factory.mktemp("store")
+        self._opened: list[SQLiteStore] = []
+        yield
+        for each in self._opened:
+            each.close()
+
+    def store(self) -> Store:
+        self._opened.append(SQLiteStore(self._place / f"{len(self._opened)}.db"))
+        return self._opened[-1]

@@ -1,0 +1,158 @@
+"""Weights settled at enrolment: what the policy says, that it is past by then, and the formula."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.belief import believed
+from dtrbandit.environments import Synthetic
+from dtrbandit.evaluation import Cohort
+from dtrbandit.evaluation.cohort.scheduled import recorded_of
+from dtrbandit.evaluation.replay.players import arrays_of
+from dtrbandit.evaluation.values.adaptive import levels
+from dtrbandit.evaluation.values.asked import Asked, _chances, ask, weights_at_enrolment
+from dtrbandit.evaluation.values.decisions import decisions
+from evaluation.collected import LEAVERS_REGIMES, REGIMES, leavers_session, synthetic_session
+from kernel_modes import compiled, plain
+
+EPSILON = dtr.EpsilonGreedy(epsilon=0.2)
+
+
+def with_a_prior(policy: Any, units: int, *, seed: int) -> dtr.Session:
+    """Let units come after an earlier trial has taught."""
+    earlier = Cohort.from_log(synthetic_session(dtr.UniformRandom(), 40, seed=9).log)
+    drawn = Synthetic().draw(units, np.random.default_rng([33, seed]))
+    session = dtr.Session(Synthetic().design, policy, seed=seed, prior=earlier)
+    for t in range(units):
+        first = int(session.enroll(f"n{t}", {"x1": float(drawn.contexts[0]["x1"][t])}).arm) - 1
+        told = session.respond(f"n{t}", {"x2": float(drawn.contexts[1]["x2"][t, first])})
+        assert told is not None
+        session.complete(f"n{t}", float(drawn.outcome[t, first, int(told.arm) - 1]))
+    return session
+
+
+COLLECTED: list[tuple[Callable[..., dtr.Session], Any]] = [
+    (synthetic_session, EPSILON),
+    (synthetic_session, dtr.Greedy(floor=0.1)),
+    (synthetic_session, dtr.DTRBandit(q=1, delta=0.5, floor=0.1)),
+    (leavers_session, EPSILON),
+    (with_a_prior, EPSILON),
+    (with_a_prior, dtr.DTRBandit(q=1, delta=0.5, floor=0.1)),
+]
+
+
+@pytest.mark.parametrize(("collect", "policy"), COLLECTED)
+def test_asked_about_the_unit_that_comes_next_the_policy_says_what_it_then_does(
+    collect: Callable[..., dtr.Session], policy: Any
+) -> None:
+    """Without delay nothing happens between the decisions of a unit, so that all of them are foretold."""
+    cohort = Cohort.from_log(collect(policy, 60, seed=3).log)
+    origin, recorded = recorded_of(cohort)
+    assert origin.log is not None
+    free, asked_about = ~recorded.forced.any(axis=1), 0
+
+    for t in np.flatnonzero(free).tolist():
+        belief = believed(origin.log[: recorded.enrolled[t]], None, None)
+        belief.state.reserve(256)  # room alone is no trace
+        before = pickle.dumps(belief.state)
+        (found,) = _chances(belief, arrays_of(cohort), np.array([t]))
+        assert pickle.dumps(belief.state) == before  # asking leaves no trace
+        for m, own in enumerate(recorded.propensities):
+            known = np.isfinite(own[t])
+            assert found[m, : own.shape[1]][known] == pytest.approx(own[t][known])
+            asked_about += int(known.any())
+
+    assert asked_about > 30
+
+
+@pytest.mark.parametrize(("collect", "policy"), COLLECTED)
+def test_machine_code_says_the_same(collect: Callable[..., dtr.Session], policy: Any) -> None:
+    cohort = Cohort.from_log(collect(policy, 40, seed=3).log)
+
+    said = []
+    for mode in (plain, compiled):
+        with mode():
+            said.append(ask(cohort, levels(cohort)))
+
+    assert said[0].moments
+    for one, other in zip(*(asked.moments for asked in said), strict=True):
+        assert one.chances.tobytes() == other.chances.tobytes()
+
+
+@pytest.mark.parametrize("delay", [0.0, 10.0])
+def test_what_a_weight_rests_on_was_known_before_its_unit_came(delay: float) -> None:
+    """The log up to the end of some unit gives all units that it has the weights that the whole log gives them."""
+    log = synthetic_session(EPSILON, 80, seed=1, delay=delay).log
+    whole = Cohort.from_log(log)
+    regime = REGIMES["(2, 2)"]
+    expected = weights_at_enrolment(whole, decisions(whole, regime), ask(whole, levels(whole)))
+
+    for events in (330, 370):
+        part = Cohort.from_log(log[:events])
+        found = weights_at_enrolment(part, decisions(part, regime), ask(part, levels(part)))
+
+        assert len(part) > 20
+        np.testing.assert_array_equal(found, expected[: len(part)])
+    assert len(np.unique(expected)) > 5
+
+
+def test_a_weight_is_that_of_the_formula() -> None:
+    """h = v^(−1/2), v = mean(1 / e₁) + the mean of 1 / (e₁ e₂) over those whom the regime leads to the second stage."""
+    cohort = Cohort.from_log(leavers_session(EPSILON, 100, seed=2).log)
+    regime = LEAVERS_REGIMES["(a, b)"]
+    _, recorded = recorded_of(cohort)
+    decided, asked = decisions(cohort, regime), ask(cohort, levels(cohort))
+
+    found = weights_at_enrolment(cohort, decided, asked)
+
+    for moment in asked.moments:
+        one: list[float] = []
+        two: list[tuple[float, float]] = []
+        for s, chances in zip(moment.past.tolist(), moment.chances, strict=True):
+            one.append(1 / chances[0, 0])
+            if cohort.arms[s, 0] == 0:
+                weight = 1 / recorded.propensity[s, 0]
+                entered = cohort.arms[s, 1] >= 0
+                two.append((weight, one[-1] / chances[1, 1] if entered else 0.0))
+        weights, inverse = np.array(two).T
+        expected = (np.mean(one) + (weights @ inverse) / weights.sum()) ** -0.5
+        assert found[moment.units] == pytest.approx(expected)
+    assert cohort.left_early.any()
+
+
+def test_equal_weights_and_the_reason_where_a_policy_cannot_be_asked() -> None:
+    class Own:
+        """ε-Greedy, by another name that no log can bring back."""
+
+        def init(self, design: dtr.Design) -> Any:
+            return EPSILON.init(design)
+
+        def update(self, state: Any, history: Any, event: Any) -> Any:
+            return EPSILON.update(state, history, event)
+
+        def decide(self, state: Any, history: Any, u: float) -> Any:
+            return EPSILON.decide(state, history, u)
+
+    cohort = Cohort.from_log(synthetic_session(Own(), 100, seed=1).log)
+
+    asked = ask(cohort, levels(cohort))
+
+    assert asked.moments == ()
+    assert (weights_at_enrolment(cohort, decisions(cohort, REGIMES["(2, 2)"]), asked) == 1.0).all()
+    said = " ".join(str(dtr.evaluate(cohort, REGIMES)).split())
+    assert "Equal weights (h = 1): the policy of this log cannot be asked again" in said
+
+
+def test_nothing_is_asked_before_anybody_has_ended() -> None:
+    cohort = Cohort.from_log(synthetic_session(EPSILON, 30, seed=1, delay=50.0).log)
+
+    asked = ask(cohort, levels(cohort))
+
+    assert all(len(moment.past) for moment in asked.moments)
+    assert isinstance(asked, Asked)

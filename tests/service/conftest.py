@@ -1,0 +1,32 @@
+"""One service for all tests that do not hurt it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from extras import needed
+from serving.served import Served
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service that runs; each test has a trial of its own."""
+    needed("fastapi")
+    needed("uvicorn")
+    service = Served(tmp_path_factory.mktemp("service"))
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+def trial(served: Served, request: pytest.FixtureRequest) -> str:
+    """The address of a new trial."""
+    return served.create(f"trial-{abs(hash(request.node.nodeid))}")
+
+
+@pytest.fixture(scope="session")
+def keys(served: Served) -> dict[str, str]:
+    """A key for each role."""
+    return {role: served.new_key(role) for role in ("administrator", "site", "statistician", "auditor")}

@@ -1,0 +1,66 @@
+"""Keys in a database."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.errors import NotFound
+from dtrbandit.service.key_store import create, first_key, revoke, rotate
+from dtrbandit.service.keys import is_valid
+from dtrbandit.storage import MemoryStore
+
+NOW = datetime(2026, 11, 17, 9, tzinfo=UTC)
+
+
+def test_the_first_key_is_made_once() -> None:
+    store = MemoryStore()
+
+    first, second = first_key(store, now=NOW), first_key(store, now=NOW)
+
+    assert first is not None
+    assert second is None
+    assert [row.role for row in store.api_keys()] == ["administrator"]
+
+
+def test_rotation_keeps_role_label_and_expiry() -> None:
+    store = MemoryStore()
+    old = create(store, "site", "north", now=NOW, days=10)
+
+    new = rotate(store, old.row.id, now=NOW, overlap=timedelta(hours=1))
+
+    rows = {row.id: row for row in store.api_keys()}
+    assert new.row[2:4] == old.row[2:4]
+    assert new.row.expires == old.row.expires
+    assert is_valid(rows[old.row.id], NOW + timedelta(minutes=59))
+    assert not is_valid(rows[old.row.id], NOW + timedelta(hours=1))
+
+
+def test_the_last_administrator_stays() -> None:
+    store = MemoryStore()
+    first = first_key(store, now=NOW)
+    assert first is not None
+
+    with pytest.raises(dtr.ProtocolError, match="last key"):
+        revoke(store, first.row.id, now=NOW)
+    create(store, "administrator", "second", now=NOW)
+
+    assert revoke(store, first.row.id, now=NOW).revoked is not None
+
+
+def test_revoking_twice_changes_nothing() -> None:
+    store = MemoryStore()
+    key = create(store, "site", "north", now=NOW)
+
+    first = revoke(store, key.row.id, now=NOW)
+
+    assert revoke(store, key.row.id, now=NOW + timedelta(days=1)) == first
+
+
+def test_unknown_keys_and_roles_are_said() -> None:
+    with pytest.raises(NotFound, match="no key 'x'"):
+        revoke(MemoryStore(), "x", now=NOW)
+    with pytest.raises(dtr.ObservationError, match="did you mean 'site'"):
+        create(MemoryStore(), "sight", "north", now=NOW)

@@ -1,0 +1,81 @@
+"""Keys: what is kept of them, and who a header is from."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.service.keys import KeyRing, as_text, digest, is_valid, new_key
+from dtrbandit.service.problems import Refused
+from dtrbandit.service.roles import Role
+
+NOW = datetime(2026, 11, 17, 9, tzinfo=UTC)
+
+
+def test_a_key_has_256_random_bits_of_which_only_the_hash_is_kept() -> None:
+    keys = {new_key(Role.SITE, "north", now=NOW).key for _ in range(100)}
+    new = new_key(Role.SITE, "north", now=NOW)
+
+    assert len(keys) == 100
+    assert len(new.key.rsplit("_", 1)[0]) + 1 + 43 == len(new.key) or "_" in new.key[18:]
+    assert new.row.sha256 == digest(new.key)
+    assert new.key not in repr(new.row)
+
+
+def test_the_holder_of_a_key_is_known_by_its_label() -> None:
+    new = new_key(Role.SITE, "north", now=NOW)
+
+    holder = KeyRing([new.row]).holder(f"Bearer {new.key}", now=NOW)
+
+    assert holder == (new.row.id, Role.SITE, "north")
+    assert holder.actor == f"north (site, key {new.row.id})"
+
+
+def test_all_refusals_look_alike() -> None:
+    new, other = (new_key(Role.SITE, "north", now=NOW) for _ in range(2))
+    expired = new_key(Role.SITE, "old", now=NOW - timedelta(days=2), days=1)
+    ring = KeyRing([new.row, expired.row, other.row._replace(revoked=as_text(NOW))])
+    swapped = new.key[:18] + other.key[18:]
+
+    details = set()
+    headers = [None, "", "Bearer", f"Basic {new.key}", f"Bearer {new.key}x", f"Bearer {swapped}", new.key]
+    for header in [*headers, f"Bearer {expired.key}", f"Bearer {other.key}", "Bearer ü", "Bearer \udcff"]:
+        with pytest.raises(Refused) as refused:
+            ring.holder(header, now=NOW)
+        details.add((refused.value.status, refused.value.detail))
+
+    assert len(details) == 1
+    assert ring.holder(f"bearer {new.key}", now=NOW).label == "north"
+
+
+def test_a_key_is_valid_until_it_expires_or_is_revoked() -> None:
+    row = new_key(Role.SITE, "north", now=NOW, days=1).row
+
+    assert is_valid(row, NOW + timedelta(hours=23))
+    assert not is_valid(row, NOW + timedelta(hours=24))
+    assert not is_valid(row._replace(revoked=as_text(NOW)), NOW)
+
+
+@pytest.mark.parametrize("label", ["", " x", "a\nb", "x" * 101])
+def test_a_label_can_be_read(label: str) -> None:
+    with pytest.raises(dtr.ObservationError, match="label"):
+        new_key(Role.SITE, label, now=NOW)
+
+
+@pytest.mark.parametrize("days", [0, -1, float("nan"), 1e9])
+def test_a_key_is_valid_for_some_days(days: float) -> None:
+    with pytest.raises(dtr.ObservationError, match="days"):
+        new_key(Role.SITE, "north", now=NOW, days=days)
+
+
+def test_a_ring_may_be_exchanged() -> None:
+    first, second = (new_key(Role.AUDITOR, name, now=NOW) for name in ("one", "two"))
+    ring = KeyRing([first.row])
+
+    ring.replace([second.row])
+
+    assert ring.rows() == [second.row]
+    with pytest.raises(Refused):
+        ring.holder(f"Bearer {first.key}", now=NOW)

@@ -1,0 +1,48 @@
+"""Refusals: one document for each reaction, and none that cannot be written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit import errors
+from dtrbandit.service.problems import KINDS, OF_ERRORS, Refused, refusal
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_problem_says_what_happened_and_what_to_do(kind: str) -> None:
+    document = json.loads(Refused(kind, "found this").body())
+
+    assert document["detail"] == "found this"
+    assert document["status"] == KINDS[kind].status
+    assert document["remedy"].endswith(".")
+    assert document["type"] == f"urn:dtrbandit:problem:{kind}"
+
+
+def test_every_error_of_the_package_has_its_status() -> None:
+    reactions = {each for each in vars(errors).values() if isinstance(each, type)} - {dtr.DTRError}
+
+    assert set(OF_ERRORS) == reactions
+    assert refusal(errors.NotFound("no trial")).status == 404
+    assert refusal(dtr.ProtocolError("again")).status == 409
+    assert refusal(dtr.ObservationError("NaN")).status == 422
+
+
+def test_what_can_be_tried_again_says_when() -> None:
+    assert refusal(errors.Unavailable("disk full")).headers == {"Retry-After": "1"}
+    assert refusal(dtr.Conflict("moved on")).status == 503
+
+
+def test_the_client_learns_the_class_of_the_error() -> None:
+    assert refusal(errors.NotFound("no trial")).document()["error"] == "NotFound"
+    assert "error" not in Refused("slow", "10 s").document()
+
+
+def test_half_a_surrogate_pair_in_a_message_can_be_written() -> None:
+    assert b"\\ud800" in Refused("content", "found '\ud800'").body()
+
+
+def test_an_unknown_error_of_the_package_is_no_fault_of_the_caller() -> None:
+    assert refusal(dtr.DTRError("whatever")).status == 503

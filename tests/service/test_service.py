@@ -1,0 +1,105 @@
+"""A service without HTTP: its trials, its keys, and when it is ready."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.errors import NotFound, Unavailable
+from dtrbandit.record import Enroll
+from dtrbandit.service.key_store import create
+from dtrbandit.service.problems import Refused
+from dtrbandit.service.service import Service
+from dtrbandit.trial import Ask
+
+DESIGN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
+Done = TypeVar("Done")
+
+
+def with_service(url: str, act: Callable[[Service], Awaitable[Done]]) -> Done:
+    async def run() -> Done:
+        service = Service(url)
+        await service.start()
+        while not service.ready:
+            await asyncio.sleep(0.01)
+        try:
+            return await act(service)
+        finally:
+            await service.stop()
+
+    return asyncio.run(run())
+
+
+def test_a_trial_of_another_process_is_found(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/trial.db"
+
+    async def act(service: Service) -> str:
+        with pytest.raises(NotFound, match="no trial 'later'"):
+            await service.trial("later")
+        dtr.Trial.create("later", DESIGN, dtr.Greedy(), storage=url).close()
+        return (await service.trial("later")).phase
+
+    assert with_service(url, act) == "rehearsal"
+
+
+def test_a_trial_that_another_process_locks_is_live_here_too(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/trial.db"
+    dtr.Trial.create("pilot", DESIGN, dtr.Greedy(), storage=url).close()
+
+    async def act(service: Service) -> tuple[int, str]:
+        trial = await service.trial("pilot")
+        await service.writer.ask(trial, Ask(Enroll("u1", {"x": 0.5})))
+        with dtr.Trial.open("pilot", storage=url) as other:
+            other.lock(actor="me", reason="approved")
+        taken = await service.writer.ask(trial, Ask(Enroll("u1", {"x": -0.5})))
+        return taken.decision.round, trial.phase
+
+    assert with_service(url, act) == (1, "live")
+
+
+def test_a_long_look_has_a_session_of_its_own_and_sees_what_is_new(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/trial.db"
+
+    async def act(service: Service) -> list[int]:
+        trial = await service.create("pilot", DESIGN, dtr.Greedy(), actor="me")
+        counts = []
+        for number in range(3):
+            await service.writer.ask(trial, Ask(Enroll(f"u{number}", {"x": 0.5})))
+            counts.append((await service.reading("pilot", dtr.Trial.summary)).units)
+        return counts
+
+    assert with_service(url, act) == [1, 2, 3]
+
+
+def test_keys_of_another_process_are_read() -> None:
+    async def act(service: Service) -> str:
+        new = create(service.store, "auditor", "inspector", now=datetime.now(UTC))
+        with pytest.raises(Refused):
+            service.holder(f"Bearer {new.key}", "read_log")
+        await service.read_keys()
+        with pytest.raises(Refused, match="auditor may not"):
+            service.holder(f"Bearer {new.key}", "lock_trial")
+        return service.holder(f"Bearer {new.key}", "read_log").label
+
+    assert with_service("memory://", act) == "inspector"
+
+
+def test_a_service_that_has_not_started_is_not_available() -> None:
+    with pytest.raises(Unavailable, match="starting"):
+        _ = Service("memory://").store
+
+
+def test_a_trial_with_the_same_name_must_be_the_same() -> None:
+    async def act(service: Service) -> bool:
+        first = await service.create("pilot", DESIGN, dtr.Greedy(), actor="me")
+        with pytest.raises(dtr.ProtocolError, match="another design or policy"):
+            await service.create("pilot", DESIGN, dtr.UniformRandom(), actor="me")
+        return await service.create("pilot", DESIGN, dtr.Greedy(), actor="me") is first
+
+    assert with_service("memory://", act)

@@ -1,0 +1,263 @@
+"""Endpoints about units, over real HTTP: decisions, repeats, contradictions, and what a site may see."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from serving.served import Answer, Served
+
+ENROL = {"unit": "u1", "context": {"x": 0.5}}
+
+
+def enrol(served: Served, trial: str, unit: str = "u1", **how: Any) -> Answer:
+    return served.post(f"{trial}/units", {"unit": unit, "context": {"x": 0.5}}, **how)
+
+
+def test_a_unit_goes_all_the_way(served: Served, trial: str) -> None:
+    first = enrol(served, trial)
+    second = served.post(f"{trial}/units/u1/responses", {"context": {"z": 1.0}})
+    last = served.post(f"{trial}/units/u1/outcome", {"outcome": 2.5})
+
+    assert first.json == {"unit": "u1", "stage": "first", "arm": first.json["arm"]}
+    assert second.json == {"unit": "u1", "stage": "second", "arm": second.json["arm"]}
+    assert last.json == {"unit": "u1", "recorded": "outcome"}
+    story = served.get(f"{trial}/units/u1").json
+    assert story["arms"] == {"first": first.json["arm"], "second": second.json["arm"]}
+    assert story["status"] == "it is complete"
+
+
+def test_a_unit_that_leaves_early_has_no_arm(served: Served, trial: str) -> None:
+    enrol(served, trial)
+
+    assert served.post(f"{trial}/units/u1/responses", {"context": {"z": -1.0}}).json == {"unit": "u1", "left": True}
+    assert served.post(f"{trial}/units/u1/outcome", {"outcome": 1.0}).status == 200
+
+
+def test_amendments_are_recorded(served: Served, trial: str) -> None:
+    arm = enrol(served, trial).json["arm"]
+    other = {"a": "b", "b": "a"}[arm]
+
+    given = served.post(f"{trial}/units/u1/override", {"arm": other, "reason": "allergy"})
+    mended = served.post(
+        f"{trial}/units/u1/corrections", {"stage": "first", "context": {"x": 0.7}, "reason": "typing error"}
+    )
+    lost = served.post(f"{trial}/units/u1/withdrawal", {"reason": "moved away"})
+    void = served.post(f"{trial}/units/u1/void", {"reason": "not eligible"})
+
+    assert given.json == {"unit": "u1", "stage": "first", "arm": other}
+    assert [each.json["recorded"] for each in (mended, lost, void)] == ["correction", "withdrawal", "void"]
+
+
+def test_a_contraindicated_arm_is_not_given(served: Served, trial: str) -> None:
+    body = {"context": {"x": 0.5}, "exclude": {"first": ["a"]}, "reason": "allergy"}
+
+    arms = {served.post(f"{trial}/units", {"unit": f"u{number}", **body}).json["arm"] for number in range(6)}
+    later = {"context": {"z": 1.0}, "exclude": {"second": ["b"]}, "reason": "interaction"}
+
+    assert arms == {"b"}
+    assert served.post(f"{trial}/units/u1/responses", later).json["arm"] == "a"
+    everything = {"unit": "u9", "context": {"x": 0.5}, "exclude": {"first": ["a", "b"]}, "reason": "allergy"}
+    assert served.post(f"{trial}/units", everything).status == 409
+    assert served.post(f"{trial}/units", {**everything, "exclude": {"first": "a"}}).status == 422
+    assert served.get(f"{trial}/units/u9").status == 404
+
+
+# -- F3, F4, F10 -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("headers", [{"Idempotency-Key": "k1"}, {}], ids=["with a key", "without"])
+def test_parallel_repeats_lead_to_one_event_and_equal_bodies(
+    served: Served, trial: str, headers: dict[str, str]
+) -> None:
+    units = [f"u{number}" for number in range(10)]
+    posts = [(unit, {name: f"{value}-{unit}" for name, value in headers.items()}) for unit in units for _ in range(8)]
+
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda post: (post[0], enrol(served, trial, post[0], headers=post[1])), posts))
+
+    for unit in units:
+        assert len({answer.body for name, answer in answers if name == unit}) == 1
+    assert {answer.status for _, answer in answers} == {200}
+    assert sum(answer.headers.get("repeated") != "true" for _, answer in answers) == len(units)
+    assert served.records(trial) == 1 + 2 * len(units)
+
+
+def test_the_same_key_with_another_body_is_refused_and_writes_nothing(served: Served, trial: str) -> None:
+    first = enrol(served, trial, headers={"Idempotency-Key": "k1"})
+    before = served.records(trial)
+
+    other = enrol(served, trial, "u2", headers={"Idempotency-Key": "k1"})
+    again = enrol(served, trial, headers={"Idempotency-Key": "k1"})
+    natural = enrol(served, trial)
+    contrary = served.post(f"{trial}/units", {"unit": "u1", "context": {"x": 0.6}})
+
+    assert (other.status, again.status, natural.status, contrary.status) == (409, 200, 200, 409)
+    assert again.body == natural.body == first.body
+    assert served.records(trial) == before
+
+
+def test_a_key_belongs_to_whoever_sent_it(served: Served, trial: str, keys: dict[str, str]) -> None:
+    enrol(served, trial, headers={"Idempotency-Key": "k1"})
+
+    assert enrol(served, trial, "u2", headers={"Idempotency-Key": "k1"}, key=keys["site"]).status == 200
+
+
+def test_an_outcome_comes_only_when_it_can(served: Served, trial: str) -> None:
+    for unit in ("waits", "left", "gone", "done"):
+        enrol(served, trial, unit)
+    served.post(f"{trial}/units/left/responses", {"context": {"z": -1.0}})
+    served.post(f"{trial}/units/done/responses", {"context": {"z": 1.0}})
+    served.post(f"{trial}/units/gone/withdrawal", {"reason": "moved away"})
+
+    def outcome(unit: str, value: float = 1.0) -> int:
+        return served.post(f"{trial}/units/{unit}/outcome", {"outcome": value}).status
+
+    before = served.records(trial)
+    assert [outcome("waits"), outcome("unknown"), outcome("gone")] == [409, 404, 409]
+    assert served.records(trial) == before
+    assert [outcome("left"), outcome("done")] == [200, 200]
+    assert [outcome("done"), outcome("done", 2.0)] == [200, 409]
+    assert served.records(trial) == before + 2
+
+
+# -- F7 --------------------------------------------------------------------------------------------------------
+
+BODIES = {
+    "NaN": b'{"unit":"u","context":{"x":NaN}}',
+    "Infinity": b'{"unit":"u","context":{"x":Infinity}}',
+    "minus Infinity": b'{"unit":"u","context":{"x":-Infinity}}',
+    "1e400": b'{"unit":"u","context":{"x":1e400}}',
+    "1e300": b'{"unit":"u","context":{"x":1e300}}',
+    "beyond 2**53": b'{"unit":"u","context":{"x":9007199254740993}}',
+    "a truth": b'{"unit":"u","context":{"x":true}}',
+    "a text": b'{"unit":"u","context":{"x":"1.0"}}',
+    "null": b'{"unit":"u","context":{"x":null}}',
+    "missing": b'{"unit":"u","context":{}}',
+    "no context": b'{"unit":"u"}',
+    "an extra column": b'{"unit":"u","context":{"x":1,"y":2}}',
+    "an extra entry": b'{"unit":"u","context":{"x":1},"arm":"a"}',
+    "a list": b'{"unit":"u","context":[1]}',
+    "nested deeply": b'{"unit":"u","context":' + b'{"x":' * 10_000 + b"1" + b"}" * 10_001,
+    "a key twice": b'{"unit":"u","unit":"v","context":{"x":1}}',
+    "a mark": b'\xef\xbb\xbf{"unit":"u","context":{"x":1}}',
+    "bad UTF-8": b'{"unit":"\xff","context":{"x":1}}',
+    "half a pair": b'{"unit":"\\ud800","context":{"x":1}}',
+    "NUL": b'{"unit":"u\\u0000","context":{"x":1}}',
+    "right to left": '{"unit":"u\u202e","context":{"x":1}}'.encode(),
+    "10 KB": b'{"unit":"' + b"u" * 10_000 + b'","context":{"x":1}}',
+    "dots": b'{"unit":"..","context":{"x":1}}',
+    "spaces": b'{"unit":" u ","context":{"x":1}}',
+    "nothing": b"",
+    "no JSON": b"unit=u&x=1",
+}
+
+
+@pytest.mark.parametrize("case", BODIES)
+def test_bad_input_is_refused_and_changes_nothing(served: Served, trial: str, case: str) -> None:
+    answer = served.post(f"{trial}/units", BODIES[case])
+
+    assert 400 <= answer.status < 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert set(answer.json) >= {"type", "title", "status", "detail", "remedy"}
+    assert served.records(trial) == 1
+
+
+def test_an_outcome_that_is_no_number_is_refused(served: Served, trial: str) -> None:
+    enrol(served, trial)
+    served.post(f"{trial}/units/u1/responses", {"context": {"z": -1.0}})
+    before = served.records(trial)
+
+    for body in (b'{"outcome":NaN}', b'{"outcome":"1"}', b'{"outcome":null}', b'{"outcome":1e300}', b"{}"):
+        assert 400 <= served.post(f"{trial}/units/u1/outcome", body).status < 500
+    assert served.records(trial) == before
+
+
+# -- F8 --------------------------------------------------------------------------------------------------------
+
+ODD = [
+    "'; DROP TABLE records; --",
+    "<script>alert(1)</script>",
+    "../../etc/passwd",
+    "a/b/outcome",
+    "%2e%2e",
+    "=1+1",
+    "ü–字",
+]
+
+
+@pytest.mark.parametrize("unit", ODD)
+def test_odd_ids_are_kept_as_they_are(served: Served, trial: str, unit: str) -> None:
+    assert enrol(served, trial, unit).json["unit"] == unit
+
+    address = f"{trial}/units/{quote(unit, safe='')}"
+    assert served.post(f"{address}/responses", {"context": {"z": -1.0}}).json == {"unit": unit, "left": True}
+    answer = served.get(address)
+    assert answer.json["unit"] == unit
+    assert answer.headers["content-type"] == "application/json"
+
+
+# -- F16, P8 ---------------------------------------------------------------------------------------------------
+
+
+def test_a_site_sees_arms_and_nothing_else(served: Served, trial: str, keys: dict[str, str]) -> None:
+    site = keys["site"]
+    answers = [
+        enrol(served, trial, key=site),
+        served.get(f"{trial}/units", key=site),
+        served.get(f"{trial}/units/u1", key=site),
+        served.get(trial, key=site),
+        served.post(f"{trial}/units/unknown/outcome", {"outcome": 1.0}, key=site),
+        served.post(f"{trial}/units", {"unit": "u1", "context": {"x": 3.0}}, key=site),
+    ]
+
+    for answer in answers:
+        for word in ("round", "q_hat", "q_tilde", "propensity", "reason", "policy", "schedule", "seed", "sequence"):
+            assert f'"{word}"' not in answer.body.decode()
+        assert "1 units" not in answer.body.decode()
+    assert set(answers[1].json["units"][0]) == {"unit", "stage", "awaiting", "since", "due", "overdue"}
+
+
+def test_decisions_are_explained_to_those_who_may_ask(served: Served, trial: str, keys: dict[str, str]) -> None:
+    enrol(served, trial)
+
+    def asked(role: str) -> Answer:
+        return served.post(f"{trial}/units?explain=true", ENROL, key=keys[role])
+
+    assert asked("administrator").json["decision"]["round"] == 1
+    assert "scheduled" in asked("administrator").json["decision"]["explanation"]
+    assert asked("site").status == 403
+    assert "decisions" in served.get(f"{trial}/units/u1", key=keys["statistician"]).json
+    assert "decisions" not in served.get(f"{trial}/units/u1", key=keys["auditor"]).json
+
+
+def test_units_are_listed_by_what_they_await(served: Served, trial: str) -> None:
+    for unit in ("u1", "u2"):
+        enrol(served, trial, unit)
+    served.post(f"{trial}/units/u2/responses", {"context": {"z": 1.0}})
+
+    def listed(query: str) -> list[str]:
+        return [each["unit"] for each in served.get(f"{trial}/units{query}").json["units"]]
+
+    assert listed("") == ["u1", "u2"]
+    assert listed("?awaiting=second") == ["u1"]
+    assert listed("?awaiting=outcome") == ["u2"]
+    assert listed("?overdue=true") == []
+    assert served.get(f"{trial}/units?awaiting=nothing").status == 409
+    assert served.get(f"{trial}/units?overdue=perhaps").status == 422
+
+
+def test_a_bad_idempotency_key_is_refused(served: Served, trial: str) -> None:
+    assert enrol(served, trial, headers={"Idempotency-Key": "k" * 201}).status == 400
+    assert served.records(trial) == 1
+
+
+def test_replies_are_json_in_ascii(served: Served, trial: str) -> None:
+    answer = enrol(served, trial, "ü")
+
+    assert answer.body.isascii()
+    assert json.loads(answer.body)["unit"] == "ü"

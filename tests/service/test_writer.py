@@ -1,0 +1,146 @@
+"""One thread writes, and commits together what waits."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.errors import Unavailable
+from dtrbandit.service import writer as module
+from dtrbandit.service.writer import Writer
+
+Done = TypeVar("Done")
+
+
+class Slow:
+    """A trial whose commits wait for a gate; it remembers what came together."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.together: list[list[Any]] = []
+
+    def take(self, asks: list[Any]) -> list[Any]:
+        self.gate.wait(10)
+        self.together.append(asks)
+        return [dtr.ProtocolError(ask) if ask == "bad" else f"reply to {ask}" for ask in asks]
+
+
+def with_writer(act: Callable[[Writer], Awaitable[Done]]) -> Done:
+    async def run() -> Done:
+        writer = Writer()
+        writer.start()
+        try:
+            return await act(writer)
+        finally:
+            await writer.stop()
+
+    return asyncio.run(run())
+
+
+def test_what_waits_is_committed_together_and_each_gets_its_own_reply() -> None:
+    trial = Slow()
+
+    async def act(writer: Writer) -> list[Any]:
+        asked = [asyncio.ensure_future(writer.ask(trial, number)) for number in range(20)]
+        await asyncio.sleep(0)
+        trial.gate.set()
+        return await asyncio.gather(*asked)
+
+    assert with_writer(act) == [f"reply to {number}" for number in range(20)]
+    assert [ask for asks in trial.together for ask in asks] == list(range(20))
+    assert len(trial.together) <= 3
+
+
+def test_a_refusal_is_raised_to_whoever_asked_for_it_alone() -> None:
+    trial = Slow()
+    trial.gate.set()
+
+    async def act(writer: Writer) -> list[Any]:
+        return await asyncio.gather(*(writer.ask(trial, each) for each in ("good", "bad")), return_exceptions=True)
+
+    good, bad = with_writer(act)
+
+    assert good == "reply to good"
+    assert isinstance(bad, dtr.ProtocolError)
+
+
+def test_a_failed_commit_acknowledges_nothing_and_the_thread_goes_on() -> None:
+    class Full(Slow):
+        def take(self, asks: list[Any]) -> list[Any]:
+            if not self.together:
+                self.together.append(asks)
+                raise Unavailable("disk full")
+            return asks
+
+    trial = Full()
+
+    async def act(writer: Writer) -> Any:
+        with pytest.raises(Unavailable, match="disk full"):
+            await writer.ask(trial, "u1")
+        return await writer.ask(trial, "u1")
+
+    assert with_writer(act) == "u1"
+
+
+def test_other_work_that_writes_keeps_its_place_in_the_queue() -> None:
+    trial, order = Slow(), list[str]()
+
+    async def act(writer: Writer) -> None:
+        asked = [writer.ask(trial, "before"), writer.do(lambda: order.append(str(trial.together)))]
+        waiting = [asyncio.ensure_future(each) for each in [*asked, writer.ask(trial, "after")]]
+        await asyncio.sleep(0)
+        trial.gate.set()
+        await asyncio.gather(*waiting)
+
+    with_writer(act)
+
+    assert order == ["[['before']]"]
+    assert trial.together == [["before"], ["after"]]
+
+
+def test_what_was_asked_before_the_stop_is_done_and_nothing_after_it() -> None:
+    trial = Slow()
+
+    async def act(writer: Writer) -> Any:
+        asked = asyncio.ensure_future(writer.ask(trial, "u1"))
+        await asyncio.sleep(0)
+        trial.gate.set()
+        await writer.stop()
+        with pytest.raises(Unavailable, match="stopping"):
+            await writer.ask(trial, "u2")
+        return await asked
+
+    async def run() -> Any:
+        writer = Writer()
+        writer.start()
+        return await act(writer)
+
+    assert asyncio.run(run()) == "reply to u1"
+
+
+def test_a_queue_that_is_too_long_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_WAITING", 0)
+
+    async def act(writer: Writer) -> None:
+        with pytest.raises(Unavailable, match="waiting already"):
+            await writer.ask(Slow(), "u1")
+
+    with_writer(act)
+
+
+def test_whoever_no_longer_waits_is_passed_over() -> None:
+    trial = Slow()
+
+    async def act(writer: Writer) -> Any:
+        left, stays = (asyncio.ensure_future(writer.ask(trial, each)) for each in ("left", "stays"))
+        await asyncio.sleep(0)
+        left.cancel()
+        trial.gate.set()
+        return await stays
+
+    assert with_writer(act) == "reply to stays"

@@ -1,0 +1,41 @@
+"""Copies from one kind of store to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.storage import MemoryStore, SQLiteStore, Store
+from dtrbandit.storage.copying import copy_store
+from dtrbandit.trial import Trial
+from trial.small_trial import DESIGN, POLICY, fill
+
+
+def filled(store: Store) -> Store:
+    for name in ("one", "two"):
+        trial = Trial.create(name, DESIGN, POLICY, storage=store)
+        fill(trial, 6)
+    trial.lock(actor=None, reason="approved")
+    return store
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_copy_has_the_same_heads_and_the_same_next_decisions(back: bool, tmp_path: Path) -> None:
+    memory, file = MemoryStore(), SQLiteStore(tmp_path / "trial.db")
+    source, target = (file, memory) if back else (memory, file)
+    filled(source)
+
+    copy_store(source, target)
+
+    for name in ("one", "two"):
+        one, other = (Trial.open(name, storage=store) for store in (source, target))
+        assert (one.head, one.phase) == (other.head, other.phase)
+        assert one.enroll("next", {"x": 0.5}) == other.enroll("next", {"x": 0.5})
+    file.close()
+
+
+def test_a_copy_needs_an_empty_store() -> None:
+    with pytest.raises(dtr.ProtocolError, match="a copy needs an empty store"):
+        copy_store(MemoryStore(), filled(MemoryStore()))

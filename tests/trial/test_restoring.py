@@ -1,0 +1,102 @@
+"""Backups: the same head, the same next decision, and nothing half done (F15)."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.record.chain import Head
+from dtrbandit.storage import ApiKey, SQLiteStore
+from dtrbandit.trial import Ask, Taken, Trial
+from trial.small_trial import address, begun, fill
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_a_restored_trial_has_the_same_head_and_makes_the_same_next_decision(kind: str, tmp_path: Path) -> None:
+    trial = begun("memory://" if kind == "memory" else address(tmp_path))
+    fill(trial, 9)
+    trial.lock(actor="lead", reason="approved")
+    fill(trial, 12)
+    ask = Ask(dtr.Enroll("keyed", {"x": 1.0}), key="k1", api_key="site")
+    (first,) = trial.take([ask])
+
+    head = trial.backup(tmp_path / "backup.db")
+    names = Trial.restore(tmp_path / "backup.db", f"sqlite:///{tmp_path}/restored.db")
+
+    with trial, Trial.open("pilot", storage=f"sqlite:///{tmp_path}/restored.db") as again:
+        assert names == ["pilot"]
+        assert again.head == head == trial.head
+        assert isinstance(first, Taken)
+        assert again.take([ask]) == [first._replace(repeated=True)]
+        assert again.verify(head)
+        assert again.enroll("next", {"x": 0.25}) == trial.enroll("next", {"x": 0.25})
+
+
+def test_a_backup_under_load_is_a_whole_beginning(tmp_path: Path) -> None:
+    trial = begun(address(tmp_path))
+    stop, failed = threading.Event(), list[BaseException]()
+
+    def load() -> None:
+        t = 0
+        try:
+            while not stop.is_set():
+                trial.take([Ask(dtr.Enroll(f"u{t}-{k}", {"x": k / 7})) for k in range(20)])
+                t += 1
+        except BaseException as error:  # noqa: BLE001  # it is looked at below
+            failed.append(error)
+
+    writer = threading.Thread(target=load)
+    writer.start()
+    heads = []
+    for n in range(5):
+        heads.append(trial.backup(tmp_path / f"backup{n}.db"))
+    stop.set()
+    writer.join()
+
+    assert not failed
+    hashes = {0: ""}
+    for record, stored in zip(trial.records(), trial._store.log(1).read(), strict=True):
+        hashes[record.sequence] = stored.hash
+    for n, head in enumerate(heads):
+        assert hashes[head.sequence] == head.hash
+        store = SQLiteStore(tmp_path / f"backup{n}.db")
+        assert store.check() is None
+        store.close()
+    trial.close()
+
+
+def test_a_restore_replaces_nothing_and_refuses_what_is_damaged(tmp_path: Path) -> None:
+    with begun(address(tmp_path)) as trial:
+        fill(trial, 9)
+        trial.backup(tmp_path / "backup.db")
+    with pytest.raises(dtr.ProtocolError, match="there already"):
+        Trial.restore(tmp_path / "backup.db", address(tmp_path))
+    with pytest.raises(dtr.NotFound, match="no file"):
+        Trial.restore(tmp_path / "nothing.db", f"sqlite:///{tmp_path}/restored.db")
+    with pytest.raises(dtr.DesignError, match="restored to a file"):
+        Trial.restore(tmp_path / "backup.db", "memory://")
+    backup = tmp_path / "backup.db"
+    backup.write_bytes(backup.read_bytes().replace(b'"u3"', b'"u4"', 1))
+    with pytest.raises(dtr.LogError, match="hash of record"):
+        Trial.restore(backup, f"sqlite:///{tmp_path}/restored.db")
+    backup.write_bytes(b"no database" * 1000)
+    with pytest.raises(dtr.DTRError):
+        Trial.restore(backup, f"sqlite:///{tmp_path}/restored.db")
+
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["backup.db", "trial.db"]
+
+
+def test_keys_of_users_are_in_the_backup(tmp_path: Path) -> None:
+    trial = begun(address(tmp_path))
+    key = ApiKey("id1", "a" * 64, "site", "ward", "2026-11-17T09:00:00.000000Z", None, None)
+    trial._store.put_api_key(key)
+
+    assert trial.backup(tmp_path / "backup.db") == Head(*trial.head)
+
+    copy = SQLiteStore(tmp_path / "backup.db")
+    assert copy.api_keys() == [key]
+    copy.close()
+    trial.close()
