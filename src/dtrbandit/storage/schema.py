@@ -22,7 +22,7 @@ STEPS = (
     ) WITHOUT ROWID;
     CREATE TABLE keys (
         id TEXT PRIMARY KEY NOT NULL, sha256 TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
-        created TEXT NOT NULL, expires TEXT, revoked TEXT
+        created TEXT NOT NULL, expires TEXT, revoked TEXT, trial TEXT, site TEXT
     ) WITHOUT ROWID;
     """,
 )

@@ -175,13 +175,13 @@ class SQLiteStore:
 
     def api_keys(self) -> list[ApiKey]:
         """Return all API keys in the order of their ids."""
-        rows = self.ask("SELECT id, sha256, role, label, created, expires, revoked FROM keys ORDER BY id")
-        return [ApiKey(*(None if each is None else _text(each) for each in row)) for row in rows]  # type: ignore[arg-type]  # only times may be null
+        rows = self.ask("SELECT id, sha256, role, label, created, expires, revoked, trial, site FROM keys ORDER BY id")
+        return [ApiKey(*(None if each is None else _text(each) for each in row)) for row in rows]  # type: ignore[arg-type]  # as the columns are
 
     def put_api_key(self, key: ApiKey) -> None:
         """Add an API key, or replace the one of the same id."""
         with self.turn():
-            self.run_many("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)", [key])
+            self.run_many("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [key])
 
     # -- the file --------------------------------------------------------------------------------------------
 

@@ -36,7 +36,15 @@ class IdempotencyKey(NamedTuple):
 
 
 class ApiKey(NamedTuple):
-    """A key that opens the service to somebody: only its SHA-256 is kept. Times are texts, None where there is none."""
+    """A key that opens the service to somebody: only its SHA-256 is kept. Times are texts, None where there is none.
+
+    Attributes
+    ----------
+    trial
+        The one trial that it opens; None: all trials of the database.
+    site
+        The site whose units it opens; None: those of all sites.
+    """
 
     id: str
     sha256: str
@@ -45,6 +53,8 @@ class ApiKey(NamedTuple):
     created: str
     expires: str | None
     revoked: str | None
+    trial: str | None = None
+    site: str | None = None
 
 
 class TrialEntry(NamedTuple):

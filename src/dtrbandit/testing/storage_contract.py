@@ -24,7 +24,7 @@ from dtrbandit.storage import ApiKey, IdempotencyKey, Storage, Store, connect_ex
 
 MANY = 10_000  # records: more than are read in one go
 KEY = IdempotencyKey("site", "k1", "f" * 64, 1, 2)
-API_KEY = ApiKey("id1", "a" * 64, "site", "ward 3", "2026-11-17T09:00:00.000000Z", None, None)
+API_KEY = ApiKey("id1", "a" * 64, "site", "ward 3", "2026-11-17T09:00:00.000000Z", None, None, "pilot", "north")
 
 
 class StorageContract:
