@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from dtrbandit.kernels import cache as caching
-from dtrbandit.kernels.cache import Cache, NoCache, fingerprint, trusted
+from dtrbandit.kernels.cache import Cache, NoCache, fingerprint, processor, trusted
 
 NAME, OTHER = "module.entry-1", "module.other-1"
 
@@ -117,3 +119,29 @@ def test_other_settings_of_numba_have_another_folder(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
 
     assert fingerprint() != before
+
+
+def test_code_for_every_processor_does_not_depend_on_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_CPU_NAME", raising=False)
+    monkeypatch.delenv("NUMBA_CPU_FEATURES", raising=False)
+    here = fingerprint()
+
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    generic, names = fingerprint(), processor()
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_name", lambda: "another")
+
+    assert names == ("generic", "")
+    assert fingerprint() == generic != here
+    monkeypatch.delenv("NUMBA_CPU_NAME")
+    assert fingerprint() not in (generic, here)
+
+
+def test_numba_makes_code_for_the_processor_that_the_cache_names() -> None:
+    code = "from numba.core.registry import cpu_target; "
+    code += "made = cpu_target.target_context.codegen(); "
+    code += "from dtrbandit.kernels.cache import processor; "
+    code += "print([made._get_host_cpu_name(), made._get_host_cpu_features()] == list(processor()))"
+
+    for setting in ({}, {"NUMBA_CPU_NAME": "generic"}):
+        asked = subprocess.run([sys.executable, "-c", code], env=os.environ | setting, capture_output=True, text=True)
+        assert asked.stdout == "True\n", asked.stderr

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import stat
 import sys
 import tempfile
@@ -108,15 +109,26 @@ def base() -> Path:
 
 def fingerprint() -> str:
     """Return a hash of everything that machine code depends on beside the kernels."""
-    from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
-
     parts = [hash_of_makers(), sys.version, sys.platform, version("numba"), version("llvmlite"), version("numpy")]
-    parts += [get_host_cpu_name(), get_host_cpu_features().flatten()]
+    parts += [platform.machine(), *processor()]
     parts += sorted(f"{key}={value}" for key, value in os.environ.items() if key in SETTINGS)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-SETTINGS = ("NUMBA_BOUNDSCHECK", "NUMBA_CPU_FEATURES", "NUMBA_CPU_NAME", "NUMBA_DEBUGINFO", "NUMBA_OPT")
+SETTINGS = ("NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_ENABLE_AVX", "NUMBA_OPT")
+
+
+def processor() -> tuple[str, str]:
+    """Return the name and features of the processor that machine code is made for: this one, unless told otherwise.
+
+    ``NUMBA_CPU_NAME=generic`` makes code for every processor of the kind, which an image can carry along.
+    """
+    from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
+
+    name, features = os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES")
+    if features is None:
+        features = "" if str(name).lower() == "generic" else get_host_cpu_features().flatten()
+    return get_host_cpu_name() if name is None else name, features
 
 
 def trusted(folder: Path) -> bool:
