@@ -4,9 +4,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 PEERS  ?= .venv-peers
+AUDIT  ?= .venv-audit
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint soak bench bench-peers coverage clean
+.PHONY: demo test lint audit soak bench bench-peers coverage clean
 
 demo: $(STAMPS)/base
 	$(BIN)/dtrbandit reproduce figure1
@@ -24,6 +25,9 @@ bench: $(STAMPS)/serve
 soak: $(STAMPS)/serve
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python benchmarks/soak_http.py
+
+audit: $(STAMPS)/serve $(AUDIT)/.stamp
+	$(AUDIT)/bin/python .ci/audit.py $(VENV)
 
 coverage: $(STAMPS)/base
 	$(BIN)/python benchmarks/coverage.py
@@ -62,5 +66,10 @@ $(PEERS)/.stamp: pyproject.toml benchmarks/peers.txt
 	$(PEERS)/bin/python -m pip install --quiet --editable . --requirement benchmarks/peers.txt
 	touch $@
 
+$(AUDIT)/.stamp: .ci/audit.txt
+	test -x $(AUDIT)/bin/python || $(PYTHON) -m venv $(AUDIT)
+	$(AUDIT)/bin/python -m pip install --quiet --requirement .ci/audit.txt
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(PEERS) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
