@@ -1,0 +1,252 @@
+"""A store in a PostgreSQL database, by psycopg: several processes take turns, on one machine or on several.
+
+A turn is a transaction that first takes a lock of the whole database, and then looks at what is new. So nobody decides
+on what somebody else is about to change. Nobody waits for ever: each wait has a limit. A connection that is lost is
+made again by the next turn; a turn that is under way ends with ``Unavailable``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+
+from dtrbandit.errors import Conflict, DesignError, LogError, Unavailable
+from dtrbandit.storage.address import without_secret
+from dtrbandit.storage.copying import write_copy
+from dtrbandit.storage.postgres_schema import Connection, make_tables, require_tables, upgrade_tables
+from dtrbandit.storage.schema import APPLICATION
+from dtrbandit.storage.tables import TableStore
+
+PATIENCE = 5.0  # seconds that a turn waits for others to end theirs
+SECONDS_OF_A_STATEMENT = 30  # after which the server gives up
+SECONDS_OF_AN_IDLE_TURN = 60  # after which the server ends it: its process hangs
+TO_CONNECT = {
+    "connect_timeout": "5",
+    "application_name": "dtrbandit",
+    "keepalives_idle": "10",  # a machine that is gone is noticed
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+}
+LOCKED = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock({APPLICATION})"
+SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+SETTINGS = """
+    SELECT set_config('lock_timeout', %s, false), set_config('statement_timeout', %s, false),
+        set_config('idle_in_transaction_session_timeout', %s, false), set_config('synchronous_commit',
+            CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)
+"""
+Prepare = Callable[[Connection, str], object]
+
+
+class PostgresStore(TableStore):
+    """A PostgreSQL database of trials; its tables are made if they are not there.
+
+    Parameters
+    ----------
+    patience
+        Seconds that a turn waits for others to end theirs.
+    turns
+        How a turn begins: with the lock, or with a snapshot, from which can only be read.
+    prepare
+        What is done about tables, when the store is opened.
+    """
+
+    def __init__(
+        self, address: str, *, patience: float = PATIENCE, turns: str = LOCKED, prepare: Prepare = make_tables
+    ) -> None:
+        self._address, self._patience, self._turns = address, patience, turns
+        self._name = without_secret(address)
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._over = False
+        self._connection = self._connected()
+        try:
+            self._prepare(prepare)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connected(self) -> Connection:
+        try:
+            parameters = conninfo_to_dict(self._address)
+        except psycopg.Error:
+            raise DesignError(
+                f"the address {self._name} cannot be read; it is postgresql://user@host/database"
+            ) from None  # whose text holds the whole address
+        limits = [f"{1000 * seconds:.0f}" for seconds in (self._patience, SECONDS_OF_A_STATEMENT, SECONDS_OF_AN_IDLE_TURN)]
+        try:
+            connection = psycopg.connect(**{**TO_CONNECT, **parameters}, client_encoding="utf8", autocommit=True)  # type: ignore[arg-type]  # texts and numbers, as libpq knows them
+        except psycopg.Error as error:
+            raise Unavailable(f"cannot connect to {self._name}: {_one_line(error)}; nothing was recorded") from error
+        try:
+            connection.execute(SETTINGS, limits)
+            self._require_durable(connection)
+        except psycopg.Error as error:
+            connection.close()
+            self._refuse(error)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _require_durable(self, connection: Connection) -> None:
+        asked = "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('server_encoding')"
+        fsync, pages, encoding = connection.execute(asked).fetchall()[0]
+        if (fsync, pages) != ("on", "on"):
+            raise Unavailable(
+                f"{self._name} can lose what it has committed: fsync is {fsync}, full_page_writes {pages}; set both to on"
+            )
+        if encoding != "UTF8":
+            raise DesignError(f"the encoding of {self._name} is {encoding}; give a database that has UTF8")
+
+    def _prepare(self, prepare: Prepare) -> None:
+        with self.turn():
+            try:
+                prepare(self._connection, self._name)
+            except psycopg.Error as error:
+                self._refuse(error)
+
+    # -- turns -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let nobody else write meanwhile: one transaction, also for a turn within a turn."""
+        with self._lock:
+            if self._depth:
+                yield
+                return
+            try:
+                self._run(self._turns)
+                self._depth = 1
+                yield
+                self._commit()
+            except BaseException:  # Ctrl-C too
+                self._roll_back()
+                raise
+            finally:
+                self._depth = 0
+
+    def _commit(self) -> None:
+        try:
+            ended = self._connection.execute("COMMIT").statusmessage
+        except psycopg.Error as error:
+            if not self._connection.closed:
+                self._refuse(error)
+            raise Unavailable(
+                f"the connection to {self._name} was lost before it said whether this is stored. Repeat the same call: "
+                "it gets the recorded answer, or is taken now"
+            ) from error
+        if ended != "COMMIT":
+            raise Unavailable(f"{self._name}: a step of this turn had failed, so that nothing of it was recorded")
+
+    def _roll_back(self) -> None:
+        with suppress(psycopg.Error):
+            self._connection.execute("ROLLBACK")
+        if self._connection.info.transaction_status != TransactionStatus.IDLE:
+            self._connection.close()  # interrupted, or lost: the next turn connects anew
+
+    def _run(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """Run a statement. A connection that is found to be lost is made again once, before a turn but not in it."""
+        with self._lock:
+            tries = 1 if self._depth else 2
+            while True:
+                tries -= 1
+                if self._connection.closed and not self._depth:
+                    self._connect_again()
+                try:
+                    cursor = self._connection.execute(statement, values or None)  # type: ignore[call-overload]  # our own text
+                    return cursor.fetchall() if cursor.description else []
+                except psycopg.Error as error:
+                    if not (tries and self._connection.closed):
+                        self._refuse(error)
+
+    def _connect_again(self) -> None:
+        if self._over:
+            raise Unavailable(f"this store, {self._name}, was closed; open it again")
+        self._connection = self._connected()
+
+    def ask(self, question: str, *values: object) -> list[Any]:
+        """Return the rows that answer a question. Outside a turn it only reads."""
+        return self._run(_with_places(question), values)
+
+    def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
+        """Insert rows, in a turn; Conflict if one is there already."""
+        many = list(rows)
+        if not many:
+            return
+        places = ", ".join(["%s"] * len(many[0]))
+        with self._lock:
+            try:
+                with self._connection.cursor() as cursor:
+                    cursor.executemany(f"INSERT INTO {table} VALUES ({places})", many)  # type: ignore[arg-type]  # our own text
+            except psycopg.Error as error:
+                self._refuse(error)
+
+    # -- the database ----------------------------------------------------------------------------------------
+
+    def check(self) -> str | None:
+        """Say which primary key is missing or not valid: they are what keeps a record from being there twice."""
+        found = self.ask(
+            "SELECT indrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indrelid WHERE indisprimary "
+            "AND indisvalid AND relnamespace = current_schema()::regnamespace"
+        )
+        missing = {"trials", "records", "requests", "keys"} - {row[0].rpartition(".")[2] for row in found}
+        return f"without a valid primary key: {', '.join(sorted(missing))}; restore a backup" if missing else None
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy to an SQLite file, whole or not at all, from a snapshot: others go on."""
+        snapshot = PostgresStore(self._address, turns=SNAPSHOT, prepare=require_tables)
+        try:
+            write_copy(snapshot, path)
+        finally:
+            snapshot.close()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        with self._lock:
+            self._over = True
+            self._connection.close()
+
+    def __repr__(self) -> str:
+        return f"<PostgresStore {self._name}>"
+
+    def _refuse(self, error: psycopg.Error) -> NoReturn:
+        """Raise what a failure of PostgreSQL means to a caller."""
+        told = _one_line(error)
+        if isinstance(error, psycopg.IntegrityError):
+            raise Conflict(f"{self._name}: somebody else wrote meanwhile ({told}); follow what is new") from error
+        if (error.sqlstate or "").startswith("XX"):
+            raise LogError(f"{self._name} is damaged: {told}; restore a backup") from error
+        raise Unavailable(
+            f"{self._name} cannot be read or written now: {told}. Nothing was recorded; look at the server, then try again"
+        ) from error
+
+
+def existing(address: str) -> PostgresStore:
+    """Return the store at an address, whose tables must be there."""
+    return PostgresStore(address, prepare=require_tables)
+
+
+def upgrade(address: str, backup: str | Path) -> int:
+    """Bring the tables at an address up to this release, after a backup to a file; return how many steps it took."""
+    steps: list[int] = []
+    store = PostgresStore(address, prepare=lambda *found: steps.append(upgrade_tables(*found, backup)))
+    store.close()
+    return steps[0]
+
+
+def _one_line(error: psycopg.Error) -> str:
+    return error.diag.message_primary or " ".join(str(error).split())
+
+
+@lru_cache(maxsize=1024)
+def _with_places(question: str) -> str:
+    return question.replace("?", "%s")
