@@ -53,7 +53,7 @@ $(STAMPS)/serve: $(STAMPS)/test
 	touch $@
 
 $(STAMPS)/lint: $(STAMPS)/test
-	$(BIN)/python -m pip install --quiet --editable '.[lint,serve]'
+	$(BIN)/python -m pip install --quiet --editable '.[lint,postgres,serve]'
 	touch $@
 
 $(PEERS)/.stamp: pyproject.toml benchmarks/peers.txt

@@ -48,7 +48,7 @@ class Server:
         import psycopg
 
         with psycopg.connect(self.address, autocommit=True) as connection:
-            cursor = connection.execute(statement)  # type: ignore[call-overload]  # any text
+            cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
 
     def new(self) -> str:

@@ -11,10 +11,9 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.record.chain import Record, linked
 from dtrbandit.record.events import Completed
-from dtrbandit.storage import SQLiteStore
+from dtrbandit.storage import SQLiteStore, Storage
 from dtrbandit.storage import sqlite as module
 from dtrbandit.storage.schema import is_safe_for_wal
-from dtrbandit.storage import Storage
 from trial.children import run
 
 SAFE = is_safe_for_wal(sqlite3.sqlite_version_info)

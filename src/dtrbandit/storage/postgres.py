@@ -43,6 +43,7 @@ SETTINGS = """
         set_config('idle_in_transaction_session_timeout', %s, false), set_config('synchronous_commit',
             CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)
 """
+DURABLE = "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('server_encoding')"
 Prepare = Callable[[Connection, str], object]
 
 
@@ -81,13 +82,13 @@ class PostgresStore(TableStore):
             raise DesignError(
                 f"the address {self._name} cannot be read; it is postgresql://user@host/database"
             ) from None  # whose text holds the whole address
-        limits = [f"{1000 * seconds:.0f}" for seconds in (self._patience, SECONDS_OF_A_STATEMENT, SECONDS_OF_AN_IDLE_TURN)]
+        limits = (self._patience, SECONDS_OF_A_STATEMENT, SECONDS_OF_AN_IDLE_TURN)
         try:
             connection = psycopg.connect(**{**TO_CONNECT, **parameters}, client_encoding="utf8", autocommit=True)  # type: ignore[arg-type]  # texts and numbers, as libpq knows them
         except psycopg.Error as error:
             raise Unavailable(f"cannot connect to {self._name}: {_one_line(error)}; nothing was recorded") from error
         try:
-            connection.execute(SETTINGS, limits)
+            connection.execute(SETTINGS, [f"{1000 * seconds:.0f}" for seconds in limits])
             self._require_durable(connection)
         except psycopg.Error as error:
             connection.close()
@@ -98,11 +99,10 @@ class PostgresStore(TableStore):
         return connection
 
     def _require_durable(self, connection: Connection) -> None:
-        asked = "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('server_encoding')"
-        fsync, pages, encoding = connection.execute(asked).fetchall()[0]
+        fsync, pages, encoding = connection.execute(DURABLE).fetchall()[0]
         if (fsync, pages) != ("on", "on"):
             raise Unavailable(
-                f"{self._name} can lose what it has committed: fsync is {fsync}, full_page_writes {pages}; set both to on"
+                f"{self._name} can lose what it has committed: fsync is {fsync}, full_page_writes {pages}; turn both on"
             )
         if encoding != "UTF8":
             raise DesignError(f"the encoding of {self._name} is {encoding}; give a database that has UTF8")
@@ -162,7 +162,7 @@ class PostgresStore(TableStore):
                 if self._connection.closed and not self._depth:
                     self._connect_again()
                 try:
-                    cursor = self._connection.execute(statement, values or None)  # type: ignore[call-overload]  # our own text
+                    cursor = self._connection.execute(statement.encode(), values or None)
                     return cursor.fetchall() if cursor.description else []
                 except psycopg.Error as error:
                     if not (tries and self._connection.closed):
@@ -186,7 +186,7 @@ class PostgresStore(TableStore):
         with self._lock:
             try:
                 with self._connection.cursor() as cursor:
-                    cursor.executemany(f"INSERT INTO {table} VALUES ({places})", many)  # type: ignore[arg-type]  # our own text
+                    cursor.executemany(f"INSERT INTO {table} VALUES ({places})".encode(), many)
             except psycopg.Error as error:
                 self._refuse(error)
 
@@ -226,7 +226,7 @@ class PostgresStore(TableStore):
         if (error.sqlstate or "").startswith("XX"):
             raise LogError(f"{self._name} is damaged: {told}; restore a backup") from error
         raise Unavailable(
-            f"{self._name} cannot be read or written now: {told}. Nothing was recorded; look at the server, then try again"
+            f"{self._name} cannot be read or written now: {told}. Nothing was recorded; look at the server, try again"
         ) from error
 
 
@@ -238,7 +238,7 @@ def existing(address: str) -> PostgresStore:
 def upgrade(address: str, backup: str | Path) -> int:
     """Bring the tables at an address up to this release, after a backup to a file; return how many steps it took."""
     steps: list[int] = []
-    store = PostgresStore(address, prepare=lambda *found: steps.append(upgrade_tables(*found, backup)))
+    store = PostgresStore(address, prepare=lambda at, name: steps.append(upgrade_tables(at, name, backup)))
     store.close()
     return steps[0]
 

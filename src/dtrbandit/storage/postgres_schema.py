@@ -76,7 +76,7 @@ def _step(connection: Connection, name: str) -> int | None:
         if found:
             raise DesignError(f"{name} has tables of something else; give a new database, or a schema of its own")
         return None
-    rows = connection.execute(f"SELECT step FROM {NUMBER}").fetchall()
+    rows = connection.execute(f"SELECT step FROM {NUMBER}".encode()).fetchall()
     step = int(rows[0][0]) if len(rows) == 1 else 0
     if not 0 < step <= len(STEPS):
         raise LogError(f"{name} was written by a later release (tables {step}, known {len(STEPS)}); install that one")
@@ -85,10 +85,10 @@ def _step(connection: Connection, name: str) -> int | None:
 
 def _take_steps(connection: Connection, step: int) -> None:
     for statements in STEPS[step:]:
-        connection.execute(statements)  # type: ignore[call-overload]  # our own text
-    connection.execute(f"CREATE TABLE IF NOT EXISTS {NUMBER} (step INTEGER NOT NULL)")
-    connection.execute(f"DELETE FROM {NUMBER}")
-    connection.execute(f"INSERT INTO {NUMBER} VALUES ({len(STEPS)})")
+        connection.execute(statements.encode())
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {NUMBER} (step INTEGER NOT NULL)".encode())
+    connection.execute(f"DELETE FROM {NUMBER}".encode())
+    connection.execute(f"INSERT INTO {NUMBER} VALUES ({len(STEPS)})".encode())
 
 
 def _write_tables(connection: Connection, step: int, place: Path) -> None:
@@ -112,6 +112,6 @@ def _copy_rows(connection: Connection, copy: sqlite3.Connection, table: str) -> 
     names = ", ".join(column[1] for column in columns)
     places = ", ".join("CAST(? AS TEXT)" if column[2] == "TEXT" else "?" for column in columns)
     with connection.cursor(name="copied") as rows:
-        rows.execute(f"SELECT {names} FROM {table}")  # type: ignore[call-overload]  # our own text
+        rows.execute(f"SELECT {names} FROM {table}".encode())
         while some := rows.fetchmany(FEW):
             copy.executemany(f"INSERT INTO {table} VALUES ({places})", some)

@@ -31,9 +31,7 @@ class Batch:
         self.head = log.head
         self.records: list[Stored] = []
         self.keys: dict[tuple[str, str], IdempotencyKey] = {}
-        keyed = [each for each in asks if isinstance(each, Ask) and is_label(each.key)]
-        asked = [(each.api_key or "", str(each.key)) for each in keyed if each.api_key is None or is_label(each.api_key)]
-        self._stored = {(key.owner, key.key): key for key in self._storage.keys(asked)} if asked else {}
+        self._stored = {(key.owner, key.key): key for key in self._storage.keys(_keys_of(asks))}
 
     def take(self, ask: Ask) -> Answer:
         """Answer an ask and believe the answer. A refused one changes nothing."""
@@ -87,6 +85,12 @@ class Batch:
         """Append everything to the log, in the turn under way."""
         if self.records:
             self._storage.append(self.records, self.expected, list(self.keys.values()))
+
+
+def _keys_of(asks: Sequence[Ask]) -> list[tuple[str, str]]:
+    """Return the keys of asks with their owners; those that cannot be recorded are not there."""
+    keyed = ((ask.api_key or "", ask.key) for ask in asks if isinstance(ask, Ask) and ask.key is not None)
+    return [(owner, key) for owner, key in keyed if is_label(key) and (owner == "" or is_label(owner))]
 
 
 def recorded(session: Session, known: IdempotencyKey) -> Taken:

@@ -223,6 +223,11 @@ class Trial(Verbs):
         self._live = entry.live is not None
         self._log.catch_up()
 
+    def catch_up(self) -> None:
+        """Follow what others have stored, so that the next call need not."""
+        with self._lock:
+            self._catch_up()
+
     def _follow(self, number: int) -> FollowedLog:
         design, policy = self._given
         self._log = FollowedLog(self._store.log(number), design=design, policy=policy)
