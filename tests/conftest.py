@@ -28,9 +28,9 @@ def machine_code() -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def postgres_server() -> Iterator[Server]:
     """One PostgreSQL server for all tests; each has a schema of its own."""
-    server = Server(tmp_path_factory.mktemp("postgres"))
+    server = Server()
     yield server
     server.close()
 

@@ -32,9 +32,8 @@ def create_trial(file: Path, storage: str, actor: str | None) -> None:
     with _opened(connect(storage)) as store:
         trial = Trial.create(wanted.name, wanted.design, wanted.policy, storage=store, actor=_who(actor))
         typer.echo(str(trial.design))
-        typer.echo(
-            f"Created trial {trial.name!r} in {without_secret(storage)}, in rehearsal. dtrbandit trial lock ends the rehearsal."
-        )
+        where = without_secret(storage)
+        typer.echo(f"Created trial {trial.name!r} in {where}, in rehearsal. dtrbandit trial lock ends the rehearsal.")
         _print_first_key(store)
 
 

@@ -1,6 +1,6 @@
 """A store in a PostgreSQL database, by psycopg: several processes take turns, on one machine or on several.
 
-A turn is a transaction that first takes a lock of the whole database, and then looks at what is new. So nobody decides
+A turn is a transaction that first takes the one lock of its tables, and then looks at what is new. So nobody decides
 on what somebody else is about to change. Nobody waits for ever: each wait has a limit. A connection that is lost is
 made again by the next turn; a turn that is under way ends with ``Unavailable``.
 """
@@ -23,6 +23,7 @@ from dtrbandit.storage.address import without_secret
 from dtrbandit.storage.copying import write_copy
 from dtrbandit.storage.postgres_schema import Connection, make_tables, require_tables, upgrade_tables
 from dtrbandit.storage.schema import APPLICATION
+from dtrbandit.storage.store import ApiKey
 from dtrbandit.storage.tables import TableStore
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs
@@ -36,7 +37,10 @@ TO_CONNECT = {
     "keepalives_count": "3",
     "tcp_user_timeout": "15000",
 }
-LOCKED = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock({APPLICATION})"
+LOCKED = (  # the lock is that of these tables: another schema of the same database has another one
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
+    f"SELECT pg_advisory_xact_lock(({APPLICATION}::bigint << 32) + coalesce(to_regclass('trials')::oid::bigint, 0))"
+)
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 SETTINGS = """
     SELECT set_config('lock_timeout', %s, false), set_config('statement_timeout', %s, false),
@@ -44,6 +48,12 @@ SETTINGS = """
             CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)
 """
 DURABLE = "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('server_encoding')"
+TYPES = {  # of the columns of each table
+    "trials": ("text", "integer", "integer"),
+    "records": ("integer", "bigint", "bytea", "text"),
+    "requests": ("integer", "text", "text", "text", "bigint", "integer"),
+    "keys": ("text",) * len(ApiKey._fields),
+}
 Prepare = Callable[[Connection, str], object]
 
 
@@ -182,24 +192,17 @@ class PostgresStore(TableStore):
         many = list(rows)
         if not many:
             return
-        places = ", ".join(["%s"] * len(many[0]))
-        with self._lock:
-            try:
-                with self._connection.cursor() as cursor:
-                    cursor.executemany(f"INSERT INTO {table} VALUES ({places})".encode(), many)
-            except psycopg.Error as error:
-                self._refuse(error)
+        columns = [list(column) for column in zip(*many, strict=True)]  # one statement, however many rows
+        places = ", ".join(f"%s::{kind}[]" for kind in TYPES[table])
+        self._run(f"INSERT INTO {table} SELECT * FROM unnest({places})", columns)
 
     # -- the database ----------------------------------------------------------------------------------------
 
     def check(self) -> str | None:
         """Say which primary key is missing or not valid: they are what keeps a record from being there twice."""
-        found = self.ask(
-            "SELECT indrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indrelid WHERE indisprimary "
-            "AND indisvalid AND relnamespace = current_schema()::regnamespace"
-        )
-        missing = {"trials", "records", "requests", "keys"} - {row[0].rpartition(".")[2] for row in found}
-        return f"without a valid primary key: {', '.join(sorted(missing))}; restore a backup" if missing else None
+        primary = "SELECT 1 FROM pg_index WHERE indrelid = to_regclass(?) AND indisprimary AND indisvalid"
+        missing = [table for table in TYPES if not self.ask(primary, table)]
+        return f"without a valid primary key: {', '.join(missing)}; restore a backup" if missing else None
 
     def backup(self, path: str | Path) -> None:
         """Write a copy to an SQLite file, whole or not at all, from a snapshot: others go on."""

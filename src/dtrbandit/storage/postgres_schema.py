@@ -70,10 +70,9 @@ def upgrade_tables(connection: Connection, name: str, backup: str | Path) -> int
 
 def _step(connection: Connection, name: str) -> int | None:
     """Return how many steps were taken; None for an empty schema."""
-    found = connection.execute("SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = "
-                               "current_schema()::regnamespace").fetchall()  # fmt: skip
-    if (NUMBER,) not in found:
-        if found:
+    if connection.execute("SELECT to_regclass(%s)", [NUMBER]).fetchall() == [(None,)]:
+        others = "SELECT 1 FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace LIMIT 1"
+        if connection.execute(others).fetchall():
             raise DesignError(f"{name} has tables of something else; give a new database, or a schema of its own")
         return None
     rows = connection.execute(f"SELECT step FROM {NUMBER}".encode()).fetchall()
