@@ -43,6 +43,11 @@ class Server:
         """Stop it: whoever is connected is cut off."""
         self._server.stop()
 
+    def restart(self) -> None:
+        """Stop it, and start it again."""
+        self.stop()
+        self.start()
+
     def close(self) -> None:
         """Stop it for good."""
         self._server.cleanup()

@@ -120,7 +120,7 @@ def test_nothing_is_lost_when_workers_connections_and_the_server_fall(served: Se
     for _ in range(2):
         hurt(lambda: workers_of(served)[0].kill())
         hurt(server.cut_off)
-    hurt(lambda: (server.stop(), server.start()))
+    hurt(server.restart)
     until(lambda: len(workers_of(served)) == WORKERS and are_listening(served))
     for nurse in nurses:
         nurse.over = True
