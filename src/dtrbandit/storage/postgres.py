@@ -7,7 +7,6 @@ made again by the next turn; a turn that is under way ends with ``Unavailable``.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -73,10 +72,10 @@ class PostgresStore(TableStore):
     def __init__(
         self, address: str, *, patience: float = PATIENCE, turns: str = LOCKED, prepare: Prepare = make_tables
     ) -> None:
+        super().__init__()
         self._address, self._patience, self._turns = address, patience, turns
         self._name = without_secret(address)
-        self._lock = threading.RLock()
-        self._depth = 0
+        self._waiting: list[tuple[str, Sequence[object]]] = []  # what the present turn still has to write
         self._over = False
         self._connection = self._connected()
         try:
@@ -143,10 +142,15 @@ class PostgresStore(TableStore):
                 raise
             finally:
                 self._depth = 0
+                self._heads.clear()
+                self._waiting.clear()
 
     def _commit(self) -> None:
+        """Write what is waiting, and commit, in one go: the lock is held for no longer than that takes."""
         try:
-            ended = self._connection.execute("COMMIT").statusmessage
+            with self._connection.pipeline():
+                self._write()
+                ended = self._connection.execute("COMMIT")
         except psycopg.Error as error:
             if not self._connection.closed:
                 self._refuse(error)
@@ -154,8 +158,13 @@ class PostgresStore(TableStore):
                 f"the connection to {self._name} was lost before it said whether this is stored. Repeat the same call: "
                 "it gets the recorded answer, or is taken now"
             ) from error
-        if ended != "COMMIT":
+        if ended.statusmessage != "COMMIT":
             raise Unavailable(f"{self._name}: a step of this turn had failed, so that nothing of it was recorded")
+
+    def _write(self) -> None:
+        for statement, values in self._waiting:
+            self._connection.execute(statement.encode(), values)
+        self._waiting.clear()
 
     def _roll_back(self) -> None:
         with suppress(psycopg.Error):
@@ -172,6 +181,7 @@ class PostgresStore(TableStore):
                 if self._connection.closed and not self._depth:
                     self._connect_again()
                 try:
+                    self._write()
                     cursor = self._connection.execute(statement.encode(), values or None)
                     return cursor.fetchall() if cursor.description else []
                 except psycopg.Error as error:
@@ -188,13 +198,13 @@ class PostgresStore(TableStore):
         return self._run(_with_places(question), values)
 
     def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
-        """Insert rows, in a turn; Conflict if one is there already."""
+        """Insert rows, at the end of the turn or before the next question. A conflict is found then."""
         many = list(rows)
         if not many:
             return
         columns = [list(column) for column in zip(*many, strict=True)]  # one statement, however many rows
         places = ", ".join(f"%s::{kind}[]" for kind in TYPES[table])
-        self._run(f"INSERT INTO {table} SELECT * FROM unnest({places})", columns)
+        self._waiting.append((f"INSERT INTO {table} SELECT * FROM unnest({places})", columns))
 
     # -- the database ----------------------------------------------------------------------------------------
 

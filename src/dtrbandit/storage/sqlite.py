@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,9 +32,8 @@ class SQLiteStore(TableStore):
     """
 
     def __init__(self, path: str | Path, *, patience: float = PATIENCE) -> None:
+        super().__init__()
         self.path = Path(path)
-        self._lock = threading.RLock()
-        self._depth = 0
         try:
             if not self.path.exists():
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # the seed is in it
@@ -96,6 +94,7 @@ class SQLiteStore(TableStore):
                 raise
             finally:
                 self._depth = 0
+                self._heads.clear()
 
     def _begin(self) -> None:
         try:

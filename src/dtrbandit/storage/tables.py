@@ -5,6 +5,7 @@ A question has ``?`` where a value goes. Which database it is, and how its turns
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -22,6 +23,11 @@ KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
 class TableStore(ABC):
     """A database of trials, without what is particular to one kind of database."""
 
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # whoever has a turn has it
+        self._depth = 0  # 1 in a turn
+        self._heads: dict[int, Head] = {}  # of logs, as far as the present turn knows them
+
     @abstractmethod
     def turn(self) -> AbstractContextManager[None]:
         """Let nobody else write meanwhile: one transaction, also for a turn within a turn."""
@@ -32,7 +38,7 @@ class TableStore(ABC):
 
     @abstractmethod
     def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
-        """Insert rows, in a turn; Conflict if one is there already."""
+        """Insert rows, in a turn; Conflict, at the end of the turn at the latest, if one is there already."""
 
     @abstractmethod
     def check(self) -> str | None:
@@ -49,6 +55,22 @@ class TableStore(ABC):
     def log(self, number: int) -> TableLog:
         """Return a log."""
         return TableLog(self, number)
+
+    def head(self, number: int) -> Head:
+        """Return the head of a log. In a turn nobody else changes it, so that it is asked for once."""
+        with self._lock:
+            head = self._heads.get(number)
+            if head is None:
+                question = "SELECT sequence, hash FROM records WHERE log = ? ORDER BY sequence DESC LIMIT 1"
+                rows = self.ask(question, number)
+                head = Head(rows[0][0], text_of(rows[0][1])) if rows else EMPTY
+            if self._depth:
+                self._heads[number] = head
+            return head
+
+    def note_head(self, number: int, head: Head) -> None:
+        """Remember, in a turn, the head of a log to which records were added."""
+        self._heads[number] = head
 
     def trials(self) -> list[TrialEntry]:
         """Return all trials by name."""
@@ -113,6 +135,8 @@ class TableLog:
             rows = ((number, sequence, *stored) for sequence, stored in enumerate(records, expected + 1))
             self._store.add_rows("records", rows)
             self._store.add_rows("requests", ((number, *key) for key in keys))
+            if records:
+                self._store.note_head(number, Head(expected + len(records), records[-1].hash))
 
     def read(self, since: int = 0) -> Iterator[Stored]:
         """Give the records after the first ``since`` ones, some thousands at a time."""
@@ -137,9 +161,7 @@ class TableLog:
 
     def head(self) -> Head:
         """Return how many records there are, and the hash of the last."""
-        question = "SELECT sequence, hash FROM records WHERE log = ? ORDER BY sequence DESC LIMIT 1"
-        rows = self._store.ask(question, self._number)
-        return Head(rows[0][0], text_of(rows[0][1])) if rows else EMPTY
+        return self._store.head(self._number)
 
     def keys(self, asked: Sequence[tuple[str, str]]) -> list[IdempotencyKey]:
         """Return those of these keys, each an owner and a key, under which something was asked."""

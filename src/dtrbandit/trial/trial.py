@@ -199,7 +199,7 @@ class Trial(Verbs):
                 return [error for _ in asks]
 
     def _take(self, asks: Sequence[Ask]) -> list[Taken | DTRError]:
-        if self._log.is_ahead:  # to read all of it again takes long: others go on meanwhile
+        if self._number and self._log.is_ahead:  # to read all of it again takes long: others go on meanwhile
             self._catch_up()
         with self._store.turn():
             self._catch_up()
