@@ -8,6 +8,7 @@ import logging
 import math
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -63,8 +64,7 @@ class Service:
             self._store.close()
 
     async def _warm_up(self) -> None:
-        names = await self.writer.do(lambda: Trial.names(self.store))
-        for name in names:
+        for name in await self._names():
             try:
                 await self._open(name)
             except DTRError as error:  # the other trials go on; whoever asks about this one is told
@@ -74,7 +74,17 @@ class Service:
         gc.freeze()  # what was read stays: no collection walks through it while a request waits
         self.ready = True
         for name in self.trials:
-            await self.reading(name, Trial.__repr__)  # reads it, so that the first who asks need not wait
+            with suppress(DTRError):
+                await self.reading(name, Trial.__repr__)  # reads it, so that the first who asks need not wait
+
+    async def _names(self) -> list[str]:
+        """Return the names of the trials, as soon as the database gives them."""
+        while True:
+            try:
+                return await self.writer.do(lambda: Trial.names(self.store))
+            except Unavailable as error:
+                log.error("the trials cannot be read: %s", error)
+                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
 
     async def _keep_up(self) -> None:
         """Take what other processes have stored: keys, and facts, so that no decision waits for many of them."""
