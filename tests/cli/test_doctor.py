@@ -13,6 +13,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.cli.doctor import GOOD, NOTE, WRONG, all_findings, clock, disk, examine, sqlite_of_this_machine
+from trial.small_trial import begun
 
 DESIGN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
 
@@ -62,6 +63,19 @@ def test_a_file_that_is_no_database_is_wrong(tmp_path: Path) -> None:
 def test_no_database_yet_is_a_note(tmp_path: Path) -> None:
     assert found(f"sqlite:///{tmp_path}/trial.db")["database"] == NOTE
     assert not (tmp_path / "trial.db").exists()
+
+
+def test_a_database_of_a_server_is_looked_at(postgres: str) -> None:
+    before = {what: (how, found) for what, how, found in all_findings(postgres)}
+    begun(postgres).close()
+
+    after = {what: (how, found) for what, how, found in all_findings(postgres)}
+
+    assert before["database"][0] == NOTE
+    assert before["database"][1].startswith("there is none at postgresql://postgres:***@")
+    assert after["database"] == (GOOD, "in order, PostgresStore, 0 keys")
+    assert after["trial pilot"][0] == GOOD
+    assert not {"disk", "SQLite", "permissions"} & after.keys()
 
 
 def test_a_clock_behind_the_records_is_wrong() -> None:

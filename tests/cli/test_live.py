@@ -131,6 +131,50 @@ def test_a_backup_is_restored_with_the_same_head(
         live.restore_backup(tmp_path / "copy.db", storage)
 
 
+def test_a_copy_to_postgresql_and_back_has_the_same_head(
+    storage: str, postgres: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live.show_head("depression", storage)
+    head = printed(capsys).strip()
+
+    assert live.copy_trials(storage, postgres) == 0
+    assert live.copy_trials(postgres, f"sqlite:///{tmp_path}/back.db") == 0
+
+    assert printed(capsys).count(head) == 2
+    for target in (postgres, storage):
+        with pytest.raises(dtr.ProtocolError, match="a copy needs an empty store"):
+            live.copy_trials(storage, target)
+
+
+def test_a_backup_is_restored_to_postgresql(storage: str, postgres: str, tmp_path: Path) -> None:
+    live.back_up(tmp_path / "copy.db", storage, every=None, keep=1)
+
+    assert live.restore_backup(tmp_path / "copy.db", postgres) == 0
+    with dtr.Trial.open("depression", storage=storage) as one, dtr.Trial.open("depression", storage=postgres) as other:
+        assert one.head == other.head
+
+
+def test_a_trial_in_postgresql_is_created_without_a_word_on_its_password(
+    postgres: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live.create_trial(EXAMPLE, postgres.replace("//postgres:@", "//postgres:SECRET@"), "lead")
+
+    told = printed(capsys)
+    assert "postgresql://postgres:***@" in told
+    assert "SECRET" not in told
+
+
+def test_tables_of_this_release_are_left_as_they_are(
+    postgres: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live.create_trial(EXAMPLE, postgres, "lead")
+
+    live.migrate_tables(tmp_path / "before.db", postgres)
+
+    assert "The tables are those of this release." in printed(capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_backups_on_a_schedule_keep_the_latest(storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rests: list[float] = []
 

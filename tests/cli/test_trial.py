@@ -11,6 +11,7 @@ import dtrbandit as dtr
 from dtrbandit.cli import app
 from dtrbandit.cli.trial import RoleName
 from dtrbandit.service.roles import Role
+from extras import needed
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
 Run = Callable[..., tuple[int, str, str]]
@@ -46,6 +47,28 @@ def test_a_trial_from_its_creation_to_its_end(run: Run, tmp_path: Path) -> None:
     assert "seed" not in (tmp_path / "units.jsonl").read_text()
     assert run("trial", "end", "depression", "--reason", "complete")[0] == 0
     assert run("doctor")[0] == 0
+
+
+def test_a_database_is_copied_to_an_empty_one(run: Run) -> None:
+    run("trial", "create", str(EXAMPLE))
+
+    assert run("trial", "copy", "--from", "sqlite:///trial.db", "--to", "sqlite:///other.db")[0] == 0
+    code, _, told = run("trial", "copy", "--from", "sqlite:///trial.db", "--to", "sqlite:///other.db")
+    assert (code, "a copy needs an empty store" in told) == (2, True)
+    assert (
+        run("trial", "head", "depression")[1]
+        == run("trial", "head", "depression", "--storage", "sqlite:///other.db")[1]
+    )
+
+
+def test_a_file_needs_no_migration_and_no_workers(run: Run) -> None:
+    run("trial", "create", str(EXAMPLE))
+
+    code, _, told = run("trial", "migrate", "before.db")
+    assert (code, "when it is opened" in told) == (2, True)
+    needed("uvicorn")
+    code, _, told = run("serve", "--workers", "2")
+    assert (code, "2 workers need PostgreSQL" in told) == (2, True)
 
 
 def test_keys_are_listed_and_made(run: Run) -> None:

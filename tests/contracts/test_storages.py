@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dtrbandit.storage import MemoryStore, SQLiteStore, Store
+from dtrbandit.storage import MemoryStore, SQLiteStore, Store, connect
 from dtrbandit.testing import StorageContract
+from postgres_server import Server
 
 
 class TestMemory(StorageContract):
@@ -27,4 +28,18 @@ class TestSQLite(StorageContract):
 
     def store(self) -> Store:
         self._opened.append(SQLiteStore(self._place / f"{len(self._opened)}.db"))
+        return self._opened[-1]
+
+
+class TestPostgres(StorageContract):
+    @pytest.fixture(autouse=True)
+    def _server(self, postgres_server: Server) -> Iterator[None]:
+        self._postgres = postgres_server
+        self._opened: list[Store] = []
+        yield
+        for each in self._opened:
+            each.close()
+
+    def store(self) -> Store:
+        self._opened.append(connect(self._postgres.new()))
         return self._opened[-1]

@@ -90,6 +90,33 @@ def test_keys_of_another_process_are_read() -> None:
     assert with_service("memory://", act) == "inspector"
 
 
+def test_what_another_process_stores_is_followed_without_being_asked_for(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/trial.db"
+
+    async def act(service: Service) -> int:
+        trial = await service.create("pilot", DESIGN, dtr.Greedy(), actor="me")
+        with dtr.Trial.open("pilot", storage=url) as other:
+            other.enroll("u1", {"x": 0.5})
+        for _ in range(600):
+            if trial._log.head.sequence == 3:
+                break
+            await asyncio.sleep(0.1)
+        return trial._log.head.sequence
+
+    assert with_service(url, act) == 3
+
+
+def test_a_patient_service_begins_when_it_is_ready(tmp_path: Path) -> None:
+    async def act() -> bool:
+        service = Service(f"sqlite:///{tmp_path}/trial.db", patient=True)
+        await service.start()
+        ready = service.ready
+        await service.stop()
+        return ready
+
+    assert asyncio.run(act())
+
+
 def test_a_service_that_has_not_started_is_not_available() -> None:
     with pytest.raises(Unavailable, match="starting"):
         _ = Service("memory://").store

@@ -47,6 +47,7 @@ class Nurse(threading.Thread):
                 self.told[unit, what] = answer.body
                 return
             assert answer.status == 503, answer
+            time.sleep(0.01)
 
 
 def assert_on_record(served: Served, name: str, acknowledged: dict[tuple[str, str], bytes]) -> None:

@@ -41,8 +41,9 @@ class Answer(NamedTuple):
 class Served:
     """A service on a database of its own; it may be killed and started again."""
 
-    def __init__(self, folder: Path) -> None:
-        self.storage = f"sqlite:///{folder}/trial.db"
+    def __init__(self, folder: Path, *, storage: str | None = None, workers: int = 1, kernels: str = "plain") -> None:
+        self.storage = storage or f"sqlite:///{folder}/trial.db"
+        self.workers, self.kernels = workers, kernels
         self.file = folder / "trial.db"
         self.key = ""
         self.port = 0
@@ -51,7 +52,8 @@ class Served:
     def start(self) -> None:
         """Start it, at the same port as before, and wait until it is ready."""
         command = [sys.executable, "-m", "dtrbandit", "serve", "--storage", self.storage, "--port", str(self.port)]
-        environment = {**os.environ, "DTRBANDIT_KERNELS": "plain", "PYTHONUNBUFFERED": "1"}
+        command += ["--workers", str(self.workers)]
+        environment = {**os.environ, "DTRBANDIT_KERNELS": self.kernels, "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         for line in self.process.stdout:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.storage import MemoryStore, SQLiteStore, Store
+from dtrbandit.storage import ApiKey, MemoryStore, SQLiteStore, Store, connect
 from dtrbandit.storage.copying import copy_store
 from dtrbandit.trial import Trial
 from trial.small_trial import DESIGN, POLICY, fill
@@ -34,6 +34,30 @@ def test_a_copy_has_the_same_heads_and_the_same_next_decisions(back: bool, tmp_p
         assert (one.head, one.phase) == (other.head, other.phase)
         assert one.enroll("next", {"x": 0.5}) == other.enroll("next", {"x": 0.5})
     file.close()
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_copy_to_and_from_postgresql_has_the_same_heads_and_next_decisions(
+    back: bool, tmp_path: Path, postgres: str
+) -> None:
+    file, server = SQLiteStore(tmp_path / "trial.db"), connect(postgres)
+    source, target = (server, file) if back else (file, server)
+    filled(source)
+    source.put_api_key(ApiKey("id", "a" * 64, "site", "ward ü", "2026-11-17T09:00:00.000000Z", None, None))
+
+    copy_store(source, target)
+
+    assert target.api_keys() == source.api_keys()
+    for name in ("one", "two"):
+        one, other = (Trial.open(name, storage=store) for store in (source, target))
+        assert (one.head, one.phase) == (other.head, other.phase)
+        assert one.verify()
+        assert other.verify()
+        assert one.enroll("next", {"x": 0.5}) == other.enroll("next", {"x": 0.5})
+    with pytest.raises(dtr.ProtocolError, match="a copy needs an empty store"):
+        copy_store(source, target)
+    file.close()
+    server.close()
 
 
 def test_a_copy_needs_an_empty_store() -> None:

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.storage import schema
 from dtrbandit.storage.schema import APPLICATION, STEPS, is_safe_for_wal, migrate
+from dtrbandit.trial import Trial
+from trial.small_trial import address, begun, fill
+
+LATER = ("ALTER TABLE keys ADD COLUMN first TEXT;", "ALTER TABLE trials ADD COLUMN second TEXT;")  # invented
 
 
 @pytest.mark.parametrize(
@@ -58,3 +63,40 @@ def test_a_file_of_a_later_release_is_refused(tmp_path: Path) -> None:
     with pytest.raises(dtr.LogError, match="later release"):
         migrate(connection, tmp_path / "trial.db")
     connection.close()
+
+
+@pytest.mark.parametrize("step", range(1, len(STEPS) + len(LATER)))
+def test_a_file_of_every_earlier_release_is_copied_and_brought_up(
+    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = (*STEPS, *LATER)
+    monkeypatch.setattr(schema, "STEPS", whole[:step])
+    with begun(address(tmp_path)) as trial:
+        fill(trial, 4)
+        head = trial.head
+    monkeypatch.setattr(schema, "STEPS", whole)
+
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        (copy,) = tmp_path.glob(f"trial.db.step-{step}-*Z")
+        assert f"It was copied to {copy.name} before they were changed" in caplog.text
+        with sqlite3.connect(copy) as before:
+            assert before.execute("PRAGMA user_version").fetchone() == (step,)
+        before.close()
+        with Trial.open("pilot", storage=f"sqlite:///{copy}") as kept:
+            assert trial.head == kept.head == head
+            assert trial.verify()
+            assert trial.enroll("next", {"x": 0.5}) == kept.enroll("next", {"x": 0.5})
+
+
+def test_a_copy_that_cannot_be_made_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    migrated(tmp_path / "trial.db").close()
+    monkeypatch.setattr(schema, "STEPS", (*STEPS, *LATER))
+    monkeypatch.setattr(schema, "settle", lambda *_: (_ for _ in ()).throw(OSError("the disk is full")))
+
+    with pytest.raises(OSError, match="the disk is full"):
+        migrated(tmp_path / "trial.db")
+
+    connection = sqlite3.connect(tmp_path / "trial.db")
+    assert connection.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
+    connection.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["trial.db"]

@@ -11,10 +11,9 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.record.chain import Record, linked
 from dtrbandit.record.events import Completed
-from dtrbandit.storage import SQLiteStore
+from dtrbandit.storage import SQLiteStore, Storage
 from dtrbandit.storage import sqlite as module
 from dtrbandit.storage.schema import is_safe_for_wal
-from dtrbandit.storage.sqlite import SQLiteLog
 from trial.children import run
 
 SAFE = is_safe_for_wal(sqlite3.sqlite_version_info)
@@ -131,7 +130,7 @@ def test_an_interrupted_turn_is_taken_back(tmp_path: Path) -> None:
     store.close()
 
 
-def _interrupted(store: SQLiteStore, log: SQLiteLog) -> None:
+def _interrupted(store: SQLiteStore, log: Storage) -> None:
     with store.turn():
         log.append(records(1), 0)
         raise KeyboardInterrupt

@@ -13,7 +13,7 @@ def test_a_batch_links_its_records_and_stores_nothing_by_itself() -> None:
     trial = begun("memory://")
     log = trial._log
     before = log.storage.head()
-    batch = Batch(log, Clock())
+    batch = Batch(log, Clock(), [])
 
     answers = [batch.take(Ask(dtr.Enroll(f"u{n}", {"x": 1.0}), "nurse", f"k{n}")) for n in range(3)]
 
@@ -29,7 +29,7 @@ def test_a_batch_links_its_records_and_stores_nothing_by_itself() -> None:
 
 def test_a_session_that_believes_more_than_is_stored_is_read_again() -> None:
     trial = begun("memory://")
-    Batch(trial._log, Clock()).take(Ask(dtr.Enroll("lost", {"x": 1.0})))
+    Batch(trial._log, Clock(), []).take(Ask(dtr.Enroll("lost", {"x": 1.0})))
 
     assert trial.summary().units == 0
     assert trial.enroll("u1", {"x": 1.0}).round == 1

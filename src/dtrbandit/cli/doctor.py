@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import typer
 
-from dtrbandit.errors import DTRError
+from dtrbandit.errors import DTRError, NotFound
 from dtrbandit.kernels.cache import NoCache, find_cache
 from dtrbandit.kernels.digest import key_of
 from dtrbandit.kernels.fill import own_entries
-from dtrbandit.storage import SQLiteStore, Store, connect, path_of
+from dtrbandit.storage import SQLiteStore, Store, connect_existing, is_postgres, path_of, without_secret
 from dtrbandit.storage.schema import is_safe_for_wal
 from dtrbandit.trial import Trial
 from dtrbandit.trial.proof import verify_stored
@@ -50,16 +50,18 @@ def examine(storage: str, *, as_json: bool) -> int:
 def all_findings(storage: str) -> Iterator[Finding]:
     """Look at everything, one after the other; what cannot be looked at is a finding too."""
     path = path_of(storage)
-    yield sqlite_of_this_machine(sqlite3.sqlite_version_info)
-    yield disk(Path.cwd() if path is None else path)
+    if not is_postgres(storage):
+        yield sqlite_of_this_machine(sqlite3.sqlite_version_info)
+        yield disk(Path.cwd() if path is None else path)
     yield kernel_cache()
-    if path is None or not path.exists():
-        yield clock(None, datetime.now(UTC))
-        yield Finding("database", NOTE, f"there is none at {storage} yet")
-        return
-    yield permissions(path)
+    if path is not None and path.exists():
+        yield permissions(path)
     try:
-        store = connect(storage)
+        store = connect_existing(storage)
+    except NotFound:
+        yield clock(None, datetime.now(UTC))
+        yield Finding("database", NOTE, f"there is none at {without_secret(storage)} yet")
+        return
     except DTRError as error:
         yield Finding("database", WRONG, str(error))
         return
@@ -122,7 +124,7 @@ def permissions(path: Path) -> Finding:
 def database(store: Store) -> Iterator[Finding]:
     """Look at a database and at each of its trials."""
     wrong = store.check()
-    mode = f"journal mode {store.journal_mode}" if isinstance(store, SQLiteStore) else "in memory"
+    mode = f"journal mode {store.journal_mode}" if isinstance(store, SQLiteStore) else type(store).__name__
     yield Finding("database", WRONG if wrong else GOOD, wrong or f"in order, {mode}, {len(store.api_keys())} keys")
     last: datetime | None = None
     for name in Trial.names(store):

@@ -18,7 +18,8 @@ from dtrbandit.cli.trial_toml import read_trial
 from dtrbandit.errors import DesignError, Unavailable
 from dtrbandit.service.checks import Check, note_check
 from dtrbandit.service.key_store import first_key
-from dtrbandit.storage import Store, connect, connect_existing
+from dtrbandit.storage import Store, connect, connect_existing, upgrade_tables, without_secret
+from dtrbandit.storage.copying import copy_store
 from dtrbandit.trial import Head, Trial
 from dtrbandit.trial.proof import verify_stored
 
@@ -31,7 +32,8 @@ def create_trial(file: Path, storage: str, actor: str | None) -> None:
     with _opened(connect(storage)) as store:
         trial = Trial.create(wanted.name, wanted.design, wanted.policy, storage=store, actor=_who(actor))
         typer.echo(str(trial.design))
-        typer.echo(f"Created trial {trial.name!r} in {storage}, in rehearsal. dtrbandit trial lock ends the rehearsal.")
+        where = without_secret(storage)
+        typer.echo(f"Created trial {trial.name!r} in {where}, in rehearsal. dtrbandit trial lock ends the rehearsal.")
         _print_first_key(store)
 
 
@@ -121,8 +123,12 @@ def _copy(file: Path, storage: str) -> None:
 
 def restore_backup(file: Path, storage: str) -> int:
     """Make a database from a backup, and verify all its trials; return the exit code."""
+    return _verified(Trial.restore(file, storage), storage)
+
+
+def _verified(names: list[str], storage: str) -> int:
     wrong = 0
-    for name in Trial.restore(file, storage):
+    for name in names:
         with Trial.open(name, storage=storage) as trial:
             found = trial.verify()
             typer.echo(f"{name}: {found} Its head is {_head_text(trial.head)}")
@@ -130,16 +136,31 @@ def restore_backup(file: Path, storage: str) -> int:
     return wrong
 
 
-def serve_trials(storage: str, *, host: str, port: int, behind_proxy: bool) -> None:
+def copy_trials(source: str, target: str) -> int:
+    """Copy all trials to an empty database of any kind, and verify them there; return the exit code."""
+    with _opened(connect_existing(source)) as here, _opened(connect(target)) as there:
+        copy_store(here, there)
+    return _verified(Trial.names(target), target)
+
+
+def migrate_tables(backup: Path, storage: str) -> None:
+    """Bring the tables of a database up to this release, after a backup."""
+    steps = upgrade_tables(storage, backup)
+    typer.echo(f"Written: {backup}\nSteps taken: {steps}" if steps else "The tables are those of this release.")
+
+
+def serve_trials(storage: str, *, host: str, port: int, behind_proxy: bool, workers: int) -> None:
     """Serve until told to stop."""
     try:
         from dtrbandit.service.server import require_safe, serve
+        from dtrbandit.service.workers import require_shareable
     except ImportError as error:
         raise DesignError(f"the service needs more packages ({error}): pip install 'dtrbandit[serve]'") from error
     require_safe(host, behind_proxy=behind_proxy)
+    require_shareable(storage, workers)
     with _opened(connect(storage)) as store:
         _print_first_key(store)
-    serve(storage, host=host, port=port, behind_proxy=behind_proxy, listening=_say_where)
+    serve(storage, host=host, port=port, behind_proxy=behind_proxy, workers=workers, listening=_say_where)
 
 
 def _say_where(address: str) -> None:

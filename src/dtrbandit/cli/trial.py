@@ -34,7 +34,11 @@ class RoleName(StrEnum):
 
 Name = Annotated[str, typer.Argument(help="The trial's name.", show_default=False)]
 Storage = Annotated[
-    str, typer.Option(envvar="DTRBANDIT_STORAGE", help="The database: sqlite:///FILE, with four slashes from the root.")
+    str,
+    typer.Option(
+        envvar="DTRBANDIT_STORAGE",
+        help="The database: sqlite:///FILE, with four slashes from the root, or postgresql://user@host/database.",
+    ),
 ]
 DEFAULT = "sqlite:///trial.db"
 Reason = Annotated[str, typer.Option(help="Why; it goes on record.", show_default=False)]
@@ -166,6 +170,36 @@ def restore(
         raise typer.Exit(restore_backup(file, storage))
 
 
+@trial.command()
+def copy(
+    source: Annotated[str, typer.Option("--from", help="The database that has the trials.", show_default=False)],
+    target: Annotated[str, typer.Option("--to", help="An empty one, of any kind.", show_default=False)],
+) -> None:
+    """Copy all trials and keys to an empty database, such as from SQLite to PostgreSQL, and verify the copy.
+
+    Nothing is written to the first database meanwhile. Stop its service before: what it takes later is not copied.
+    """
+    with reactions():
+        from dtrbandit.cli.live import copy_trials
+
+        raise typer.Exit(copy_trials(source, target))
+
+
+@trial.command()
+def migrate(
+    backup: Annotated[Path, typer.Argument(help="The file to write before anything is changed.")],
+    storage: Storage = DEFAULT,
+) -> None:
+    """Bring the tables of a PostgreSQL database of an earlier release up to this one, after a backup.
+
+    A file needs no such command: it is backed up and brought up when it is opened.
+    """
+    with reactions():
+        from dtrbandit.cli.live import migrate_tables
+
+        migrate_tables(backup, storage)
+
+
 # -- keys --------------------------------------------------------------------------------------------------------
 
 
@@ -227,6 +261,7 @@ def serve(
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="Allow another address: a proxy in front speaks TLS.")
     ] = False,
+    workers: Annotated[int, typer.Option(help="How many processes serve; more than one needs PostgreSQL.", min=1)] = 1,
 ) -> None:
     """Serve the trials of a database over HTTP, until SIGTERM or Ctrl-C.
 
@@ -235,7 +270,7 @@ def serve(
     with reactions():
         from dtrbandit.cli.live import serve_trials
 
-        serve_trials(storage, host=host, port=port, behind_proxy=behind_proxy)
+        serve_trials(storage, host=host, port=port, behind_proxy=behind_proxy, workers=workers)
 
 
 def doctor(storage: Storage = DEFAULT, json: Json = False) -> None:

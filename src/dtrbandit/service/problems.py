@@ -46,7 +46,7 @@ KINDS = {
     "unavailable": Kind(
         503,
         "No decision can be stored now",
-        "Nothing was decided. Repeat the same request. If a patient cannot wait: decide by your paper procedure, "
+        "No arm was given. Repeat the same request. If a patient cannot wait: decide by your paper procedure, "
         "and record it with override when the service is back.",
     ),
     "log": Kind(503, "The log cannot be continued", "Run dtrbandit trial verify and dtrbandit doctor on the server."),

@@ -1,4 +1,4 @@
-"""Running the service: one process, on this machine unless a proxy stands in front."""
+"""Running the service: one process or several, on this machine unless a proxy stands in front."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     behind_proxy: bool = False,
+    workers: int = 1,
     listening: Callable[[str], None] = print,
 ) -> None:
     """Serve the trials of a database until SIGTERM or Ctrl-C, and finish what was asked before.
@@ -37,30 +38,45 @@ def serve(
         0 takes any that is free.
     behind_proxy
         A proxy that speaks TLS stands in front, so that another address than this machine's own may be used.
+    workers
+        How many processes serve; more than one needs PostgreSQL.
     listening
         Is told the address, once connections are accepted.
     """
+    from dtrbandit.service.workers import require_shareable, serve_by
+
     require_safe(host, behind_proxy=behind_proxy)
-    with bound(host, port) as place:
+    require_shareable(url, workers)
+    if workers > 1 and port:
+        bound(host, port).close()  # refuses a port that another service shares
+    with bound(host, port, shared=workers > 1) as place:
         name = f"[{host}]" if ":" in host else host
         listening(f"http://{name}:{place.getsockname()[1]}")
-        config = uvicorn.Config(
-            create_app(Service(url)),
-            http="h11",  # the only one of uvicorn's with a limit on headers
-            loop="auto",
-            ws="none",
-            access_log=False,
-            log_level="warning",
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            limit_concurrency=MOST_CONNECTIONS,
-            timeout_keep_alive=SECONDS_IDLE,
-            timeout_graceful_shutdown=SECONDS_TO_FINISH,
-        )
-        sys.setswitchinterval(SECONDS_OF_A_TURN)
-        signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again, once everything is finished
-        uvicorn.Server(config).run(sockets=[place])
+        if workers > 1:
+            serve_by(workers, url, place)
+        else:
+            run(Service(url), place)
+
+
+def run(service: Service, place: socket.socket) -> None:
+    """Serve in this process, at a place that was bound."""
+    config = uvicorn.Config(
+        create_app(service),
+        http="h11",  # the only one of uvicorn's with a limit on headers
+        loop="auto",
+        ws="none",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=SECONDS_IDLE,
+        timeout_graceful_shutdown=SECONDS_TO_FINISH,
+    )
+    sys.setswitchinterval(SECONDS_OF_A_TURN)
+    signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again, once everything is finished
+    uvicorn.Server(config).run(sockets=[place])
 
 
 def _leave(*_: object) -> NoReturn:
@@ -80,12 +96,14 @@ def require_safe(host: str, *, behind_proxy: bool) -> None:
         )
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; raises OSError if the address is taken."""
+def bound(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """Return a socket that has its address; raises OSError if it is taken. Others of this user may share it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # with its protocol named, asyncio sends small parts at once; otherwise each answer waits 40 ms for the client
     place = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         place.bind((host, port))
     except OSError:

@@ -8,6 +8,7 @@ import logging
 import math
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -19,20 +20,20 @@ from dtrbandit.service.keys import Holder, KeyRing
 from dtrbandit.service.metrics import Requests
 from dtrbandit.service.roles import require
 from dtrbandit.service.writer import Writer
-from dtrbandit.storage import Store, connect, path_of
+from dtrbandit.storage import MEMORY, Store, connect
 from dtrbandit.trial import Trial
 
-SECONDS_BETWEEN_KEYS = 1.0  # a key that is revoked by another process still opens for so long
+SECONDS_BETWEEN_LOOKS = 1.0  # a key that is revoked by another process still opens for so long
 
 Done = TypeVar("Done")
 log = logging.getLogger("dtrbandit.service")
 
 
 class Service:
-    """The trials of one database, for one process."""
+    """The trials of one database, for one process. A patient one begins only once it is ready."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, *, patient: bool = False) -> None:
+        self.url, self._patient = url, patient
         self.writer, self.requests, self.keys = Writer(), Requests(), KeyRing()
         self.ready = False
         self._store: Store | None = None
@@ -46,7 +47,9 @@ class Service:
         self.writer.start()
         self._store = await self.writer.do(lambda: connect(self.url))
         await self.read_keys()
-        self._tasks = [asyncio.create_task(work()) for work in (self._warm_up, self._keep_keys)]
+        self._tasks = [asyncio.create_task(work()) for work in (self._warm_up, self._keep_up)]
+        if self._patient:
+            await self._tasks[0]
 
     async def stop(self) -> None:
         """Finish what is asked, and end."""
@@ -61,8 +64,7 @@ class Service:
             self._store.close()
 
     async def _warm_up(self) -> None:
-        names = await self.writer.do(lambda: Trial.names(self.store))
-        for name in names:
+        for name in await self._names():
             try:
                 await self._open(name)
             except DTRError as error:  # the other trials go on; whoever asks about this one is told
@@ -72,12 +74,31 @@ class Service:
         gc.freeze()  # what was read stays: no collection walks through it while a request waits
         self.ready = True
         for name in self.trials:
-            await self.reading(name, Trial.__repr__)  # reads it, so that the first who asks need not wait
+            with suppress(DTRError):
+                await self.reading(name, Trial.__repr__)  # reads it, so that the first who asks need not wait
 
-    async def _keep_keys(self) -> None:
+    async def _names(self) -> list[str]:
+        """Return the names of the trials, as soon as the database gives them."""
         while True:
-            await asyncio.sleep(SECONDS_BETWEEN_KEYS)
-            await self.read_keys()
+            try:
+                return await self.writer.do(lambda: Trial.names(self.store))
+            except Unavailable as error:
+                log.error("the trials cannot be read: %s", error)
+                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+
+    async def _keep_up(self) -> None:
+        """Take what other processes have stored: keys, and facts, so that no decision waits for many of them."""
+        told = ""
+        while True:
+            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            try:
+                await self.read_keys()
+                for trial in self.trials.values():
+                    await self.writer.do(trial.catch_up)
+                told = ""
+            except DTRError as error:  # the database is away, or damaged: whoever asks is told
+                if told != (told := str(error)):
+                    log.error("what is new cannot be read: %s", error)
 
     async def read_keys(self) -> None:
         """Take the keys as the database has them."""
@@ -125,18 +146,19 @@ class Service:
         return await asyncio.to_thread(looked)
 
     def _reader(self) -> Store | str:
-        return self.store if path_of(self.url) is None else self.url
+        return self.store if self.url == MEMORY else self.url
 
     async def create(self, name: str, design: Design, policy: Policy[Any], *, actor: str) -> Trial:
         """Create a trial, and keep it open. One that is there already must be the same."""
 
         def created() -> Trial:
-            if name not in Trial.names(self.store):
-                trial = Trial.create(name, design, policy, storage=self.store, actor=actor)
-            else:
-                trial = self._trials.get(name) or Trial.open(name, storage=self.store)
-                if (trial.design, trial.policy) != (design, policy):
-                    raise ProtocolError(f"there is a trial {name!r} already, of another design or policy")
+            with self.store.turn():  # another process may create the same one
+                if name not in Trial.names(self.store):
+                    trial = Trial.create(name, design, policy, storage=self.store, actor=actor)
+                else:
+                    trial = self._trials.get(name) or Trial.open(name, storage=self.store)
+                    if (trial.design, trial.policy) != (design, policy):
+                        raise ProtocolError(f"there is a trial {name!r} already, of another design or policy")
             self._trials[name] = trial
             return trial
 

@@ -1,11 +1,13 @@
-"""Event logs that last: memory and SQLite behind one contract (``dtrbandit.testing.StorageContract``)."""
+"""Event logs that last: memory, SQLite and PostgreSQL behind one contract (``dtrbandit.testing.StorageContract``)."""
 
-from dtrbandit.storage.connect import connect, connect_existing, path_of
+from dtrbandit.storage.address import MEMORY, is_postgres, path_of, without_secret
+from dtrbandit.storage.connect import connect, connect_existing, upgrade_tables
 from dtrbandit.storage.memory import MemoryStore
 from dtrbandit.storage.sqlite import SQLiteStore
 from dtrbandit.storage.store import ApiKey, IdempotencyKey, Storage, Store, TrialEntry
 
 __all__ = [
+    "MEMORY",
     "ApiKey",
     "IdempotencyKey",
     "MemoryStore",
@@ -15,5 +17,8 @@ __all__ = [
     "TrialEntry",
     "connect",
     "connect_existing",
+    "is_postgres",
     "path_of",
+    "upgrade_tables",
+    "without_secret",
 ]

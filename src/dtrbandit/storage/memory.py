@@ -149,9 +149,9 @@ class MemoryLog:
         """Return how many records there are, and the hash of the last."""
         return Head(len(self._records), self._records[-1].hash) if self._records else EMPTY
 
-    def key(self, owner: str, key: str) -> IdempotencyKey | None:
-        """Return what was asked under a key."""
-        return self._keys.get((owner, key))
+    def keys(self, asked: Sequence[tuple[str, str]]) -> list[IdempotencyKey]:
+        """Return those of these keys, each an owner and a key, under which something was asked."""
+        return [self._keys[each] for each in asked if each in self._keys]
 
     def all_keys(self) -> list[IdempotencyKey]:
         """Return all idempotency keys, by owner and key."""

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 from dtrbandit.errors import DesignError, LogError
+from dtrbandit.record.durable import beside, settle
 
+log = logging.getLogger("dtrbandit.storage")
 APPLICATION = 0x44545242  # "DTRB": whose file it is, in its header
 STEPS = (
     """
@@ -42,7 +49,10 @@ def is_safe_for_wal(version: tuple[int, ...]) -> bool:
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the tables of a file up to this release, all steps or none. Refuse a file that is not ours."""
+    """Bring the tables of a file up to this release, all steps or none. Refuse a file that is not ours.
+
+    A file with tables of an earlier release is copied first, to a file beside it.
+    """
     if _numbers(connection) == (APPLICATION, len(STEPS)):
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -55,16 +65,35 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
             raise LogError(
                 f"{path} was written by a later release (tables {step}, known {len(STEPS)}); install that one"
             )
-        for statements in STEPS[step:]:
-            for statement in statements.split(";"):  # executescript would commit first
-                connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        if 0 < step < len(STEPS):
+            _copy_before(path, step)
+        take_steps(connection, STEPS[step:])
         connection.execute(f"PRAGMA user_version = {len(STEPS)}")
         connection.execute("COMMIT")
     except BaseException:  # Ctrl-C too
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def take_steps(connection: sqlite3.Connection, steps: Sequence[str]) -> None:
+    """Take steps in the transaction under way. A new file has taken as many as these then, and is ours."""
+    for statements in steps:
+        for statement in statements.split(";"):  # executescript would commit first
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {len(steps)}")
+
+
+def _copy_before(path: Path, step: int) -> None:
+    """Copy a file as it is, to a name that says its step and the time, and say so."""
+    place = path.resolve().with_name(f"{path.name}.step-{step}-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
+    with beside(place) as draft:
+        os.close(os.open(draft, os.O_CREAT | os.O_RDWR, 0o600))  # the seed is in it
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(draft)) as copy:
+            source.backup(copy)
+        settle(draft, place)
+    log.warning("%s has tables of an earlier release. It was copied to %s before they were changed.", path, place.name)
 
 
 def _numbers(connection: sqlite3.Connection) -> tuple[int, int]:

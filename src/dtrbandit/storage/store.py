@@ -80,8 +80,8 @@ class Storage(Protocol):
     def head(self) -> Head:
         """Return how many records there are, and the hash of the last."""
 
-    def key(self, owner: str, key: str) -> IdempotencyKey | None:
-        """Return what was asked under a key; None if nothing was."""
+    def keys(self, asked: Sequence[tuple[str, str]]) -> list[IdempotencyKey]:
+        """Return those of these keys, each an owner and a key, under which something was asked."""
 
     def all_keys(self) -> list[IdempotencyKey]:
         """Return all idempotency keys, by owner and key."""

@@ -107,13 +107,21 @@ class StorageContract:
         stored = _stored(4)
         first.append(stored[:2], 0, [KEY])
 
-        assert first.key("site", "k1") == KEY
-        assert first.key("other", "k1") is first.key("site", "k2") is second.key("site", "k1") is None
+        assert first.keys([("site", "k1"), ("other", "k1"), ("site", "k2")]) == [KEY]
+        assert first.keys([]) == second.keys([("site", "k1")]) == []
         with _raises(Conflict):
             first.append(stored[2:], 2, [KEY._replace(sequence=3)])
         assert (list(first.read()), first.all_keys()) == (stored[:2], [KEY])
         first.append(stored[2:], 2, [KEY._replace(owner="a", sequence=3)])
         assert first.all_keys() == [KEY._replace(owner="a", sequence=3), KEY]
+
+    def test_many_keys_are_looked_up_together(self) -> None:
+        """However many there are."""
+        log = self._log()
+        keys = [KEY._replace(key=f"k{number:03}") for number in range(500)]
+        log.append(_stored(2), 0, keys)
+
+        assert sorted(log.keys([("site", key.key) for key in keys] + [("site", "unknown")])) == keys
 
     def test_trials_have_names_and_logs_of_their_own(self) -> None:
         """A name is there once; a rehearsal and a live log are two."""

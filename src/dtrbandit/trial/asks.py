@@ -50,9 +50,14 @@ class Taken(NamedTuple):
     repeated: bool
 
 
+def is_label(text: object) -> bool:
+    """Say whether an actor or a key can be recorded."""
+    return isinstance(text, str) and 0 < len(text) <= 200 and text.isprintable()
+
+
 def check_label(text: object, what: str) -> None:
     """Refuse an actor or a key that cannot be recorded."""
-    if text is not None and (not isinstance(text, str) or not 0 < len(text) <= 200 or not text.isprintable()):
+    if text is not None and not is_label(text):
         raise ObservationError(f"{what} must be a printable text of 1 to 200 characters, or None, found {shown(text)}")
 
 

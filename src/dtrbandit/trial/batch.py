@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from dtrbandit.engine import Session
@@ -10,7 +10,7 @@ from dtrbandit.errors import DesignError, DTRError, ObservationError, ProtocolEr
 from dtrbandit.record.chain import Head, Record, Stored, linked
 from dtrbandit.record.events import Assigned, Decision, Fact, Overridden
 from dtrbandit.storage.store import IdempotencyKey, Storage
-from dtrbandit.trial.asks import Ask, Taken, check_label, fingerprint
+from dtrbandit.trial.asks import Ask, Taken, check_label, fingerprint, is_label
 from dtrbandit.trial.followed import FollowedLog
 
 Clock = Callable[[], datetime]
@@ -18,9 +18,12 @@ Answer = Taken | DTRError
 
 
 class Batch:
-    """What asks led to after the head of a log: records and keys that are still to be stored."""
+    """What asks led to after the head of a log: records and keys that are still to be stored.
 
-    def __init__(self, log: FollowedLog, clock: Clock) -> None:
+    The asks to come are named beforehand, so that their keys are looked up together.
+    """
+
+    def __init__(self, log: FollowedLog, clock: Clock, asks: Sequence[Ask]) -> None:
         self._session: Session = log.session
         self._storage: Storage = log.storage
         self._clock = clock
@@ -28,6 +31,7 @@ class Batch:
         self.head = log.head
         self.records: list[Stored] = []
         self.keys: dict[tuple[str, str], IdempotencyKey] = {}
+        self._stored = {(key.owner, key.key): key for key in self._storage.keys(_keys_of(asks))}
 
     def take(self, ask: Ask) -> Answer:
         """Answer an ask and believe the answer. A refused one changes nothing."""
@@ -60,7 +64,7 @@ class Batch:
         if ask.key is None:
             return None
         owner = ask.api_key or ""
-        known = self.keys.get((owner, ask.key)) or self._storage.key(owner, ask.key)
+        known = self.keys.get((owner, ask.key)) or self._stored.get((owner, ask.key))
         if known is not None and known.fingerprint != content:
             raise ProtocolError(
                 f"the idempotency key {ask.key!r} belongs to another request; a new request needs a new key"
@@ -81,6 +85,12 @@ class Batch:
         """Append everything to the log, in the turn under way."""
         if self.records:
             self._storage.append(self.records, self.expected, list(self.keys.values()))
+
+
+def _keys_of(asks: Sequence[Ask]) -> list[tuple[str, str]]:
+    """Return the keys of asks with their owners; those that cannot be recorded are not there."""
+    keyed = ((ask.api_key or "", ask.key) for ask in asks if isinstance(ask, Ask) and ask.key is not None)
+    return [(owner, key) for owner, key in keyed if is_label(key) and (owner == "" or is_label(owner))]
 
 
 def recorded(session: Session, known: IdempotencyKey) -> Taken:

@@ -38,9 +38,14 @@ class FollowedLog:
         assert self._session is not None
         return self._session
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the session believes what may not be stored, after a failure."""
+        return self._session is not None and self._session.version != self.head.sequence
+
     def catch_up(self) -> None:
         """Follow what is new. After a failure the session may be ahead of what is stored: then read all again."""
-        if self._session is not None and self._session.version != self.head.sequence:
+        if self.is_ahead:
             self._session, self.head = None, EMPTY
         head = self.storage.head()
         if head == self.head and self._session is not None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 from dtrbandit.errors import DesignError, LogError, ProtocolError
 from dtrbandit.record.chain import checked
 from dtrbandit.record.durable import beside, settle
-from dtrbandit.storage import SQLiteStore, connect_existing, path_of
+from dtrbandit.storage import SQLiteStore, connect, connect_existing, is_postgres, path_of
+from dtrbandit.storage.copying import copy_store
 
 
 def restore_file(backup: str | Path, storage: str) -> list[str]:
-    """Put a copy of a backup at an address where there is no file yet; return the names of its trials.
+    """Put a copy of a backup at an address where there is nothing yet; return the names of its trials.
 
     The copy is looked at first: a damaged one is refused, and nothing is left.
     """
+    if is_postgres(storage):
+        return _restore_tables(backup, storage)
     place = path_of(storage)
     if place is None:
         raise DesignError(f"a backup is restored to a file, found the address {storage!r}")
@@ -28,6 +32,18 @@ def restore_file(backup: str | Path, storage: str) -> list[str]:
         draft.chmod(0o600)
         names = _look_at(draft)
         settle(draft, place)
+    return names
+
+
+def _restore_tables(backup: str | Path, storage: str) -> list[str]:
+    """Copy a backup to an empty database of a server."""
+    connect_existing(f"sqlite:///{backup}").close()  # refuses what is no backup
+    with beside(Path(backup).resolve()) as draft:
+        shutil.copyfile(backup, draft)
+        draft.chmod(0o600)
+        names = _look_at(draft)
+        with closing(SQLiteStore(draft)) as source, closing(connect(storage)) as target:
+            copy_store(source, target)
     return names
 
 

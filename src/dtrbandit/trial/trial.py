@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +31,7 @@ from dtrbandit.trial.units import UnitStatus, UnitStory, statuses, story
 from dtrbandit.trial.verbs import Verbs
 
 Phase = Literal["rehearsal", "live", "ended"]
+ATTEMPTS = 3  # to store something after what others have stored meanwhile
 
 
 def utc_now() -> datetime:
@@ -155,8 +157,9 @@ class Trial(Verbs):
                 return
             session = self._log.session
             require_lockable(session, self.name, self.phase, paper_schedule=paper_schedule)
-            batch = Batch(self._log, self._clock)
-            answer = batch.take(Ask(End(reason), actor))
+            ask = Ask(End(reason), actor)
+            batch = Batch(self._log, self._clock, [ask])
+            answer = batch.take(ask)
             if isinstance(answer, DTRError):
                 raise answer
             batch.store()
@@ -182,21 +185,29 @@ class Trial(Verbs):
         """Take asks one after the other and store what they lead to at once; return their answers in the same order.
 
         An ask that is refused gets its error and changes nothing. If nothing could be stored for good, every ask gets
-        ``Unavailable``, and nothing was recorded.
+        ``Unavailable``; the same asks may be repeated. If others wrote in between, it is tried again, a few times.
         """
         with self._lock:
             try:
-                with self._store.turn():
-                    self._catch_up()
-                    batch = Batch(self._log, self._clock)
-                    answers = [batch.take(ask) for ask in asks]
-                    batch.store()
+                for _ in range(ATTEMPTS - 1):
+                    with suppress(Conflict):
+                        return self._take(asks)
+                return self._take(asks)
             except Conflict as error:
-                return [Unavailable(f"{error}; try again") for _ in asks]
+                return [Unavailable(f"{error}, {ATTEMPTS} times in a row; try again") for _ in asks]
             except DTRError as error:  # the session may be ahead of what is stored: it is read again before it is used
                 return [error for _ in asks]
-            self._log.head = batch.head
-            return answers
+
+    def _take(self, asks: Sequence[Ask]) -> list[Taken | DTRError]:
+        if self._number and self._log.is_ahead:  # to read all of it again takes long: others go on meanwhile
+            self._catch_up()
+        with self._store.turn():
+            self._catch_up()
+            batch = Batch(self._log, self._clock, asks)
+            answers = [batch.take(ask) for ask in asks]
+            batch.store()
+        self._log.head = batch.head
+        return answers
 
     # -- what is on record -----------------------------------------------------------------------------------
 
@@ -211,6 +222,11 @@ class Trial(Verbs):
             self._follow(number)
         self._live = entry.live is not None
         self._log.catch_up()
+
+    def catch_up(self) -> None:
+        """Follow what others have stored, so that the next call need not."""
+        with self._lock:
+            self._catch_up()
 
     def _follow(self, number: int) -> FollowedLog:
         design, policy = self._given

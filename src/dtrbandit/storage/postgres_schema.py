@@ -1,0 +1,116 @@
+"""The tables of a PostgreSQL database, in the same numbered steps as those of a file (``schema.py``)."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.rows import TupleRow
+
+from dtrbandit.errors import DesignError, LogError, NotFound, ProtocolError
+from dtrbandit.record.durable import beside, settle
+from dtrbandit.storage import schema
+
+Connection = psycopg.Connection[TupleRow]
+
+STEPS = (
+    # texts of records are bytes: they come back as they were, whatever the database makes of texts
+    """
+    CREATE TABLE trials (name TEXT COLLATE "C" PRIMARY KEY, rehearsal INTEGER NOT NULL, live INTEGER);
+    CREATE TABLE records (
+        log INTEGER NOT NULL, sequence BIGINT NOT NULL, text BYTEA NOT NULL, hash TEXT NOT NULL,
+        PRIMARY KEY (log, sequence)
+    );
+    CREATE TABLE requests (
+        log INTEGER NOT NULL, owner TEXT COLLATE "C" NOT NULL, key TEXT COLLATE "C" NOT NULL,
+        fingerprint TEXT NOT NULL, sequence BIGINT NOT NULL, facts INTEGER NOT NULL,
+        PRIMARY KEY (log, owner, key)
+    );
+    CREATE TABLE keys (
+        id TEXT COLLATE "C" PRIMARY KEY, sha256 TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
+        created TEXT NOT NULL, expires TEXT, revoked TEXT, trial TEXT, site TEXT
+    );
+    """,
+)
+NUMBER = "dtrbandit_step"  # the table that says how many steps were taken
+FEW = 1_000  # rows that are copied in one go
+
+
+def make_tables(connection: Connection, name: str) -> None:
+    """Make the tables in an empty schema. Refuse tables of another release, or of something else. In a transaction."""
+    step = _step(connection, name)
+    if step is None:
+        _take_steps(connection, 0)
+    elif step < len(STEPS):
+        raise ProtocolError(
+            f"the tables of {name} are of an earlier release (step {step} of {len(STEPS)}). Stop the service, then run "
+            "dtrbandit trial migrate BACKUP.db --storage …, which writes a backup first"
+        )
+
+
+def require_tables(connection: Connection, name: str) -> None:
+    """Refuse a database without tables; otherwise as ``make_tables``."""
+    if _step(connection, name) is None:
+        raise NotFound(f"there are no trials in {name}; look at the address, or create a trial there first")
+    make_tables(connection, name)
+
+
+def upgrade_tables(connection: Connection, name: str, backup: str | Path) -> int:
+    """Write a backup to a file, then take the steps that are missing; return how many. In a transaction."""
+    step = _step(connection, name)
+    if step is None:
+        raise NotFound(f"there are no trials in {name}, and so nothing to bring up to this release")
+    if step < len(STEPS):
+        _write_tables(connection, step, Path(backup).resolve())
+        _take_steps(connection, step)
+    return len(STEPS) - step
+
+
+def _step(connection: Connection, name: str) -> int | None:
+    """Return how many steps were taken; None for an empty schema."""
+    if connection.execute("SELECT to_regclass(%s)", [NUMBER]).fetchall() == [(None,)]:
+        others = "SELECT 1 FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace LIMIT 1"
+        if connection.execute(others).fetchall():
+            raise DesignError(f"{name} has tables of something else; give a new database, or a schema of its own")
+        return None
+    rows = connection.execute(f"SELECT step FROM {NUMBER}".encode()).fetchall()
+    step = int(rows[0][0]) if len(rows) == 1 else 0
+    if not 0 < step <= len(STEPS):
+        raise LogError(f"{name} was written by a later release (tables {step}, known {len(STEPS)}); install that one")
+    return step
+
+
+def _take_steps(connection: Connection, step: int) -> None:
+    for statements in STEPS[step:]:
+        connection.execute(statements.encode())
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {NUMBER} (step INTEGER NOT NULL)".encode())
+    connection.execute(f"DELETE FROM {NUMBER}".encode())
+    connection.execute(f"INSERT INTO {NUMBER} VALUES ({len(STEPS)})".encode())
+
+
+def _write_tables(connection: Connection, step: int, place: Path) -> None:
+    """Write a file that has taken as many steps, with all rows as they are."""
+    with beside(place) as draft:
+        copy = sqlite3.connect(draft, isolation_level=None)
+        try:
+            copy.execute("BEGIN")
+            schema.take_steps(copy, schema.STEPS[:step])
+            for (table,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                _copy_rows(connection, copy, table)
+            copy.execute("COMMIT")
+        finally:
+            copy.close()
+        draft.chmod(0o600)
+        settle(draft, place)
+
+
+def _copy_rows(connection: Connection, copy: sqlite3.Connection, table: str) -> None:
+    columns: list[tuple[Any, ...]] = copy.execute(f"PRAGMA table_info({table})").fetchall()
+    names = ", ".join(column[1] for column in columns)
+    places = ", ".join("CAST(? AS TEXT)" if column[2] == "TEXT" else "?" for column in columns)
+    with connection.cursor(name="copied") as rows:
+        rows.execute(f"SELECT {names} FROM {table}".encode())
+        while some := rows.fetchmany(FEW):
+            copy.executemany(f"INSERT INTO {table} VALUES ({places})", some)

@@ -1,0 +1,195 @@
+"""What a store in a database asks and writes: the same tables and the same questions for every database.
+
+A question has ``?`` where a value goes. Which database it is, and how its turns begin and end, is for the final class.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from dtrbandit.errors import Conflict, LogError
+from dtrbandit.record.chain import EMPTY, Head, Stored
+from dtrbandit.storage.store import ApiKey, IdempotencyKey, TrialEntry
+
+AT_ONCE = 4_096  # records that are read in one go
+KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
+
+
+class TableStore(ABC):
+    """A database of trials, without what is particular to one kind of database."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # whoever has a turn has it
+        self._depth = 0  # 1 in a turn
+        self._heads: dict[int, Head] = {}  # of logs, as far as the present turn knows them
+
+    @abstractmethod
+    def turn(self) -> AbstractContextManager[None]:
+        """Let nobody else write meanwhile: one transaction, also for a turn within a turn."""
+
+    @abstractmethod
+    def ask(self, question: str, *values: object) -> list[Any]:
+        """Return the rows that answer a question. Outside a turn it only reads."""
+
+    @abstractmethod
+    def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
+        """Insert rows, in a turn; Conflict, at the end of the turn at the latest, if one is there already."""
+
+    @abstractmethod
+    def check(self) -> str | None:
+        """Say what is wrong with the database itself; None if it is in order."""
+
+    @abstractmethod
+    def backup(self, path: str | Path) -> None:
+        """Write a copy to a file, whole or not at all, while others go on."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the database."""
+
+    def log(self, number: int) -> TableLog:
+        """Return a log."""
+        return TableLog(self, number)
+
+    def head(self, number: int) -> Head:
+        """Return the head of a log. In a turn nobody else changes it, so that it is asked for once."""
+        with self._lock:
+            head = self._heads.get(number)
+            if head is None:
+                question = "SELECT sequence, hash FROM records WHERE log = ? ORDER BY sequence DESC LIMIT 1"
+                rows = self.ask(question, number)
+                head = Head(rows[0][0], text_of(rows[0][1])) if rows else EMPTY
+            if self._depth:
+                self._heads[number] = head
+            return head
+
+    def note_head(self, number: int, head: Head) -> None:
+        """Remember, in a turn, the head of a log to which records were added."""
+        self._heads[number] = head
+
+    def trials(self) -> list[TrialEntry]:
+        """Return all trials by name."""
+        rows = self.ask("SELECT name, rehearsal, live FROM trials ORDER BY name")
+        return [TrialEntry(text_of(name), rehearsal, live) for name, rehearsal, live in rows]
+
+    def trial(self, name: str) -> TrialEntry | None:
+        """Return a trial, None if there is none of this name."""
+        if not name.isprintable():  # no trial has such a name, and not every database can be asked for it
+            return None
+        rows = self.ask("SELECT rehearsal, live FROM trials WHERE name = ?", name)
+        return TrialEntry(name, *rows[0]) if rows else None
+
+    def add_trial(self, name: str) -> TrialEntry:
+        """Add a trial with an empty log for its rehearsal."""
+        with self.turn():
+            if self.trial(name) is not None:
+                raise Conflict(f"there is a trial {name!r} already")
+            entry = TrialEntry(name, self._new_log(), None)
+            self.add_rows("trials", [entry])
+            return entry
+
+    def add_live(self, name: str) -> TrialEntry:
+        """Add the empty live log of a trial."""
+        with self.turn():
+            before = self.trial(name)
+            if before is None or before.live is not None:
+                raise Conflict(f"the trial {name!r} is not there, or has its live log already")
+            entry = before._replace(live=self._new_log())
+            self.ask("UPDATE trials SET live = ? WHERE name = ?", entry.live, name)
+            return entry
+
+    def _new_log(self) -> int:
+        ((rehearsal, live),) = self.ask("SELECT max(rehearsal), max(live) FROM trials")
+        return max(rehearsal or 0, live or 0) + 1
+
+    def api_keys(self) -> list[ApiKey]:
+        """Return all API keys in the order of their ids."""
+        rows = self.ask(f"SELECT {', '.join(ApiKey._fields)} FROM keys ORDER BY id")
+        return [ApiKey(*(None if each is None else text_of(each) for each in row)) for row in rows]  # type: ignore[arg-type]  # as the columns are
+
+    def put_api_key(self, key: ApiKey) -> None:
+        """Add an API key, or replace the one of the same id."""
+        with self.turn():
+            self.ask("DELETE FROM keys WHERE id = ?", key.id)
+            self.add_rows("keys", [key])
+
+
+class TableLog:
+    """One log of a database. The primary key, of log and sequence, is the lock: nothing is there twice."""
+
+    def __init__(self, store: TableStore, number: int) -> None:
+        self._store, self._number = store, number
+
+    def append(self, records: Sequence[Stored], expected: int, keys: Sequence[IdempotencyKey] = ()) -> None:
+        """Add records after the first ``expected`` ones."""
+        with self._store.turn():
+            found = self.head().sequence
+            if found != expected:
+                raise Conflict(f"log {self._number} has {found} records, expected {expected}; follow what is new")
+            number = self._number
+            rows = ((number, sequence, *stored) for sequence, stored in enumerate(records, expected + 1))
+            self._store.add_rows("records", rows)
+            self._store.add_rows("requests", ((number, *key) for key in keys))
+            if records:
+                self._store.note_head(number, Head(expected + len(records), records[-1].hash))
+
+    def read(self, since: int = 0) -> Iterator[Stored]:
+        """Give the records after the first ``since`` ones, some thousands at a time."""
+        rows: list[Any] = [None] * AT_ONCE
+        while len(rows) == AT_ONCE:
+            rows = self._store.ask(
+                "SELECT sequence, text, hash FROM records WHERE log = ? AND sequence > ? ORDER BY sequence LIMIT ?",
+                self._number, since, AT_ONCE,
+            )  # fmt: skip
+            for sequence, text, found in rows:
+                since += 1
+                if sequence != since:
+                    told = f"record {since} of log {self._number} is missing; restore a backup"
+                    raise LogError(told, sequence=since)
+                yield _stored(text, found)
+
+    def pick(self, sequences: Iterable[int]) -> list[Stored]:
+        """Return the records with these numbers."""
+        question = "SELECT text, hash FROM records WHERE log = ? AND sequence = ?"
+        rows = [self._store.ask(question, self._number, sequence)[0] for sequence in sequences]
+        return [_stored(*row) for row in rows]
+
+    def head(self) -> Head:
+        """Return how many records there are, and the hash of the last."""
+        return self._store.head(self._number)
+
+    def keys(self, asked: Sequence[tuple[str, str]]) -> list[IdempotencyKey]:
+        """Return those of these keys, each an owner and a key, under which something was asked."""
+        rows: list[Any] = []
+        for start in range(0, len(asked), KEYS_AT_ONCE):
+            some = asked[start : start + KEYS_AT_ONCE]
+            places = ", ".join(["(?, ?)"] * len(some))
+            question = f"{KEYS} AND (owner, key) IN (VALUES {places})"
+            rows += self._store.ask(question, self._number, *(text for pair in some for text in pair))
+        return [_key(row) for row in rows]
+
+    def all_keys(self) -> list[IdempotencyKey]:
+        """Return all idempotency keys, by owner and key."""
+        return [_key(row) for row in self._store.ask(f"{KEYS} ORDER BY owner, key", self._number)]
+
+
+KEYS = "SELECT owner, key, fingerprint, sequence, facts FROM requests WHERE log = ?"
+
+
+def _key(row: Sequence[Any]) -> IdempotencyKey:
+    return IdempotencyKey(text_of(row[0]), text_of(row[1]), text_of(row[2]), *row[3:])
+
+
+def _stored(text: object, found: object) -> Stored:
+    """Return a record; of a damaged row, whose columns may hold anything, one that its hash does not fit."""
+    return Stored(text if type(text) is bytes else b"", text_of(found))
+
+
+def text_of(found: object) -> str:
+    """Return what a column of texts holds; a damaged one as it is, so that it is found to be wrong."""
+    return found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
