@@ -26,7 +26,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from dtrbandit import errors
 from dtrbandit.design import Design
-from dtrbandit.errors import DTRError, ObservationError, ProtocolError, Unavailable
+from dtrbandit.errors import DTRError, NotAllowed, ObservationError, ProtocolError, Unavailable
 from dtrbandit.policies.plain_values import policy_to_dict
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record import Decision
@@ -34,10 +34,6 @@ from dtrbandit.record import Decision
 SECONDS_TO_ANSWER = 10.0  # then the answer counts as lost
 Exclude = Mapping[str, Iterable[str]]
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
-
-
-class NotAllowed(DTRError):  # noqa: N818  # what it is, not that it is one
-    """The key is not valid, or its role may not do this."""
 
 
 class Arm(NamedTuple):

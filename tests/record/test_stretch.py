@@ -28,6 +28,9 @@ DESIGN = dtr.Design(
 POLICIES = [dtr.DTRBandit(q=1, delta=0.4), dtr.LSVIUCB(beta=0.3, leavers="optimistic"), dtr.EpsilonGreedy(epsilon=0.3)]
 
 
+SITES = (None, "north", "south", "east")
+
+
 def close_at(session: dtr.Session, closing: int, number: int) -> None:
     with suppress(dtr.ProtocolError):  # a unit under way may need it
         if number == closing:
@@ -45,7 +48,7 @@ def play(session: dtr.Session, steps: list[tuple[int, int]], closing: int = -1) 
             more: dict[str, Any] = {}
             if how % 5 == 0:
                 more = {"exclude": {"second": ["b"], "third": ["b"] * (how % 2)}, "reason": "allergy"}
-            session.enroll(f"u{number}", {"x": x}, **more)
+            session.enroll(f"u{number}", {"x": x}, site=SITES[how % 4], **more)
             waiting.append((f"u{number}", 1))
             continue
         unit, m = waiting.pop(who)
@@ -59,6 +62,9 @@ def play(session: dtr.Session, steps: list[tuple[int, int]], closing: int = -1) 
             waiting.append((unit, m))
         elif how == 2:
             session.void(unit, reason="not eligible")
+        elif how == 29:
+            session.unblind(unit, reason="an emergency")
+            waiting.append((unit, m))
         elif m == 3:
             session.complete(unit, y)
             ended.append(unit)
@@ -214,6 +220,8 @@ def later(kind: type) -> Callable[[list[Event]], None]:
 
 CHANGES: dict[str, Callable[[list[Event]], None]] = {
     "another round": changed(Enrolled, round=99),
+    "a site with spaces": changed(Enrolled, site=" north "),
+    "a site that is no text": changed(Enrolled, site=["north"]),
     "an id with spaces": changed(Enrolled, unit=" u "),
     "an id that is no text": changed(Completed, unit=["u0"]),
     "a NaN in a context": changed(Enrolled, context=Values(("x",), (float("nan"),))),

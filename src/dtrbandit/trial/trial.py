@@ -14,7 +14,7 @@ from dtrbandit.engine import Session
 from dtrbandit.errors import Conflict, DTRError, NotFound, ProtocolError, Unavailable
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import Head, Record, Stored, record_of
-from dtrbandit.record.commands import Command, End
+from dtrbandit.record.commands import Command, End, Unblind
 from dtrbandit.record.events import Decision, Ended
 from dtrbandit.record.log import Log
 from dtrbandit.storage import Store, connect, connect_existing
@@ -284,18 +284,26 @@ class Trial(Verbs):
         with self._lock:
             return self._session().summary()
 
-    def units(self, awaiting: str | None = None, overdue: bool | None = None) -> list[UnitStatus]:
-        """Return the units in flight: what each awaits, since when, and whether it is late.
+    def units(
+        self, awaiting: str | None = None, overdue: bool | None = None, *, site: str | None = None
+    ) -> list[UnitStatus]:
+        """Return the units in flight, or those of a site: what each awaits, since when, and whether it is late.
 
         ``awaiting`` is the name of a stage, or ``"outcome"``. What is expected when follows from ``expected_days``.
         """
         with self._lock:
-            return statuses(self._session(), self._log.storage, self._clock(), awaiting=awaiting, overdue=overdue)
+            session, now = self._session(), self._clock()
+            return statuses(session, self._log.storage, now, awaiting=awaiting, overdue=overdue, site=site)
 
     def unit(self, unit: str) -> UnitStory:
         """Return the whole story of a unit; printing it reads well."""
         with self._lock:
             return story(self._session(), self._log.storage, unit)
+
+    def unblind(self, unit: str, *, reason: str, actor: str | None = None) -> UnitStory:
+        """Record that somebody looks behind the arms of a unit, then return its whole story, decisions included."""
+        self._tell(Unblind(unit, reason), actor)
+        return self.unit(unit)
 
     # -- proof -----------------------------------------------------------------------------------------------
 

@@ -37,10 +37,11 @@ class Verbs(ABC):
         *,
         exclude: Mapping[str, Iterable[str]] | None = None,
         reason: str | None = None,
+        site: str | None = None,
         actor: str | None = None,
     ) -> Decision:
-        """Enrol a unit with its first context and decide its first arm; ``exclude`` as for a session."""
-        command = Enroll(unit, context, exclude, reason)
+        """Enrol a unit with its first context and decide its first arm; ``exclude`` and ``site`` as for a session."""
+        command = Enroll(unit, context, exclude, reason, site)
         return self._tell(command, actor)  # type: ignore[return-value]  # an arrival at the first stage has one
 
     def respond(
@@ -83,13 +84,13 @@ class Verbs(ABC):
         """Correct a recorded outcome, or columns of the context recorded at ``stage``."""
         self._tell(Correct(unit, reason, outcome, stage, context), actor)
 
-    def hold(self, *, reason: str, actor: str | None = None) -> None:
-        """Hold accrual: no unit enrols until ``release``. Units under way go on."""
-        self._tell(Hold(reason), actor)
+    def hold(self, *, reason: str, site: str | None = None, actor: str | None = None) -> None:
+        """Hold accrual, everywhere or at a site: no unit enrols until ``release``. Units under way go on."""
+        self._tell(Hold(reason, site), actor)
 
-    def release(self, *, reason: str, actor: str | None = None) -> None:
-        """Let units enrol again."""
-        self._tell(Release(reason), actor)
+    def release(self, *, reason: str, site: str | None = None, actor: str | None = None) -> None:
+        """Let units enrol again, everywhere or at a site."""
+        self._tell(Release(reason, site), actor)
 
     def close_arm(self, stage: str, arm: str, *, reason: str, actor: str | None = None) -> None:
         """Close an arm of a stage: no decision from now on gives it, and no later max runs over it."""
