@@ -122,7 +122,10 @@ def test_rules_return_the_fact_to_record_and_change_nothing() -> None:
     known, version = histories(session), session.version
     waiting = known.in_flight["in flight"]
 
-    assert enrolled(known, ("next", None, {"start1": 1}, None, None, None)) == (Enrolled("next", 11, {"start1": 1.0}), None)
+    assert enrolled(known, ("next", None, {"start1": 1}, None, None, None)) == (
+        Enrolled("next", 11, {"start1": 1.0}),
+        None,
+    )
     assert enrolled(known, ("in flight", None, {"start1": 0}, None, None, None)) == (None, waiting)
     assert responded(known, ("in flight", None, {"end1": 3}, None, None)) == (
         Responded("in flight", "second", {"end1": 3.0}),

@@ -37,6 +37,11 @@ def close_at(session: dtr.Session, closing: int, number: int) -> None:
             session.close_arm("second", "c", reason="harm")
 
 
+def look_at(session: dtr.Session, waiting: list[tuple[str, int]], how: int) -> None:
+    if how == 29 and waiting:
+        session.unblind(waiting[0][0], reason="an emergency")
+
+
 def play(session: dtr.Session, steps: list[tuple[int, int]], closing: int = -1) -> None:
     """Let units take steps: a new unit enrols, another one takes its next step; at times one is amended."""
     waiting: list[tuple[str, int]] = []
@@ -44,6 +49,7 @@ def play(session: dtr.Session, steps: list[tuple[int, int]], closing: int = -1) 
     for number, (who, how) in enumerate(steps):
         x, z, w, v, y = np.random.default_rng([number, who, how]).normal(size=5).round(2).tolist()
         close_at(session, closing, number)
+        look_at(session, waiting, how)
         if who >= len(waiting):
             more: dict[str, Any] = {}
             if how % 5 == 0:
@@ -62,9 +68,6 @@ def play(session: dtr.Session, steps: list[tuple[int, int]], closing: int = -1) 
             waiting.append((unit, m))
         elif how == 2:
             session.void(unit, reason="not eligible")
-        elif how == 29:
-            session.unblind(unit, reason="an emergency")
-            waiting.append((unit, m))
         elif m == 3:
             session.complete(unit, y)
             ended.append(unit)

@@ -19,9 +19,13 @@ def require_going_on(histories: Histories, fact: Fact, history: History) -> None
     if histories.ended is None:
         return
     if history.feasible:
-        told, still = f"unit {history.unit!r} cannot be given an arm: the trial ended", "outcomes, withdrawals and amendments"
+        told, still = (
+            f"unit {history.unit!r} cannot be given an arm: the trial ended",
+            "outcomes, withdrawals and amendments",
+        )
         raise ProtocolError(
-            f"{told} ({histories.ended.reason}); {still} are still recorded", blind=f"{told}; {still} are still recorded"
+            f"{told} ({histories.ended.reason}); {still} are still recorded",
+            blind=f"{told}; {still} are still recorded",
         )
     if isinstance(fact, TrialFact):
         raise ProtocolError(

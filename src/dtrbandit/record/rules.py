@@ -16,13 +16,13 @@ from dtrbandit.design.contexts import LARGEST, accept_context, accept_number, re
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import NotFound, ObservationError, ProtocolError
+from dtrbandit.record.accrual import require_accrual
 from dtrbandit.record.contraindications import (
     accept_exclude,
     excluded_by,
     require_an_arm,
     require_same_exclusions,
 )
-from dtrbandit.record.accrual import require_accrual
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Responded, Withdrawn
 from dtrbandit.record.features import Context, columns_of
 from dtrbandit.record.histories import Histories, UnitRecord, barred_by, in_order

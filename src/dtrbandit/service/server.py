@@ -36,7 +36,8 @@ def serve(
     port
         0 takes any that is free.
     behind_proxy
-        A proxy that speaks TLS stands in front, so that another address than this machine's own may be used.
+        A proxy that speaks TLS stands in front: another address than this machine's own may be used, and what the
+        proxy says in ``X-Forwarded-For`` is believed.
     listening
         Is told the address, once connections are accepted.
     """
@@ -45,7 +46,7 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         listening(f"http://{name}:{place.getsockname()[1]}")
         config = uvicorn.Config(
-            create_app(Service(url)),
+            create_app(Service(url, behind_proxy=behind_proxy)),
             http="h11",  # the only one of uvicorn's with a limit on headers
             loop="auto",
             ws="none",

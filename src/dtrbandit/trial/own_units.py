@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dtrbandit.design.values import shown
 from dtrbandit.errors import NotAllowed
 from dtrbandit.record.commands import Command, Enroll
 from dtrbandit.record.histories import Histories
@@ -15,7 +16,8 @@ def require_own(histories: Histories, command: Command, site: str | None) -> Non
     if site is None:
         return
     if isinstance(command, Enroll):
-        require_site(command.unit, command.site, site)
+        if command.site != site:
+            raise NotAllowed(f"a key of site {site!r} enrols units of that site, found {shown(command.site)}")
         return
     unit = getattr(command, "unit", None)
     if not isinstance(unit, str):
