@@ -14,7 +14,7 @@ from dtrbandit.engine import Session
 from dtrbandit.errors import Conflict, DTRError, NotFound, ProtocolError, Unavailable
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import Head, Record, Stored, record_of
-from dtrbandit.record.commands import Command, End, Unblind
+from dtrbandit.record.commands import Command, End
 from dtrbandit.record.events import Decision, Ended
 from dtrbandit.record.log import Log
 from dtrbandit.storage import Store, connect, connect_existing
@@ -299,11 +299,6 @@ class Trial(Verbs):
         """Return the whole story of a unit; printing it reads well."""
         with self._lock:
             return story(self._session(), self._log.storage, unit)
-
-    def unblind(self, unit: str, *, reason: str, actor: str | None = None) -> UnitStory:
-        """Record that somebody looks behind the arms of a unit, then return its whole story, decisions included."""
-        self._tell(Unblind(unit, reason), actor)
-        return self.unit(unit)
 
     # -- proof -----------------------------------------------------------------------------------------------
 

@@ -16,11 +16,13 @@ from dtrbandit.record.commands import (
     Override,
     Release,
     Respond,
+    Unblind,
     Upgrade,
     Void,
     Withdraw,
 )
 from dtrbandit.record.events import Decision
+from dtrbandit.trial.units import UnitStory
 
 
 class Verbs(ABC):
@@ -29,6 +31,10 @@ class Verbs(ABC):
     @abstractmethod
     def _tell(self, command: Command, actor: str | None) -> Decision | None:
         """Take one command and return its decision, or raise."""
+
+    @abstractmethod
+    def unit(self, unit: str) -> UnitStory:
+        """Return the whole story of a unit."""
 
     def enroll(
         self,
@@ -99,6 +105,11 @@ class Verbs(ABC):
     def void(self, unit: str, *, reason: str, actor: str | None = None) -> None:
         """Record that a unit should never have been enrolled: it teaches nothing, and its round stays used."""
         self._tell(Void(unit, reason), actor)
+
+    def unblind(self, unit: str, *, reason: str, actor: str | None = None) -> UnitStory:
+        """Record that somebody looks behind the arms of a unit, then return its whole story, decisions included."""
+        self._tell(Unblind(unit, reason), actor)
+        return self.unit(unit)
 
     def end(self, *, actor: str | None, reason: str) -> None:
         """End the trial: nothing more is decided. Late outcomes and amendments are still recorded."""
