@@ -111,4 +111,16 @@ def test_the_file_resume_and_follow_know_it(tmp_path: Path) -> None:
     for other in (resumed, follower):
         assert list(other.log) == list(session.log)
         assert [bool(record.unblinded) for record in other.histories] == [t % 3 < 2 for t in range(20)]
-    assert len(Cohort.from_log(session.log).units) == 20
+
+
+def test_a_cohort_has_the_same_units_and_not_those_that_are_void() -> None:
+    plain, session = play(POLICIES[0], looks=False), play(POLICIES[0], looks=True)
+    for each in (plain, session):
+        each.void("u3", reason="not eligible")
+    session.unblind("u3", reason="a request of the ethics committee")
+
+    found, expected = Cohort.from_log(session.log), Cohort.from_log(plain.log)
+
+    assert found.units == expected.units
+    assert len(found.units) == 19
+    assert found.outcome.tolist() == expected.outcome.tolist()

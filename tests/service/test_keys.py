@@ -42,10 +42,10 @@ def test_an_actor_can_be_recorded_however_long_its_label_and_site() -> None:
     assert len(Holder(row.id, Role.SITE, row.label, row.trial, row.site).actor) <= 200
 
 
-@pytest.mark.parametrize("place", [{}, {"trial": "pilot"}, {"site": "north"}])
-def test_a_key_of_a_site_says_which_trial_and_which_site(place: dict[str, str]) -> None:
+@pytest.mark.parametrize(("trial", "site"), [(None, None), ("pilot", None), (None, "north")])
+def test_a_key_of_a_site_says_which_trial_and_which_site(trial: str | None, site: str | None) -> None:
     with pytest.raises(dtr.ObservationError, match="needs a trial and a site: it opens the units that this site"):
-        new_key(Role.SITE, "nurse A", now=NOW, **place)
+        new_key(Role.SITE, "nurse A", now=NOW, trial=trial, site=site)
 
 
 @pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.STATISTICIAN, Role.AUDITOR])

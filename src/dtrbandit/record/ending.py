@@ -19,14 +19,9 @@ def require_going_on(histories: Histories, fact: Fact, history: History) -> None
     if histories.ended is None:
         return
     if history.feasible:
-        told, still = (
-            f"unit {history.unit!r} cannot be given an arm: the trial ended",
-            "outcomes, withdrawals and amendments",
-        )
-        raise ProtocolError(
-            f"{told} ({histories.ended.reason}); {still} are still recorded",
-            blind=f"{told}; {still} are still recorded",
-        )
+        told = f"unit {history.unit!r} cannot be given an arm: the trial ended"
+        still = "outcomes, withdrawals and amendments are still recorded"
+        raise ProtocolError(f"{told} ({histories.ended.reason}); {still}", blind=f"{told}; {still}")
     if isinstance(fact, TrialFact):
         raise ProtocolError(
             f"the trial ended already ({histories.ended.reason}), found {type(fact).__name__} ({fact.reason})"

@@ -22,7 +22,7 @@ Exclude = Annotated[
 ]
 Site = Annotated[
     str | None,
-    Field(min_length=1, max_length=LONGEST, description="The site that it belongs to; that of a site's own key."),
+    Field(min_length=1, max_length=LONGEST, description="At which site. A site's own key says it by itself."),
 ]
 WhyExcluded = Annotated[str | None, Field(min_length=1, max_length=2000, description="Why arms are excluded.")]
 
@@ -54,9 +54,7 @@ class Accrual(Body):
     """Why accrual is held or released, and where."""
 
     reason: Reason
-    site: Annotated[
-        str | None, Field(min_length=1, max_length=LONGEST, description="At one site; by default at all.")
-    ] = None
+    site: Site = None
 
 
 class Lock(Body):

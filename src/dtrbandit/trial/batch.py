@@ -44,7 +44,8 @@ class Batch:
     def _take(self, ask: Ask) -> Taken:
         if not isinstance(ask, Ask):
             raise ObservationError(f"found {ask!r}, which is no Ask(command, actor, key, api_key)")
-        require_own(self._session.histories, ask.command, ask.site)
+        if ask.site is not None:
+            require_own(self._session.histories, ask.command, ask.site)
         for text, what in ((ask.actor, "an actor"), (ask.key, "an idempotency key"), (ask.api_key, "an API key's id")):
             check_label(text, what)
         content = "" if ask.key is None else fingerprint(ask.command)

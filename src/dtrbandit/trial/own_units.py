@@ -8,13 +8,11 @@ from dtrbandit.record.commands import Command, Enroll
 from dtrbandit.record.histories import Histories
 
 
-def require_own(histories: Histories, command: Command, site: str | None) -> None:
-    """Refuse a command that is not about a unit of a site; None stands for all sites.
+def require_own(histories: Histories, command: Command, site: str) -> None:
+    """Refuse a command that is not about a unit of a site.
 
     An unknown unit is left to the session, and so is one that is enrolled already.
     """
-    if site is None:
-        return
     if isinstance(command, Enroll):
         if command.site != site:
             raise NotAllowed(f"a key of site {site!r} enrols units of that site, found {shown(command.site)}")
@@ -28,6 +26,6 @@ def require_own(histories: Histories, command: Command, site: str | None) -> Non
 
 
 def require_site(unit: str, found: str | None, site: str | None) -> None:
-    """Refuse a unit of another site, without a word about that one."""
+    """Refuse a unit of another site, without a word about that one; ``site`` None stands for all sites."""
     if site not in (None, found):
         raise NotAllowed(f"unit {unit!r} is not one of site {site!r}; ask the site that enrolled it")
