@@ -11,7 +11,7 @@ import dtrbandit as dtr
 from dtrbandit import belief
 from dtrbandit.record import Enrolled
 from dtrbandit.record.sites import LONGEST, accept_site
-from small_session import DESIGN
+from small_session import DESIGN, FAIR, Says
 
 POLICIES = [dtr.DTRBandit(q=1, delta=0.5), dtr.EpsilonGreedy(epsilon=0.2), dtr.LSVIUCB(beta=0.5), dtr.UniformRandom()]
 SITES = ("north", "south", None)
@@ -35,6 +35,21 @@ def test_decisions_are_the_same_with_and_without_sites(policy: Any) -> None:
     assert without == list(plain.log)
     assert [event.site for event in at_sites.log if isinstance(event, Enrolled)] == list(SITES) * 10
     dtr.verify(at_sites.log)
+
+
+def test_a_policy_of_ones_own_is_not_told_the_site() -> None:
+    class Remembers(Says):
+        def update(self, state: Any, history: Any, event: Any) -> Any:  # noqa: ARG002  # remembers what it was told
+            told.append(event)
+            return state
+
+    told: list[Any] = []
+    session = dtr.Session(DESIGN, Remembers(FAIR))
+
+    session.enroll("u1", {"start1": 1.0}, site="north")
+
+    assert told[0] == Enrolled("u1", 1, session.log[1].context)  # type: ignore[union-attr]
+    assert session.log[1].site == "north"  # type: ignore[union-attr]
 
 
 def test_a_unit_is_enrolled_again_at_its_own_site_alone() -> None:

@@ -10,7 +10,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort
 from dtrbandit.record import Unblinded
-from small_session import DESIGN, Says, some_session
+from small_session import DESIGN, FAIR, Says, some_session
 
 POLICIES = [dtr.DTRBandit(q=1, delta=0.5), dtr.EpsilonGreedy(epsilon=0.2), dtr.LSVIUCB(beta=0.5), dtr.UniformRandom()]
 
@@ -91,7 +91,7 @@ def test_a_policy_of_ones_own_is_not_told() -> None:
             return state
 
     told: list[str] = []
-    session = dtr.Session(DESIGN, Remembers(dtr.policies.Choice(0, "coin", (0.5, 0.5))))
+    session = dtr.Session(DESIGN, Remembers(FAIR))
     session.enroll("u1", {"start1": 1.0})
     before = list(told)
 
