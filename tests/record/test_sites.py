@@ -79,6 +79,24 @@ def test_another_site_does_not_hear_why_a_unit_is_void() -> None:
     assert "consent" not in str(refused.value)
 
 
+def test_whoever_tries_ids_hears_of_one_that_is_taken_only_where_a_free_one_would_be_enrolled() -> None:
+    def tries(session: dtr.Session, unit: str, **how: Any) -> str:
+        with pytest.raises(dtr.ProtocolError) as refused:
+            session.enroll(unit, {"start1": 1.0}, site="south", **how)
+        return refused.value.blind.replace(unit, "UNIT")
+
+    session = dtr.Session(DESIGN, POLICIES[0])
+    session.enroll("taken", {"start1": 1.0}, site="north")
+    nothing_left: dict[str, Any] = {"exclude": {"first": ["ssri", "other"]}, "reason": "allergy"}
+
+    assert tries(session, "taken", **nothing_left) == tries(session, "free", **nothing_left)
+    session.hold(reason="no staff", site="south")
+    assert tries(session, "taken") == tries(session, "free")
+    session.end(reason="complete")
+    assert tries(session, "taken") == tries(session, "free")
+    assert session.version == 5
+
+
 @pytest.mark.parametrize("site", ["", " north", "no\nrth", "x" * (LONGEST + 1), 7, ["north"], True])
 def test_the_name_of_a_site_can_be_read(site: Any) -> None:
     session = dtr.Session(DESIGN, POLICIES[0])

@@ -270,10 +270,12 @@ def seen_by_north(served: Served, name: str, *, others: bool) -> list[tuple[int,
         if others:
             busy(served, trial, south, 5 * number)
         seen.append(served.send(method, f"{trial}{path}", body, key=north))
+    seen.append(served.get("/trials", key=north))
     for what in ({"reason": "41 units are enough"}, {"reason": "no staff", "site": "south"}):
         served.post(f"{trial}/hold", what)
     served.post(f"{trial}/arms/close", closing)
-    seen.append(served.post(f"{trial}/units", {"unit": "u4", "context": {"x": 0.5}}, key=north))
+    for query in ("", "?explain=false"):
+        seen.append(served.post(f"{trial}/units{query}", {"unit": "u4", "context": {"x": 0.5}}, key=north))
     served.post(f"{trial}/end", {"reason": "arm a is better, p = 0.03"})
     seen.append(served.post(f"{trial}/units/u3/responses", {"context": {"z": 1.0}}, key=north))
     seen.append(served.get(trial, key=north))
@@ -286,8 +288,8 @@ def test_nothing_that_a_site_sees_depends_on_other_sites(served: Served) -> None
     crowded = seen_by_north(served, "trial-n2", others=True)
 
     assert [status for status, _, _ in alone] == [
-        200, 200, 409, 422, 409, 200, 409, 200, 200, 200, 200, 409, 404, 409, 200, 200, 409, 200, 404, 200, 403, 200,
-        409, 409, 200,
+        200, 200, 409, 422, 409, 200, 409, 200, 200, 200, 200, 409, 403, 409, 200, 200, 409, 200, 403, 200, 403,
+        200, 200, 409, 409, 409, 200,
     ]  # fmt: skip
     assert crowded == [(status, headers, body.replace("trial-n1", "trial-n2")) for status, headers, body in alone]
     text = " ".join(body for _, _, body in crowded)
@@ -308,7 +310,8 @@ def test_units_of_other_sites_are_closed_to_a_site(served: Served, trial: str) -
     outcome = served.post(f"{trial}/units/u1/outcome", {"outcome": 1.0}, key=south)
 
     assert (again.status, stolen.status, outcome.status) == (409, 403, 403)
-    assert [look.status for look in looks] == [403, 403, 404]
+    assert [look.status for look in looks] == [403, 403, 403]
+    assert looks[0].body.replace(b"u1", b"unknown") == looks[2].body  # whoever tries ids learns nothing
     for answer in (again, outcome, *looks):
         assert "north" not in answer.body.decode()
         assert "0.5" not in answer.body.decode()
@@ -324,7 +327,8 @@ def test_unblinding_is_on_record_before_anything_is_shown(served: Served, trial:
     before = served.records(trial)
 
     assert served.post(address, {}, key=keys["site"]).status == 422
-    assert served.post(f"{trial}/units/unknown/unblinding", why, key=keys["site"]).status == 404
+    assert served.post(f"{trial}/units/unknown/unblinding", why, key=keys["site"]).status == 403
+    assert served.post(f"{trial}/units/unknown/unblinding", why).status == 404
     assert served.records(trial) == before
     told = served.post(address, why, key=keys["site"], headers={"Idempotency-Key": "k1"})
     again = served.post(address, why, key=keys["site"], headers={"Idempotency-Key": "k1"})

@@ -8,7 +8,6 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.trial import Ask, Taken
-from dtrbandit.trial.own_units import require_site
 from trial.small_trial import begun
 
 ABOUT = [
@@ -42,16 +41,19 @@ def test_a_unit_of_another_site_is_refused_and_nothing_is_recorded(command: Any)
     assert trial.head == before
 
 
-def test_a_site_acts_on_its_own_units_and_on_unknown_ones_as_anybody() -> None:
+def test_a_site_acts_on_its_own_units_and_hears_alike_of_others_and_of_unknown_ones() -> None:
     trial = begun("memory://")
 
-    first, again, elsewhere, wrong, unknown = trial.take(
+    trial.enroll("s1", {"x": 0.5}, site="south")
+
+    first, again, elsewhere, wrong, unknown, others = trial.take(
         [
             Ask(dtr.Enroll("u1", {"x": 0.5}, site="north"), site="north"),
             Ask(dtr.Enroll("u1", {"x": 0.5}, site="north"), site="north"),
             Ask(dtr.Enroll("u1", {"x": 0.5}, site="south"), site="south"),
             Ask(dtr.Enroll("u2", {"x": 0.5}, site="south"), site="north"),
             Ask(dtr.Complete("u9", 1.0), site="north"),
+            Ask(dtr.Complete("s1", 1.0), site="north"),
         ]
     )
 
@@ -60,7 +62,9 @@ def test_a_site_acts_on_its_own_units_and_on_unknown_ones_as_anybody() -> None:
     assert again.repeated
     assert type(elsewhere) is dtr.ProtocolError
     assert isinstance(wrong, dtr.NotAllowed)
-    assert isinstance(unknown, dtr.NotFound)
+    assert isinstance(unknown, dtr.NotAllowed)
+    assert isinstance(others, dtr.NotAllowed)
+    assert str(unknown) == str(others).replace("s1", "u9")
 
 
 def test_what_is_about_the_trial_is_not_for_a_site() -> None:
@@ -72,12 +76,18 @@ def test_what_is_about_the_trial_is_not_for_a_site() -> None:
     assert trial.head.sequence == 1
 
 
-def test_who_is_for_all_sites_may_look_at_every_unit() -> None:
-    for found in ("north", None):
-        require_site("u1", found, None)
-    for found in ("south", None):
-        with pytest.raises(dtr.NotAllowed, match="'u1' is not one of site 'north'"):
-            require_site("u1", found, "north")
+def test_a_site_looks_at_its_own_units_alone() -> None:
+    trial = begun("memory://")
+    for unit, site in (("u1", "north"), ("u2", "south"), ("u3", None)):
+        trial.enroll(unit, {"x": 0.5}, site=site)
+
+    assert trial.unit("u1", site="north") == trial.unit("u1")
+    assert [trial.unit(unit).site for unit in ("u1", "u2", "u3")] == ["north", "south", None]
+    for unit in ("u2", "u3", "unknown"):
+        with pytest.raises(dtr.NotAllowed, match=f"'{unit}' is not one of site 'north'; look at the id"):
+            trial.unit(unit, site="north")
+    with pytest.raises(dtr.NotFound):
+        trial.unit("unknown")
 
 
 def test_a_story_is_told_once_the_look_is_on_record() -> None:

@@ -23,12 +23,13 @@ from dtrbandit.record.contraindications import (
     require_an_arm,
     require_same_exclusions,
 )
-from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Responded, Withdrawn
+from dtrbandit.record.ending import no_more_arms
+from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Excluded, Responded, Withdrawn
 from dtrbandit.record.features import Context, columns_of
 from dtrbandit.record.histories import Histories, UnitRecord, barred_by, in_order
 from dtrbandit.record.packed import new_assigned, new_completed, new_enrolled, new_responded
 from dtrbandit.record.reasons import accept_reason
-from dtrbandit.record.sites import accept_site, require_same_site
+from dtrbandit.record.sites import accept_site, elsewhere
 from dtrbandit.record.values import Values, unpacked
 
 NOTHING = (None, None)  # excluded, and no reason
@@ -51,16 +52,14 @@ def enrolled(
     said = NOTHING if exclude is reason is None else accept_exclude(histories.design, unit, 0, exclude, reason)
     site = None if said_site is None else accept_site(said_site)
     rounds = histories.log.rounds
-    if unit not in rounds:
+    known = known_unit(histories, unit) if unit in rounds else None
+    if known is None or known.site != site:
+        _require_newcomer(histories, unit, said[0], site)
+        if known is not None:
+            raise elsewhere(known, site)
         if t is not None and t != len(rounds) + 1:
             raise ProtocolError(f"unit {unit!r}: the next round is {len(rounds) + 1}, found {t!r}")
-        if histories.accrual:
-            require_accrual(histories, unit, site)
-        if said is not NOTHING:
-            require_an_arm(histories, unit, 0, barred_by(histories.design, said[0]))
         return new_enrolled((unit, len(rounds) + 1, accepted, *said, site)), None
-    known = known_unit(histories, unit)
-    require_same_site(known, site)
     require_not_void(known)
     require_same_exclusions(known, 0, said)
     if accepted in (known.reported[0], known.contexts[0]):
@@ -69,6 +68,20 @@ def enrolled(
         f"unit {unit!r} is enrolled already with {known.contexts[0]}, found {accepted}; "
         "use correct() to mend a recorded context, or another id for another unit"
     )
+
+
+def _require_newcomer(histories: Histories, unit: str, excluded: Excluded | None, site: str | None) -> None:
+    """Refuse a newcomer after the end, while accrual is held, or if no arm is left for it.
+
+    A unit of another site is held against the same first: whoever tries ids hears of one that is taken only where a
+    free one would be enrolled, for all to see.
+    """
+    if histories.ended is not None:
+        raise no_more_arms(histories.ended, unit)
+    if histories.accrual:
+        require_accrual(histories, unit, site)
+    if excluded is not None:
+        require_an_arm(histories, unit, 0, barred_by(histories.design, excluded))
 
 
 def responded(

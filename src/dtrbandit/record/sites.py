@@ -25,12 +25,9 @@ def accept_site(site: object) -> str | None:
     )
 
 
-def require_same_site(record: UnitRecord, site: str | None) -> None:
-    """Refuse to enrol a unit again elsewhere. What is on record of it is not for another site."""
-    if record.site != site:
-        raise ProtocolError(
-            f"unit {record.history.unit!r} is enrolled already, at another site than {site!r}; "
-            "use another id for another unit"
-            if site is not None
-            else f"unit {record.history.unit!r} is enrolled already, at a site; repeat its enrolment with site="
-        )
+def elsewhere(record: UnitRecord, site: str | None) -> ProtocolError:
+    """Return the refusal to enrol a unit that another site has. What is on record of it is not for this one."""
+    told = f"unit {record.history.unit!r} is enrolled already, at "
+    if site is None:
+        return ProtocolError(f"{told}a site; repeat its enrolment with site=")
+    return ProtocolError(f"{told}another site than {site!r}; use another id for another unit")

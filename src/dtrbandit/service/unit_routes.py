@@ -23,7 +23,6 @@ from dtrbandit.service.models import Response as ResponseBody
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.requests import Visit, described, replied
 from dtrbandit.service.views import status_seen, story_seen, story_told
-from dtrbandit.trial.own_units import require_site
 
 routes = APIRouter(prefix="/trials/{trial}/units", tags=["units"])
 Explain = Annotated[bool, Query(description="Say why; for administrators and statisticians.")]
@@ -119,6 +118,5 @@ async def show_unit(request: Request, trial: str, unit: str) -> Response:
     """Show a unit: its arms, and to those who may see it its whole story."""
     visit = Visit(request, "show_unit", trial)
     found = await visit.trial(trial)
-    story = await asyncio.to_thread(found.unit, unit)
-    require_site(unit, story.site, visit.holder.site)
+    story = await asyncio.to_thread(found.unit, unit, site=visit.holder.site)
     return replied(story_seen(story, visit.holder.role))

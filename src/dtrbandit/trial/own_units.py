@@ -1,4 +1,7 @@
-"""A site acts on its own units, and on no others."""
+"""A site acts on its own units, and on no others.
+
+To a site, a unit of another site and one that does not exist look alike: otherwise it could try ids, and count.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,7 @@ from dtrbandit.record.histories import Histories
 
 
 def require_own(histories: Histories, command: Command, site: str) -> None:
-    """Refuse a command that is not about a unit of a site.
-
-    An unknown unit is left to the session, and so is one that is enrolled already.
-    """
+    """Refuse a command that is not about a unit of a site. Whether it can enrol a unit is left to the session."""
     if isinstance(command, Enroll):
         if command.site != site:
             raise NotAllowed(f"a key of site {site!r} enrols units of that site, found {shown(command.site)}")
@@ -20,12 +20,11 @@ def require_own(histories: Histories, command: Command, site: str) -> None:
     unit = getattr(command, "unit", None)
     if not isinstance(unit, str):
         raise NotAllowed(f"{type(command).__name__} is about the trial as a whole, and a site acts on its own units")
+    require_unit_of(histories, unit, site)
+
+
+def require_unit_of(histories: Histories, unit: str, site: str) -> None:
+    """Refuse a unit that a site has not enrolled, without a word about whether another one has."""
     record = histories.get(unit)
-    if record is not None:
-        require_site(unit, record.site, site)
-
-
-def require_site(unit: str, found: str | None, site: str | None) -> None:
-    """Refuse a unit of another site, without a word about that one; ``site`` None stands for all sites."""
-    if site not in (None, found):
-        raise NotAllowed(f"unit {unit!r} is not one of site {site!r}; ask the site that enrolled it")
+    if record is None or record.site != site:
+        raise NotAllowed(f"unit {unit!r} is not one of site {site!r}; look at the id, or ask the site that enrolled it")
