@@ -104,7 +104,22 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
         (dtr.ObservationError, ("printable",), lambda s: s.enroll("a\nb", CONTEXT)),
         (dtr.ObservationError, ("printable",), lambda s: s.enroll("\ud800", CONTEXT)),
     ],
+    "bad-site": [
+        (dtr.ObservationError, ("site", "1 to 60", repr(site)), lambda s, site=site: s.enroll("u", CONTEXT, site=site))  # type: ignore[misc]
+        for site in ("", " north", "a\nb", 7)
+    ],
+    "another-site": [
+        (dtr.ProtocolError, ("'new'", "another site than 'north'"), lambda s: s.enroll("new", CONTEXT, site="north")),
+    ],
+    "held-site": [
+        (
+            dtr.ProtocolError,
+            ("'u'", "held at site 'north'", "(no staff)", "release(site='north')"),
+            lambda s: on_hold(s, "north").enroll("u", CONTEXT, site="north"),
+        ),
+    ],
     "empty-reason": [
+        (dtr.ObservationError, ("'new'", "reason"), lambda s: s.unblind("new", reason=" ")),
         (dtr.ObservationError, ("'new'", "reason"), lambda s: s.withdraw("new", reason=" ")),
         (dtr.ObservationError, ("reason",), lambda s: s.override("new", "other", reason="")),
         (dtr.ObservationError, ("reason",), lambda s: s.correct("done", outcome=1.0, reason=None)),  # type: ignore[arg-type]
@@ -118,6 +133,7 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
         (dtr.ProtocolError, ("'nobody'",), lambda s: s.complete("nobody", 1.0)),
         (dtr.ProtocolError, ("'nobody'",), lambda s: s.withdraw("nobody", reason="lost")),
         (dtr.ProtocolError, ("'nobody'",), lambda s: s.void("nobody", reason="not eligible")),
+        (dtr.ProtocolError, ("'nobody'",), lambda s: s.unblind("nobody", reason="an emergency")),
         (dtr.ProtocolError, ("'nobody'",), lambda s: s.override("nobody", "other", reason="allergy")),
         (dtr.ProtocolError, ("'nobody'",), lambda s: s.correct("nobody", outcome=1.0, reason="typo")),
     ],
@@ -434,6 +450,7 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
             lambda s: on_hold(s).hold(reason="no staff"),
         ),
         (dtr.ProtocolError, ("never held", "'no staff'"), lambda s: s.release(reason="no staff")),
+        (dtr.ProtocolError, ("'north'", "never held"), lambda s: on_hold(s).release(reason="x", site="north")),
     ],
     "stale-reply": [
         (dtr.Conflict, ("version 1,", "version 18;", "follow"), lambda s: s.believe(stale(s))),
@@ -533,10 +550,10 @@ def allergic(session: dtr.Session) -> dtr.Session:
     return elsewhere
 
 
-def on_hold(session: dtr.Session) -> dtr.Session:
+def on_hold(session: dtr.Session, site: str | None = None) -> dtr.Session:
     """Return the same session, held."""
     elsewhere = dtr.Session.resume(session.log)
-    elsewhere.hold(reason="a safety signal")
+    elsewhere.hold(reason="a safety signal" if site is None else "no staff", site=site)
     return elsewhere
 
 

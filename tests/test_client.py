@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.client import Arm, Client, NotAllowed, RemoteTrial
+from dtrbandit.client import Arm, Client, RemoteTrial
 from dtrbandit.errors import NotFound, Unavailable
 from extras import needed
 from serving.faults import Lossy
@@ -74,6 +74,24 @@ def test_a_whole_life(trial: RemoteTrial) -> None:
     assert trial.name in trial.client.trials()
 
 
+def test_sites_have_their_own_units_and_every_look_behind_an_arm_is_on_record(trial: RemoteTrial, own: Served) -> None:
+    keys = [own.new_key("site", trial=trial.name, site=site) for site in ("north", "south")]
+    with Client(trial.client.url, keys[0]) as north, Client(trial.client.url, keys[1]) as south:
+        north.trial(trial.name).enroll("u1", {"x": 0.5})
+        assert south.trial(trial.name).units() == []
+        with pytest.raises(dtr.NotAllowed, match="not one of site 'south'"):
+            south.trial(trial.name).complete("u1", 1.0)
+        story = north.trial(trial.name).unblind("u1", reason="an emergency")
+
+    assert story["decisions"][0]["round"] == 1
+    assert [record["event"]["event"] for record in trial.records()][-1] == "Unblinded"
+    trial.hold(reason="no staff", site="north")
+    with pytest.raises(dtr.ProtocolError, match="held at site 'north'"):
+        trial.enroll("u2", {"x": 0.5}, site="north")
+    trial.release(reason="staff is back", site="north")
+    assert trial.enroll("u2", {"x": 0.5}, site="north").stage == "first"
+
+
 def test_errors_come_back_as_the_same_classes(trial: RemoteTrial, own: Served) -> None:
     trial.enroll("u1", {"x": 0.5})
 
@@ -85,9 +103,10 @@ def test_errors_come_back_as_the_same_classes(trial: RemoteTrial, own: Served) -
         trial.complete("u2", 1.0)
     with pytest.raises(NotFound, match="no trial"):
         trial.client.trial("nowhere").enroll("u1", {"x": 0.5})
-    with Client(trial.client.url, "nonsense") as stranger, pytest.raises(NotAllowed, match="unknown, expired"):
+    with Client(trial.client.url, "nonsense") as stranger, pytest.raises(dtr.NotAllowed, match="unknown, expired"):
         stranger.trials()
-    with Client(trial.client.url, own.new_key("site")) as site, pytest.raises(NotAllowed, match="site may not"):
+    key = own.new_key("site", trial=trial.name, site="north")
+    with Client(trial.client.url, key) as site, pytest.raises(dtr.NotAllowed, match="site may not"):
         site.trial(trial.name).summary()
     with pytest.raises(dtr.DesignError, match="features"):
         trial.client.call("POST", "/trials", {"name": "x", "policy": {"name": "Greedy"}, "design": {

@@ -58,6 +58,7 @@ def test_units_are_counted_by_where_they_stand() -> None:
         "awaiting the outcome": 2,
         "arms overridden": 1,
         "values corrected": 1,
+        "unblinded": 0,
         "with contraindications": 0,
     }
     assert summary.units == 6

@@ -33,6 +33,7 @@ from dtrbandit.record.events import (
     Fact,
     Opened,
     Taught,
+    Unblinded,
 )
 from dtrbandit.record.histories import NO_UNIT, Histories, History, advance
 from dtrbandit.record.log import AMENDMENTS, Log, amended_units, kinds
@@ -118,7 +119,7 @@ class Belief:
             if fact is not facts[0]:
                 history = advance(self.design, known, fact, histories.barred)
             histories.record(fact, known, history)
-            if history is not NO_UNIT or type(fact) is ArmClosed:
+            if _teaches(fact, history):
                 self.state = learn(self.state, history, fact)
         self.version += len(facts)  # from here on they count
         self.whole = True
@@ -205,7 +206,7 @@ class Belief:
                 histories.record(fact, known, history)
                 if sequence == turn:
                     learn_from_now_on(state)
-                if history is not NO_UNIT or type(fact) is ArmClosed:
+                if _teaches(fact, history):
                     state = self.state = learn(state, history, fact)
             except DTRError as error:
                 told = f"event {sequence} of the log, {type(event).__name__}: {error}"
@@ -237,6 +238,12 @@ class Belief:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._find_rules()
+
+
+def _teaches(fact: Fact, history: History) -> bool:
+    """Say whether a policy is told of a fact: whatever is about a unit, unless somebody only looked; a closed arm."""
+    kind = type(fact)
+    return kind is ArmClosed if history is NO_UNIT else kind is not Unblinded
 
 
 def _is_lesson(event: Event) -> bool:

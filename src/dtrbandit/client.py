@@ -26,7 +26,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from dtrbandit import errors
 from dtrbandit.design import Design
-from dtrbandit.errors import DTRError, ObservationError, ProtocolError, Unavailable
+from dtrbandit.errors import DTRError, NotAllowed, ObservationError, ProtocolError, Unavailable
 from dtrbandit.policies.plain_values import policy_to_dict
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record import Decision
@@ -34,10 +34,6 @@ from dtrbandit.record import Decision
 SECONDS_TO_ANSWER = 10.0  # then the answer counts as lost
 Exclude = Mapping[str, Iterable[str]]
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
-
-
-class NotAllowed(DTRError):  # noqa: N818  # what it is, not that it is one
-    """The key is not valid, or its role may not do this."""
 
 
 class Arm(NamedTuple):
@@ -70,7 +66,7 @@ class Client:
         return RemoteTrial(self, name)
 
     def trials(self) -> list[str]:
-        """Return the names of all trials."""
+        """Return the names of the trials that the key opens."""
         names: list[str] = self.call("GET", "/trials")["trials"]
         return names
 
@@ -160,10 +156,20 @@ class RemoteTrial:
     # -- the verbs -------------------------------------------------------------------------------------------
 
     def enroll(
-        self, unit: str, context: Mapping[str, float], *, exclude: Exclude | None = None, reason: str | None = None
+        self,
+        unit: str,
+        context: Mapping[str, float],
+        *,
+        exclude: Exclude | None = None,
+        reason: str | None = None,
+        site: str | None = None,
     ) -> Arm:
-        """Enrol a unit with its first context; return its first arm. ``exclude`` as for a session."""
-        reply = self._post("/units", {"unit": unit, "context": dict(context), **_excluded(exclude, reason)})
+        """Enrol a unit with its first context; return its first arm. ``exclude`` as for a session.
+
+        ``site`` is for administrators: the key of a site says which one it is.
+        """
+        body = {"unit": unit, "context": dict(context), "site": site, **_excluded(exclude, reason)}
+        reply = self._post("/units", body)
         return Arm(reply["unit"], reply["stage"], reply["arm"])
 
     def respond(
@@ -212,13 +218,18 @@ class RemoteTrial:
         """Record that a unit should never have been enrolled."""
         self._post(f"{_unit(unit)}/void", {"reason": reason})
 
-    def hold(self, *, reason: str) -> None:
-        """Hold accrual."""
-        self._post("/hold", {"reason": reason})
+    def unblind(self, unit: str, *, reason: str) -> dict[str, Any]:
+        """Record that you look behind the arms of a unit; return its whole story, each decision explained."""
+        story: dict[str, Any] = self._post(f"{_unit(unit)}/unblinding", {"reason": reason})
+        return story
 
-    def release(self, *, reason: str) -> None:
-        """Let units enrol again."""
-        self._post("/release", {"reason": reason})
+    def hold(self, *, reason: str, site: str | None = None) -> None:
+        """Hold accrual, everywhere or at one site."""
+        self._post("/hold", {"reason": reason, "site": site})
+
+    def release(self, *, reason: str, site: str | None = None) -> None:
+        """Let units enrol again, everywhere or at one site."""
+        self._post("/release", {"reason": reason, "site": site})
 
     def close_arm(self, stage: str, arm: str, *, reason: str) -> None:
         """Close an arm of a stage, for all decisions from now on."""
@@ -329,5 +340,6 @@ def _error(status: int, text: bytes) -> DTRError:
     kind = getattr(errors, name, None) if isinstance(name, str) else None
     if isinstance(kind, type) and issubclass(kind, DTRError):
         return kind(detail)
-    by_status = {401: NotAllowed, 403: NotAllowed, 404: errors.NotFound, 409: ProtocolError}
+    refusals = dict.fromkeys((401, 403, 429), NotAllowed)
+    by_status: dict[int, type[DTRError]] = {**refusals, 404: errors.NotFound, 409: ProtocolError}
     return by_status.get(status, Unavailable if status >= 500 else ObservationError)(detail)

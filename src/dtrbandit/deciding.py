@@ -11,7 +11,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.policy import Choice, Numbers, Policy
-from dtrbandit.record.events import Decision, Fact, QValues
+from dtrbandit.record.events import Decision, Enrolled, Fact, QValues
 from dtrbandit.record.histories import History
 from dtrbandit.record.rules import what_is_wrong
 
@@ -44,9 +44,14 @@ def checked(policy: Policy[Any], design: Design) -> Callable[[Any, History, floa
 
 
 def learning(policy: Policy[Any]) -> Callable[[Any, History, Fact], Any]:
-    """Return the function by which a policy of the caller's own learns; it refuses a state that got lost."""
+    """Return the function by which a policy of the caller's own learns; it refuses a state that got lost.
+
+    It is not told at which site a unit enrolled: no decision may depend on that.
+    """
 
     def learn(state: Any, history: History, event: Fact) -> Any:
+        if type(event) is Enrolled and event.site is not None:
+            event = event._replace(site=None)
         after = policy.update(state, history, event)
         if after is None and state is not None:
             raise DesignError(

@@ -29,6 +29,7 @@ from dtrbandit.record.commands import (
     Release,
     Reply,
     Respond,
+    Unblind,
     Upgrade,
     Void,
     Withdraw,
@@ -79,14 +80,21 @@ class Session:
     # -- the verbs -------------------------------------------------------------------------------------------
 
     def enroll(
-        self, unit: str, context: Mapping[str, float], *, exclude: Exclude | None = None, reason: str | None = None
+        self,
+        unit: str,
+        context: Mapping[str, float],
+        *,
+        exclude: Exclude | None = None,
+        reason: str | None = None,
+        site: str | None = None,
     ) -> Decision:
         """Enrol a unit with its first context and decide its first arm.
 
         ``exclude`` names arms by stage that are contraindicated for this unit, ``{"first": ["ssri"]}``, for a reason.
+        The unit belongs to ``site``, for good; no decision depends on it.
         """
         # an arrival at the first stage has a decision
-        return self._tell(Enroll(unit, context, exclude, reason))  # type: ignore[return-value]
+        return self._tell(Enroll(unit, context, exclude, reason, site))  # type: ignore[return-value]
 
     def respond(
         self,
@@ -131,13 +139,13 @@ class Session:
         """
         self._tell(Correct(unit, reason, outcome, stage, context))
 
-    def hold(self, *, reason: str) -> None:
-        """Hold accrual: no unit enrols until ``release``. Units under way go on."""
-        self._tell(Hold(reason))
+    def hold(self, *, reason: str, site: str | None = None) -> None:
+        """Hold accrual, everywhere or at a site: no unit enrols until ``release``. Units under way go on."""
+        self._tell(Hold(reason, site))
 
-    def release(self, *, reason: str) -> None:
-        """Let units enrol again."""
-        self._tell(Release(reason))
+    def release(self, *, reason: str, site: str | None = None) -> None:
+        """Let units enrol again, everywhere or at a site. A hold everywhere and that of a site end each by itself."""
+        self._tell(Release(reason, site))
 
     def close_arm(self, stage: str, arm: str, *, reason: str) -> None:
         """Close an arm of a stage: no decision from now on gives it, and no later max runs over it.
@@ -160,6 +168,19 @@ class Session:
         What was learnt of it is taken back. Decisions already made, and a Q̃ already frozen, do not change.
         """
         self._tell(Void(unit, reason))
+
+    def unblind(self, unit: str, *, reason: str) -> tuple[Decision, ...]:
+        """Record that somebody looks behind the arms of a unit, and return its decisions. Nothing is learnt from it.
+
+        Each look is recorded, also for the same reason.
+        """
+        return self._alone(self._unblind, Unblind(unit, reason))
+
+    def _unblind(self, command: Unblind) -> tuple[Decision, ...]:
+        self._take(command)
+        record = self._belief.histories.get(command.unit)
+        assert record is not None
+        return record.decisions
 
     def _tell(self, command: Command) -> Decision | None:
         return self._alone(self._take, command)

@@ -8,6 +8,7 @@
     ├── NotEstimable       get more data, or ask for less: the units do not determine what was asked for
     ├── ProtocolError      this cannot happen now: another content, a wrong moment
     │   └── NotFound       look at the name: there is no such unit or trial
+    ├── NotAllowed         ask somebody who may: the key, its role or its site does not open this
     ├── Conflict           catch up and retry: the session has moved on since it answered
     ├── LogError           this log cannot be continued here: damaged, or of another release
     ├── Unavailable        try again later: nothing could be stored for good, so nothing was recorded
@@ -34,11 +35,22 @@ class NotEstimable(DTRError):  # noqa: N818  # what it is, not that it is one
 
 
 class ProtocolError(DTRError):
-    """The call contradicts what is already recorded."""
+    """The call contradicts what is already recorded.
+
+    ``blind`` says the same to those who must not know reasons of the trial as a whole.
+    """
+
+    def __init__(self, message: str, *, blind: str | None = None) -> None:
+        super().__init__(message)
+        self.blind = message if blind is None else blind
 
 
 class NotFound(ProtocolError):  # noqa: N818  # what it is, not that it is one
     """There is no unit or trial of this name."""
+
+
+class NotAllowed(DTRError):  # noqa: N818  # what it is, not that it is one
+    """The key is not valid, or it does not open this to its role, in its trial, at its site."""
 
 
 class Conflict(DTRError):  # noqa: N818  # what it is, not that it is one

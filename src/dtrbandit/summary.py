@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dtrbandit.design.spec import Design
@@ -55,7 +55,9 @@ class Summary:
     coefficients, gaps
         The estimates, and which of them the units so far do not determine.
     held
-        Why accrual is held; None if it is not.
+        Why accrual is held everywhere; None if it is not.
+    held_sites
+        The sites at which accrual is held, with their reasons.
     closed
         The arms that are closed, with their reasons.
     taught
@@ -73,6 +75,7 @@ class Summary:
     held: str | None = None
     closed: tuple[ArmClosed, ...] = ()
     taught: int = 0
+    held_sites: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [f"{self.units} unit{'' if self.units == 1 else 's'} enrolled under {self.policy}."]
@@ -80,6 +83,7 @@ class Summary:
             lines.append(f"Taught by {self.taught:,} unit{'' if self.taught == 1 else 's'} of an earlier trial.")
         if self.held is not None:
             lines.append(f"Accrual is held: {self.held}.")
+        lines += [f"Accrual is held at site {site}: {reason}." for site, reason in self.held_sites.items()]
         lines += [f"Arm {arm} of stage {stage} is closed: {reason}." for stage, arm, reason in self.closed]
         if not self.units:
             return "\n".join(lines)
@@ -117,7 +121,7 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
     """Return the summary of a session's units, and of its estimates."""
     states = ["completed", "left early, completed", "withdrawn", "voided"]
     states += [f"awaiting the response at stage {stage.name}" for stage in design.stages[1:]]
-    states += ["awaiting the outcome", "arms overridden", "values corrected", "with contraindications"]
+    states += ["awaiting the outcome", "arms overridden", "values corrected", "with contraindications", "unblinded"]
     status: Counter[str] = Counter(dict.fromkeys(states, 0))
     given: Counter[tuple[int, int]] = Counter()
     reasons: Counter[str] = Counter()
@@ -126,6 +130,7 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
         count = len(rounds)
         status[_state(design, record)] += count
         status["with contraindications"] += count if record.exclusions else 0
+        status["unblinded"] += count if record.unblinded else 0
         for stage_and_arm in enumerate(record.history.arms):
             given[stage_and_arm] += count
         for decision in record.decisions:
@@ -133,6 +138,7 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
         for amendment in record.amendments:
             status["arms overridden" if isinstance(amendment, Overridden) else "values corrected"] += count
         outcomes.update(zip(rounds, known, strict=False))
+    held = {site: fact.reason for site, fact in histories.accrual.items() if isinstance(fact, Held)}
     total = 0.0
     for t in sorted(outcomes):  # one by one: sum() rounds otherwise since Python 3.12
         total += outcomes[t]
@@ -147,7 +153,8 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
         mean_outcome=total / len(outcomes) if outcomes else None,
         coefficients=() if estimates is None else coefficient_table(design, estimates),
         gaps=() if estimates is None else _gaps(design, estimates),
-        held=histories.accrual.reason if isinstance(histories.accrual, Held) else None,
+        held=held.get(None),
+        held_sites={site: reason for site, reason in held.items() if site is not None},
         closed=tuple(histories.closed.values()),
         taught=len(histories.taught),
     )

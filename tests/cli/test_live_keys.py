@@ -19,6 +19,7 @@ from dtrbandit.storage import connect
 def storage(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path}/trial.db"
     store = connect(url)
+    store.add_trial("pilot")
     first_key(store, now=datetime.now(UTC))
     store.close()
     return url
@@ -33,7 +34,7 @@ def holder_of(storage: str, key: str) -> str:
 
 
 def test_a_key_is_made_shown_rotated_and_revoked(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
-    live_keys.make_key("site", "north", 30.0, storage)
+    live_keys.make_key("site", "nurse A", storage, days=30.0, trial="pilot", site="north")
     key = capsys.readouterr().out.split()[-1]
     name = key.split("_")[1]
     live_keys.rotate_one(name, 1.0, storage)
@@ -43,8 +44,8 @@ def test_a_key_is_made_shown_rotated_and_revoked(storage: str, capsys: pytest.Ca
     live_keys.show_keys(storage)
 
     listed = capsys.readouterr().out
-    assert holder_of(storage, successor) == "north"
-    assert f"{name}  site           north  (revoked)" in listed
+    assert holder_of(storage, successor) == "nurse A"
+    assert f"{name}  site           nurse A, trial pilot, site north  (revoked)" in listed
     assert ", until " in listed
     assert key not in listed
 
@@ -53,6 +54,8 @@ def test_mistakes_are_said(storage: str) -> None:
     with pytest.raises(NotFound):
         live_keys.revoke_one("unknown", storage)
     with pytest.raises(dtr.ObservationError):
-        live_keys.make_key("site", "", None, storage)
+        live_keys.make_key("auditor", "", storage)
+    with pytest.raises(dtr.ObservationError, match="needs a trial and a site"):
+        live_keys.make_key("site", "nurse A", storage)
     with pytest.raises(NotFound, match="no file"):
         live_keys.show_keys(storage + ".other")

@@ -74,7 +74,9 @@ def test_a_file_needs_no_migration_and_no_workers(run: Run) -> None:
 def test_keys_are_listed_and_made(run: Run) -> None:
     run("trial", "create", str(EXAMPLE))
 
-    assert run("trial", "keys", "create", "site", "north", "--days", "3")[0] == 0
+    assert run("trial", "keys", "create", "site", "nurse A")[0] == 2
+    place = ("--trial", "depression", "--site", "north")
+    assert run("trial", "keys", "create", "site", "nurse A", *place, "--days", "3")[0] == 0
     code, listed, _ = run("trial", "keys", "list")
     name = next(line.split()[0] for line in listed.splitlines() if "north" in line)
     assert run("trial", "keys", "rotate", name)[0] == 0

@@ -126,3 +126,98 @@ def test_a_cohort_of_a_log_that_was_held_has_its_units() -> None:
     session.complete("u1", 2.0)
 
     assert Cohort.from_log(session.log).units == ("u1",)
+
+
+# -- at one site -------------------------------------------------------------------------------------------------
+
+
+def enrols(session: dtr.Session, unit: str, site: str | None) -> bool:
+    try:
+        session.enroll(unit, {"start1": 1.0}, site=site)
+    except dtr.ProtocolError:
+        return False
+    return True
+
+
+def test_a_held_site_enrols_nobody_and_others_go_on() -> None:
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.5))
+    session.hold(reason="no staff", site="north")
+
+    with pytest.raises(dtr.ProtocolError, match=r"held at site 'north' \(no staff\); release\(site='north'\)") as told:
+        session.enroll("u1", {"start1": 1.0}, site="north")
+
+    assert "no staff" not in told.value.blind
+    assert "held at site 'north'" in told.value.blind
+    assert enrols(session, "u2", "south")
+    assert enrols(session, "u3", None)
+    session.release(reason="staff is back", site="north")
+    assert enrols(session, "u1", "north")
+    assert session.log[1] == Held("no staff", "north")
+
+
+def test_holds_everywhere_and_at_a_site_end_each_by_itself() -> None:
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.5))
+    session.hold(reason="no staff", site="north")
+    session.hold(reason="a safety signal")
+    version = session.version
+    session.hold(reason="no staff", site="north")
+    session.hold(reason="a safety signal")
+    assert session.version == version
+
+    assert not any(enrols(session, f"u{site}", site) for site in ("north", "south", None))
+    session.release(reason="looked at")
+    assert [enrols(session, f"u{site}", site) for site in ("north", "south", None)] == [False, True, True]
+    with pytest.raises(dtr.ProtocolError, match="at site 'south' was never held"):
+        session.release(reason="why not", site="south")
+    with pytest.raises(dtr.ProtocolError, match=r"at site 'north' already \(no staff\), found another reason"):
+        session.hold(reason="holidays", site="north")
+    session.release(reason="staff is back", site="north")
+    assert enrols(session, "unorth", "north")
+
+
+def test_units_of_a_held_site_that_are_under_way_go_on() -> None:
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.5))
+    session.enroll("u1", {"start1": 1.0}, site="north")
+    session.hold(reason="no staff", site="north")
+
+    session.enroll("u1", {"start1": 1.0}, site="north")  # again
+    session.respond("u1", {"start2": 0.5, "end1": 9.0})
+    session.complete("u1", 2.0)
+
+    assert session.version == 7
+
+
+def test_the_summary_names_the_sites_that_are_held() -> None:
+    session = held()
+    session.hold(reason="no staff", site="north")
+    session.hold(reason="a move", site="south")
+    session.release(reason="moved", site="south")
+
+    summary = session.summary()
+
+    assert (summary.held, summary.held_sites) == ("a safety signal", {"north": "no staff"})
+    assert "Accrual is held: a safety signal.\nAccrual is held at site north: no staff." in str(summary)
+
+
+@pytest.mark.parametrize("long", [1, 10**9], ids=["in stretches", "one by one"])
+def test_a_log_in_which_a_held_site_enrols_is_refused(long: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(belief, "LONG", long)
+    monkeypatch.setattr(belief, "SHORTEST", 1)
+    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.5))
+    elsewhere = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.5))
+    elsewhere.enroll("u1", {"start1": 1.0}, site="north")
+    session.hold(reason="no staff", site="north")
+
+    with pytest.raises(dtr.LogError, match="event 3 of the log, Enrolled: unit 'u1' cannot enrol"):
+        dtr.Session.resume([*session.log, *elsewhere.log[1:]])
+    assert session.enroll("u1", {"start1": 1.0}, site="south").round == 1
+    assert dtr.Session.resume(list(session.log)).log == session.log
+
+
+def test_the_name_of_a_held_site_can_be_read() -> None:
+    session = dtr.Session(DESIGN, dtr.Greedy())
+
+    for verb in (session.hold, session.release):
+        with pytest.raises(dtr.ObservationError, match="name of a site"):
+            verb(reason="why not", site=" north")
+    assert session.version == 1

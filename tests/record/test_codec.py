@@ -30,6 +30,7 @@ from dtrbandit.record.events import (
     Released,
     Responded,
     Taught,
+    Unblinded,
     Upgraded,
     Voided,
     Withdrawn,
@@ -57,6 +58,7 @@ events = st.one_of(
     st.builds(Opened, st.just({"stage": []}), st.just({"name": "Greedy"}), st.integers(0, 2**64 - 1), st.just(1)),
     st.builds(Enrolled, texts, st.integers(1, 10**9), contexts, st.none(), st.none()),
     st.builds(Enrolled, texts, st.integers(1, 10**9), contexts, exclusions, texts),
+    st.builds(Enrolled, texts, st.integers(1, 10**9), contexts, st.none() | exclusions, st.none(), texts),
     st.builds(Opened, st.just({}), st.just({}), st.integers(0, 9), st.just(1), texts),
     st.builds(Assigned, decisions),
     st.builds(Overridden, texts, texts, texts, texts),
@@ -66,8 +68,9 @@ events = st.one_of(
     st.builds(Withdrawn, texts, texts),
     st.builds(Corrected, texts, floats, st.none(), st.none(), texts),
     st.builds(Corrected, texts, st.none(), texts, contexts, texts),
-    st.builds(Held, texts),
-    st.builds(Released, texts),
+    st.builds(Held, texts, st.none() | texts),
+    st.builds(Released, texts, st.none() | texts),
+    st.builds(Unblinded, texts, texts),
     st.builds(ArmClosed, texts, texts, texts),
     st.builds(Voided, texts, texts),
     st.builds(Ended, texts),
@@ -152,6 +155,7 @@ one_of_each: list[Event] = [
     Completed("u", 1.0),
     Withdrawn("u", "moved"),
     Corrected("u", None, "s", {"x": 1.0}, "typo"),
+    Unblinded("u", "an emergency"),
 ]
 wrong: dict[str, list[Any]] = {
     "design": [None, "x", []],
@@ -175,7 +179,7 @@ wrong: dict[str, list[Any]] = {
 @pytest.mark.parametrize("event", one_of_each, ids=lambda event: type(event).__name__)
 def test_every_field_of_another_type_is_refused_by_name(event: Event) -> None:
     entries = json.loads(encode(event))
-    for field in entries.keys() - {"event"}:
+    for field in entries.keys() - {"event", "format"}:
         nullable = isinstance(event, Corrected) or field == "propensity"
         for value in [*wrong[field], *([] if nullable else [None])]:
             with pytest.raises(dtr.LogError, match=rf"{type(event).__name__}, field '{field}'.*found .*expected "):
@@ -272,6 +276,18 @@ def test_lines_that_the_first_format_could_not_hold_say_theirs_and_no_others() -
     assert {number for kind, number in told if kind not in SINCE} == {None}
     assert [decode(line) for line in lines] == dtr.read_log(LOGS / "before_formats.jsonl")
     assert max(SINCE.values()) == FORMAT
+
+
+def test_a_site_is_left_out_where_there_is_none_and_otherwise_needs_the_second_format() -> None:
+    plain, at_north = Enrolled("u1", 1, {"x": 0.5}), Enrolled("u1", 1, {"x": 0.5}, site="north")
+
+    assert encode(plain) == '{"context":{"x":0.5},"event":"Enrolled","round":1,"unit":"u1"}'
+    assert encode(at_north) == (
+        '{"context":{"x":0.5},"event":"Enrolled","format":2,"round":1,"site":"north","unit":"u1"}'
+    )
+    assert encode(Held("why", "north")) == '{"event":"Held","format":2,"reason":"why","site":"north"}'
+    assert encode(Held("why")) == '{"event":"Held","format":2,"reason":"why"}'
+    assert encode(Unblinded("u1", "why")) == '{"event":"Unblinded","format":2,"reason":"why","unit":"u1"}'
 
 
 def test_a_field_that_came_later_needs_its_format(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from dtrbandit.record import (
     Released,
     Responded,
     Taught,
+    Unblinded,
     Voided,
     Withdrawn,
 )
@@ -54,7 +55,7 @@ decisions = st.tuples(
 contents: st.SearchStrategy[Any] = st.one_of(
     st.tuples(st.just(Responded), labels, contexts),
     st.tuples(st.just(Completed), floats),
-    st.tuples(st.sampled_from([Withdrawn, Voided]), st.text()),
+    st.tuples(st.sampled_from([Withdrawn, Voided, Unblinded]), st.text()),
     st.tuples(st.just(Overridden), labels, labels, st.text()),
     st.tuples(st.just(Corrected), st.one_of(st.none(), floats), st.none(), st.one_of(st.none(), contexts), st.text()),
     st.tuples(st.just(Assigned), decisions),
@@ -66,7 +67,9 @@ taught = st.tuples(
     st.lists(labels).map(tuple),
     st.none() | floats,
 )
-of_trial: st.SearchStrategy[Any] = st.one_of(st.tuples(st.sampled_from([Held, Released]), st.text()), taught)
+of_trial: st.SearchStrategy[Any] = st.one_of(
+    st.tuples(st.sampled_from([Held, Released]), st.text(), st.none() | labels), taught
+)
 
 
 def facts_of(course: Sequence[tuple[int, Any]]) -> list[tuple[int, Fact]]:
@@ -79,7 +82,8 @@ def facts_of(course: Sequence[tuple[int, Any]]) -> list[tuple[int, Fact]]:
             continue
         if who not in rounds:
             rounds[who] = len(rounds) + 1
-            facts.append((rounds[who], Enrolled(f"unit {who}", rounds[who], Values(("x",), (who / 7,)))))
+            site = ("north", "south", None)[who % 3]
+            facts.append((rounds[who], Enrolled(f"unit {who}", rounds[who], Values(("x",), (who / 7,)), site=site)))
         t, unit = rounds[who], f"unit {who}"
         facts.append((t, Assigned(dtr.Decision(unit, t, *content[0])) if kind is Assigned else kind(unit, *content)))
     return facts

@@ -27,7 +27,8 @@ ODD = dtr.Design([dtr.Stage("s", ("b", "a"), "1 + z + y"), dtr.Stage("r", ("a", 
 def a_log(design: dtr.Design = ODD) -> list[Event]:
     session = dtr.Session(design, dtr.DTRBandit(q=1, delta=0.5, floor=0.1), seed=3)
     for t in range(12):
-        session.enroll(f"ü{t}" if t % 3 else f"u{t}", {"z": t / 7, "y": -t / 1e7})
+        site = "nörth" if t % 2 else None
+        session.enroll(f"ü{t}" if t % 3 else f"u{t}", {"z": t / 7, "y": -t / 1e7}, site=site)
         if session.respond(
             f"ü{t}" if t % 3 else f"u{t}", {"w": -1.0} if t % 4 == 1 else {"w": 2.0, "v": 1e300 / 1e210}
         ):

@@ -122,8 +122,11 @@ def test_rules_return_the_fact_to_record_and_change_nothing() -> None:
     known, version = histories(session), session.version
     waiting = known.in_flight["in flight"]
 
-    assert enrolled(known, ("next", None, {"start1": 1}, None, None)) == (Enrolled("next", 11, {"start1": 1.0}), None)
-    assert enrolled(known, ("in flight", None, {"start1": 0}, None, None)) == (None, waiting)
+    assert enrolled(known, ("next", None, {"start1": 1}, None, None, None)) == (
+        Enrolled("next", 11, {"start1": 1.0}),
+        None,
+    )
+    assert enrolled(known, ("in flight", None, {"start1": 0}, None, None, None)) == (None, waiting)
     assert responded(known, ("in flight", None, {"end1": 3}, None, None)) == (
         Responded("in flight", "second", {"end1": 3.0}),
         waiting,
@@ -136,7 +139,7 @@ def test_rules_return_the_fact_to_record_and_change_nothing() -> None:
 
 def test_a_log_must_number_rounds_without_gaps() -> None:
     with pytest.raises(dtr.ProtocolError, match="the next round is 11, found 12"):
-        enrolled(histories(some_session()), ("next", 12, {"start1": 1.0}, None, None))
+        enrolled(histories(some_session()), ("next", 12, {"start1": 1.0}, None, None, None))
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,18 @@ DESIGN = dtr.Design(
 POLICIES = [dtr.DTRBandit(q=1, delta=0.4), dtr.LSVIUCB(beta=0.3, leavers="optimistic"), dtr.EpsilonGreedy(epsilon=0.3)]
 
 
+SITES = (None, "north", "south", "east")
+
+
 def close_at(session: dtr.Session, closing: int, number: int) -> None:
     with suppress(dtr.ProtocolError):  # a unit under way may need it
         if number == closing:
             session.close_arm("second", "c", reason="harm")
+
+
+def look_at(session: dtr.Session, waiting: list[tuple[str, int]], how: int) -> None:
+    if how == 29 and waiting:
+        session.unblind(waiting[0][0], reason="an emergency")
 
 
 def play(session: dtr.Session, steps: list[tuple[int, int]], closing: int = -1) -> None:
@@ -41,11 +49,12 @@ def play(session: dtr.Session, steps: list[tuple[int, int]], closing: int = -1) 
     for number, (who, how) in enumerate(steps):
         x, z, w, v, y = np.random.default_rng([number, who, how]).normal(size=5).round(2).tolist()
         close_at(session, closing, number)
+        look_at(session, waiting, how)
         if who >= len(waiting):
             more: dict[str, Any] = {}
             if how % 5 == 0:
                 more = {"exclude": {"second": ["b"], "third": ["b"] * (how % 2)}, "reason": "allergy"}
-            session.enroll(f"u{number}", {"x": x}, **more)
+            session.enroll(f"u{number}", {"x": x}, site=SITES[how % 4], **more)
             waiting.append((f"u{number}", 1))
             continue
         unit, m = waiting.pop(who)
@@ -214,6 +223,8 @@ def later(kind: type) -> Callable[[list[Event]], None]:
 
 CHANGES: dict[str, Callable[[list[Event]], None]] = {
     "another round": changed(Enrolled, round=99),
+    "a site with spaces": changed(Enrolled, site=" north "),
+    "a site that is no text": changed(Enrolled, site=["north"]),
     "an id with spaces": changed(Enrolled, unit=" u "),
     "an id that is no text": changed(Completed, unit=["u0"]),
     "a NaN in a context": changed(Enrolled, context=Values(("x",), (float("nan"),))),

@@ -27,6 +27,13 @@ def trial(served: Served, request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def keys(served: Served) -> dict[str, str]:
-    """A key for each role."""
-    return {role: served.new_key(role) for role in ("administrator", "site", "statistician", "auditor")}
+def keys_of_all(served: Served) -> dict[str, str]:
+    """A key that opens all trials, for each role that may have one."""
+    return {role: served.new_key(role) for role in ("administrator", "statistician", "auditor")}
+
+
+@pytest.fixture
+def keys(served: Served, keys_of_all: dict[str, str], trial: str) -> dict[str, str]:
+    """A key for each role; that of a site is for the trial."""
+    name = trial.removeprefix("/trials/")
+    return {**keys_of_all, "site": served.new_key("site", trial=name, site="north")}

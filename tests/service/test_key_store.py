@@ -25,15 +25,17 @@ def test_the_first_key_is_made_once() -> None:
     assert [row.role for row in store.api_keys()] == ["administrator"]
 
 
-def test_rotation_keeps_role_label_and_expiry() -> None:
+def test_rotation_keeps_role_label_expiry_trial_and_site() -> None:
     store = MemoryStore()
-    old = create(store, "site", "north", now=NOW, days=10)
+    store.add_trial("pilot")
+    old = create(store, "site", "nurse A", now=NOW, days=10, trial="pilot", site="north")
 
     new = rotate(store, old.row.id, now=NOW, overlap=timedelta(hours=1))
 
     rows = {row.id: row for row in store.api_keys()}
     assert new.row[2:4] == old.row[2:4]
     assert new.row.expires == old.row.expires
+    assert (new.row.trial, new.row.site) == ("pilot", "north")
     assert is_valid(rows[old.row.id], NOW + timedelta(minutes=59))
     assert not is_valid(rows[old.row.id], NOW + timedelta(hours=1))
 
@@ -45,6 +47,11 @@ def test_the_last_administrator_stays() -> None:
 
     with pytest.raises(dtr.ProtocolError, match="last key"):
         revoke(store, first.row.id, now=NOW)
+    store.add_trial("pilot")
+    bound = create(store, "administrator", "of one trial", now=NOW, trial="pilot")
+    with pytest.raises(dtr.ProtocolError, match="last key of an administrator of all trials"):
+        revoke(store, first.row.id, now=NOW)
+    assert revoke(store, bound.row.id, now=NOW).revoked is not None
     create(store, "administrator", "second", now=NOW)
 
     assert revoke(store, first.row.id, now=NOW).revoked is not None
@@ -52,7 +59,7 @@ def test_the_last_administrator_stays() -> None:
 
 def test_revoking_twice_changes_nothing() -> None:
     store = MemoryStore()
-    key = create(store, "site", "north", now=NOW)
+    key = create(store, "auditor", "inspector", now=NOW)
 
     first = revoke(store, key.row.id, now=NOW)
 
@@ -64,3 +71,27 @@ def test_unknown_keys_and_roles_are_said() -> None:
         revoke(MemoryStore(), "x", now=NOW)
     with pytest.raises(dtr.ObservationError, match="did you mean 'site'"):
         create(MemoryStore(), "sight", "north", now=NOW)
+
+
+def test_a_key_is_made_for_a_trial_that_is_there() -> None:
+    store = MemoryStore()
+    store.add_trial("pilot")
+
+    with pytest.raises(NotFound, match="no trial 'pilto' to make a key for; the trials here are 'pilot'"):
+        create(store, "auditor", "inspector", now=NOW, trial="pilto")
+
+    assert store.api_keys() == []
+
+
+def test_within_a_trial_other_keys_are_as_if_they_were_not_there() -> None:
+    store = MemoryStore()
+    store.add_trial("pilot")
+    other, own = (create(store, "auditor", "inspector", now=NOW, trial=trial) for trial in (None, "pilot"))
+
+    for act in (rotate, revoke):
+        with pytest.raises(NotFound) as hidden:
+            act(store, other.row.id, now=NOW, within="pilot")
+        with pytest.raises(NotFound) as missing:
+            act(store, "x", now=NOW, within="pilot")
+        assert str(hidden.value).replace(other.row.id, "x") == str(missing.value)
+    assert rotate(store, own.row.id, now=NOW, within="pilot").row.trial == "pilot"

@@ -46,3 +46,31 @@ def test_half_a_surrogate_pair_in_a_message_can_be_written() -> None:
 
 def test_an_unknown_error_of_the_package_is_no_fault_of_the_caller() -> None:
     assert refusal(dtr.DTRError("whatever")).status == 503
+
+
+def test_a_site_hears_no_numbers_of_records_no_reasons_and_no_policy() -> None:
+    told = {
+        errors.Conflict("the log has 4711 records"): "cannot store anything now",
+        errors.Unavailable("4711 requests are waiting"): "cannot store anything now",
+        errors.LogError("event 4711 of the log", sequence=4711): "cannot be continued here",
+        errors.DesignError("the policy Greedy(4711) failed"): "nothing was recorded",
+        errors.NotEstimable("4711 units"): "no such answer",
+        errors.ProtocolError("held (4711 units)", blind="held"): "held",
+        errors.ProtocolError("unit 'u1' is complete"): "unit 'u1' is complete",
+        errors.NotFound("unknown unit 'u9'"): "unknown unit 'u9'",
+        errors.NotAllowed("not yours"): "not yours",
+        errors.ObservationError("x is missing"): "x is missing",
+    }
+
+    for error, detail in told.items():
+        seen, all_of_it = refusal(error, blind=True), refusal(error)
+        assert detail in seen.detail
+        assert "4711" not in seen.body().decode()
+        assert (seen.kind, seen.error) == (all_of_it.kind, all_of_it.error)
+        assert all_of_it.detail == str(error)
+    assert {type(error) for error in told} == set(OF_ERRORS)
+
+
+def test_who_sends_too_many_wrong_keys_is_told_how_long_to_wait() -> None:
+    assert Refused("wrong-keys", "10 wrong keys", wait=42).headers == {"Retry-After": "42"}
+    assert Refused("wrong-keys", "10 wrong keys").status == 429

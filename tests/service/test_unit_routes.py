@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from serving.served import Answer, Served
+from serving.served import TRIAL, Answer, Served
 
 ENROL = {"unit": "u1", "context": {"x": 0.5}}
 
@@ -220,6 +221,138 @@ def test_a_site_sees_arms_and_nothing_else(served: Served, trial: str, keys: dic
             assert f'"{word}"' not in answer.body.decode()
         assert "1 units" not in answer.body.decode()
     assert set(answers[1].json["units"][0]) == {"unit", "stage", "awaiting", "since", "due", "overdue"}
+
+
+REGIME = {"name": "FixedRegime", "rule": {"first": "a", "second": "b"}}  # arms that depend on nobody else
+
+
+def busy(served: Served, trial: str, key: str, first: int) -> None:
+    """Let another site enrol some units, each to a point of its course."""
+    for number in range(first, first + 5):
+        unit = f"{trial}/units/s{number}"
+        served.post(f"{trial}/units", {"unit": f"s{number}", "context": {"x": 0.25}}, key=key)
+        served.post(f"{unit}/responses", {"context": {"z": 1.0 if number % 2 else -1.0}}, key=key)
+        if number % 3:
+            served.post(f"{unit}/outcome", {"outcome": 1.0}, key=key)
+
+
+def seen_by_north(served: Served, name: str, *, others: bool) -> list[tuple[int, dict[str, str], str]]:
+    """Return all that a site sees while it takes units through a trial, times aside."""
+    served.post("/trials", {**TRIAL, "name": name, "policy": REGIME})
+    trial, seen = f"/trials/{name}", []
+    north, south = (served.new_key("site", trial=name, site=site) for site in ("north", "south"))
+    closing = {"stage": "second", "arm": "a", "reason": "harm in 17 of 40 units"}
+    requests: list[tuple[str, str, Any]] = [
+        ("POST", "/units", ENROL),
+        ("POST", "/units", ENROL),
+        ("POST", "/units", {**ENROL, "context": {"x": 3.0}}),
+        ("POST", "/units", {**ENROL, "context": {}}),
+        ("POST", "/units/u1/outcome", {"outcome": 1.0}),
+        ("POST", "/units/u1/responses", {"context": {"z": 1.0}}),
+        ("POST", "/units/u1/override", {"arm": "placebo", "reason": "allergy"}),
+        ("POST", "/units/u1/corrections", {"reason": "typo", "stage": "first", "context": {"x": 0.75}}),
+        ("POST", "/units", {"unit": "u2", "context": {"x": 0.5}}),
+        ("POST", "/units/u2/responses", {"context": {"z": -1.0}}),
+        ("POST", "/units/u2/outcome", {"outcome": 2.0}),
+        ("POST", "/units/u2/outcome", {"outcome": 3.0}),
+        ("POST", "/units/unknown/outcome", {"outcome": 3.0}),
+        ("POST", "/units", {**ENROL, "unit": "u3", "exclude": {"first": ["a", "b"]}, "reason": "allergy"}),
+        ("POST", "/units", {**ENROL, "unit": "u3"}),
+        ("GET", "/units", None),
+        ("GET", "/units?awaiting=nothing", None),
+        ("GET", "/units/u1", None),
+        ("GET", "/units/unknown", None),
+        ("GET", "", None),
+        ("GET", "/summary", None),
+        ("POST", "/units/u1/withdrawal", {"reason": "moved away"}),
+    ]
+    for number, (method, path, body) in enumerate(requests):
+        if others:
+            busy(served, trial, south, 5 * number)
+        seen.append(served.send(method, f"{trial}{path}", body, key=north))
+    seen.append(served.get("/trials", key=north))
+    for what in ({"reason": "41 units are enough"}, {"reason": "no staff", "site": "south"}):
+        served.post(f"{trial}/hold", what)
+    served.post(f"{trial}/arms/close", closing)
+    for query in ("", "?explain=false"):
+        seen.append(served.post(f"{trial}/units{query}", {"unit": "u4", "context": {"x": 0.5}}, key=north))
+    served.post(f"{trial}/end", {"reason": "arm a is better, p = 0.03"})
+    seen.append(served.post(f"{trial}/units/u3/responses", {"context": {"z": 1.0}}, key=north))
+    seen.append(served.get(trial, key=north))
+    times = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
+    return [(each.status, dict(each.headers), times.sub("TIME", each.body.decode())) for each in seen]
+
+
+def test_nothing_that_a_site_sees_depends_on_other_sites(served: Served) -> None:
+    alone = seen_by_north(served, "trial-n1", others=False)
+    crowded = seen_by_north(served, "trial-n2", others=True)
+
+    assert [status for status, _, _ in alone] == [
+        200, 200, 409, 422, 409, 200, 409, 200, 200, 200, 200, 409, 403, 409, 200, 200, 409, 200, 403, 200, 403,
+        200, 200, 409, 409, 409, 200,
+    ]  # fmt: skip
+    assert crowded == [(status, headers, body.replace("trial-n1", "trial-n2")) for status, headers, body in alone]
+    text = " ".join(body for _, _, body in crowded)
+    for hidden in ("south", "41 units", "17 of", "p = 0.03", "FixedRegime", "round", "q_hat", "propensity", "sequence"):
+        assert hidden not in text, hidden
+
+
+def test_units_of_other_sites_are_closed_to_a_site(served: Served, trial: str) -> None:
+    name = trial.removeprefix("/trials/")
+    north, south = (served.new_key("site", trial=name, site=site) for site in ("north", "south"))
+    enrol(served, trial, key=north)
+    enrol(served, trial, "anybody's")
+    before = served.records(trial)
+
+    again = served.post(f"{trial}/units", {"unit": "u1", "context": {"x": 9.5}}, key=south)
+    stolen = served.post(f"{trial}/units", {"unit": "u2", "context": {"x": 0.5}, "site": "north"}, key=south)
+    looks = [served.get(f"{trial}/units/{unit}", key=south) for unit in ("u1", "anybody's", "unknown")]
+    outcome = served.post(f"{trial}/units/u1/outcome", {"outcome": 1.0}, key=south)
+
+    assert (again.status, stolen.status, outcome.status) == (409, 403, 403)
+    assert [look.status for look in looks] == [403, 403, 403]
+    assert looks[0].body.replace(b"u1", b"unknown") == looks[2].body  # whoever tries ids learns nothing
+    for answer in (again, outcome, *looks):
+        assert "north" not in answer.body.decode()
+        assert "0.5" not in answer.body.decode()
+    assert served.get(f"{trial}/units", key=south).json == {"units": []}
+    assert [unit["unit"] for unit in served.get(f"{trial}/units", key=north).json["units"]] == ["u1"]
+    assert [unit["site"] for unit in served.get(f"{trial}/units").json["units"]] == ["north", None]
+    assert served.records(trial) == before
+
+
+def test_unblinding_is_on_record_before_anything_is_shown(served: Served, trial: str, keys: dict[str, str]) -> None:
+    enrol(served, trial, key=keys["site"])
+    address, why = f"{trial}/units/u1/unblinding", {"reason": "an emergency"}
+    before = served.records(trial)
+
+    assert served.post(address, {}, key=keys["site"]).status == 422
+    assert served.post(f"{trial}/units/unknown/unblinding", why, key=keys["site"]).status == 403
+    assert served.post(f"{trial}/units/unknown/unblinding", why).status == 404
+    assert served.records(trial) == before
+    told = served.post(address, why, key=keys["site"], headers={"Idempotency-Key": "k1"})
+    again = served.post(address, why, key=keys["site"], headers={"Idempotency-Key": "k1"})
+    other = served.post(address, why)
+
+    assert told.json["decisions"][0]["round"] == 1
+    assert "explanation" in told.json["decisions"][0]
+    assert told.json["records"][-1]["event"] == {"event": "Unblinded", "format": 2, "unit": "u1", **why}
+    assert "(site north, key " in told.json["records"][-1]["actor"]
+    assert again.headers["repeated"] == "true"
+    assert "administrator" in other.json["records"][-1]["actor"]
+    assert served.records(trial) == before + 2
+    assert "decisions" not in served.get(f"{trial}/units/u1", key=keys["site"]).json  # one look is one look
+
+
+def test_an_administrator_enrols_for_a_site(served: Served, trial: str, keys: dict[str, str]) -> None:
+    body = {"unit": "u1", "context": {"x": 0.5}, "site": "north"}
+
+    assert served.post(f"{trial}/units", body).status == 200
+    assert served.get(f"{trial}/units/u1", key=keys["site"]).status == 200
+    assert enrol(served, trial, key=keys["site"]).headers["repeated"] == "true"
+    assert enrol(served, trial).status == 409
+    for site in (" north", "", "x" * 61, 7):
+        assert served.post(f"{trial}/units", {**body, "unit": "u2", "site": site}).status == 422
 
 
 def test_decisions_are_explained_to_those_who_may_ask(served: Served, trial: str, keys: dict[str, str]) -> None:

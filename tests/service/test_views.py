@@ -56,7 +56,7 @@ def test_a_story_tells_each_role_its_part(trial: dtr.Trial) -> None:
     story = trial.unit("u1")
 
     assert set(story_seen(story, Role.SITE)) == {"unit", "status", "arms"}
-    assert set(story_seen(story, Role.AUDITOR)) == {"unit", "status", "arms", "round", "records"}
+    assert set(story_seen(story, Role.AUDITOR)) == {"unit", "status", "arms", "site", "round", "records"}
     assert {"decisions", "text"} < set(story_seen(story, Role.STATISTICIAN))
 
 

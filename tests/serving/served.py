@@ -53,6 +53,7 @@ class Served:
         """Start it, at the same port as before, and wait until it is ready."""
         command = [sys.executable, "-m", "dtrbandit", "serve", "--storage", self.storage, "--port", str(self.port)]
         command += ["--workers", str(self.workers)]
+        command.append("--behind-proxy")  # so that a test may say where its wrong keys come from
         environment = {**os.environ, "DTRBANDIT_KERNELS": self.kernels, "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
@@ -121,8 +122,9 @@ class Served:
         assert self.post("/trials", {"name": name, **TRIAL}).status == 200
         return f"/trials/{name}"
 
-    def new_key(self, role: str, label: str = "somebody") -> str:
-        key: str = self.post("/keys", {"role": role, "label": label}).json["key"]
+    def new_key(self, role: str, label: str = "somebody", **place: Any) -> str:
+        """Make a key, of a trial and a site if said, and return it."""
+        key: str = self.post("/keys", {"role": role, "label": label, **place}).json["key"]
         return key
 
     def records(self, trial: str) -> int:

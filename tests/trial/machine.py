@@ -30,11 +30,12 @@ units = st.sampled_from([f"u{n}" for n in range(6)])
 numbers = st.sampled_from([-1.0, 0.0, 0.5, 2.0])
 reasons = st.sampled_from(["because", "for another reason"])
 arms = st.sampled_from(["a", "b"])
+sites = st.sampled_from([None, "north", "south"])
 contexts = st.fixed_dictionaries({"x": numbers})
 responses = st.one_of(st.fixed_dictionaries({"r": numbers, "z": numbers}), st.fixed_dictionaries({"r": st.just(-1.0)}))
 commands = st.one_of(
     st.builds(dtr.Enroll, units, contexts),
-    st.builds(dtr.Enroll, units, contexts),
+    st.builds(dtr.Enroll, units, contexts, st.none(), st.none(), sites),
     st.builds(dtr.Respond, units, responses),
     st.builds(dtr.Respond, units, responses),
     st.builds(dtr.Complete, units, numbers),
@@ -42,8 +43,9 @@ commands = st.one_of(
     st.builds(dtr.Override, units, arms, reasons),
     st.builds(dtr.Correct, units, reasons, numbers),
     st.builds(dtr.Correct, units, reasons, st.none(), st.just("first"), contexts),
-    st.builds(dtr.Hold, reasons),
-    st.builds(dtr.Release, reasons),
+    st.builds(dtr.Hold, reasons, sites),
+    st.builds(dtr.Release, reasons, sites),
+    st.builds(dtr.Unblind, units, reasons),
     st.builds(dtr.Void, units, reasons),
 )
 

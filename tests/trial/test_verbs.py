@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import dtrbandit as dtr
 from dtrbandit.record import Command
+from dtrbandit.trial.units import UnitStory
 from dtrbandit.trial.verbs import Verbs
 
 VERBS = {kind: {"CloseArm": "close_arm"}.get(kind.__name__, kind.__name__.lower()) for kind in get_args(Command)}
@@ -20,6 +21,9 @@ class Told(Verbs):
 
     def _tell(self, command: Command, actor: str | None) -> None:
         self.told.append((command, actor))
+
+    def unit(self, unit: str) -> UnitStory:
+        return UnitStory(unit, 1, "", {}, (), ())
 
 
 def test_every_verb_makes_its_command_and_passes_the_actor_on() -> None:

@@ -18,15 +18,25 @@ def show_keys(storage: str) -> None:
     for row in store.api_keys():
         ends = "" if row.expires is None else f", until {row.expires[:16]}Z"
         state = "valid" + ends if is_valid(row, now) else "revoked" if row.revoked else "expired"
-        typer.echo(f"{row.id}  {row.role:<13}  {row.label}  ({state})")
+        trial = "" if row.trial is None else f", trial {row.trial}"
+        site = "" if row.site is None else f", site {row.site}"
+        typer.echo(f"{row.id}  {row.role:<13}  {row.label}{trial}{site}  ({state})")
     store.close()
 
 
-def make_key(role: str, label: str, days: float | None, storage: str) -> None:
+def make_key(
+    role: str,
+    label: str,
+    storage: str,
+    *,
+    days: float | None = None,
+    trial: str | None = None,
+    site: str | None = None,
+) -> None:
     """Make a key and print it."""
     store = connect_existing(storage)
     try:
-        _print(create(store, role, label, now=datetime.now(UTC), days=days))
+        _print(create(store, role, label, now=datetime.now(UTC), days=days, trial=trial, site=site))
     finally:
         store.close()
 

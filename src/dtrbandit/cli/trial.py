@@ -216,6 +216,10 @@ def list_keys(storage: Storage = DEFAULT) -> None:
 def create_key(
     role: Annotated[RoleName, typer.Argument(help="What it is for.")],
     label: Annotated[str, typer.Argument(help="Whose it is: the actor on record. Give each person a key.")],
+    trial: Annotated[
+        str | None, typer.Option(help="The one trial that it opens; by default all. A site needs one.")
+    ] = None,
+    site: Annotated[str | None, typer.Option(help="For the role site: the site whose units it opens.")] = None,
     days: Annotated[float | None, typer.Option(help="How long it is valid; by default forever.")] = None,
     storage: Storage = DEFAULT,
 ) -> None:
@@ -223,7 +227,7 @@ def create_key(
     with reactions():
         from dtrbandit.cli.live_keys import make_key
 
-        make_key(role.value, label, days, storage)
+        make_key(role.value, label, storage, days=days, trial=trial, site=site)
 
 
 KeyId = Annotated[str, typer.Argument(help="The id of a key, as the list shows it.")]
@@ -259,7 +263,10 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes one that is free.", min=0, max=65535)] = 8000,
     behind_proxy: Annotated[
-        bool, typer.Option("--behind-proxy", help="Allow another address: a proxy in front speaks TLS.")
+        bool,
+        typer.Option(
+            "--behind-proxy", help="A proxy in front speaks TLS: allow another address, and believe X-Forwarded-For."
+        ),
     ] = False,
     workers: Annotated[int, typer.Option(help="How many processes serve; more than one needs PostgreSQL.", min=1)] = 1,
 ) -> None:

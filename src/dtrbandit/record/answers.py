@@ -22,6 +22,7 @@ from dtrbandit.record.commands import (
     Override,
     Release,
     Respond,
+    Unblind,
     Upgrade,
     Void,
     Withdraw,
@@ -43,6 +44,7 @@ from dtrbandit.record.events import (
     Released,
     Responded,
     Taught,
+    Unblinded,
     Upgraded,
     Voided,
     Withdrawn,
@@ -50,6 +52,7 @@ from dtrbandit.record.events import (
 from dtrbandit.record.histories import Histories, UnitRecord
 from dtrbandit.record.rules import assigned, completed, enrolled, responded, stage_of_response, withdrawn
 from dtrbandit.record.teaching import taught
+from dtrbandit.record.unblinding import unblinded
 from dtrbandit.record.upgrading import upgraded
 from dtrbandit.record.voiding import voided
 
@@ -72,8 +75,8 @@ def answer_to(histories: Histories, command: Command) -> Answer:
 
 
 def _enroll(histories: Histories, command: Enroll) -> Answer:
-    unit, context, exclude, reason = command
-    fact, record = enrolled(histories, (unit, None, context, exclude, reason))
+    unit, context, exclude, reason, site = command
+    fact, record = enrolled(histories, (unit, None, context, exclude, reason, site))
     return fact, record, record.decisions[0] if record else None
 
 
@@ -111,6 +114,7 @@ ANSWERS: dict[type, Callable[[Histories, Any], Answer]] = {
     End: lambda histories, command: (*ended(histories, command), None),
     Upgrade: lambda histories, command: (*upgraded(histories, (NUMERICS, __version__, *command)), None),
     Void: lambda histories, command: (*voided(histories, command), None),
+    Unblind: lambda histories, command: (*unblinded(histories, command), None),
 }
 
 
@@ -129,6 +133,7 @@ RULES: dict[type, Callable[[Histories, Any], Found]] = {
     Ended: ended,
     Upgraded: upgraded,
     Voided: voided,
+    Unblinded: unblinded,
     Taught: taught,
 }
 

@@ -24,6 +24,7 @@ from dtrbandit.record.events import (
     Released,
     Responded,
     Taught,
+    Unblinded,
     Upgraded,
     Voided,
     Withdrawn,
@@ -31,7 +32,7 @@ from dtrbandit.record.events import (
 
 USUAL = Opened, Enrolled, Assigned, Overridden, Responded, Completed, Withdrawn, Corrected
 GUARDRAILS = Held, Released, ArmClosed, Voided, Taught
-OF_A_LIVE_TRIAL = Ended, Upgraded
+OF_A_LIVE_TRIAL = Ended, Upgraded, Unblinded
 KINDS = {kind.__name__: kind for kind in (*USUAL, *GUARDRAILS, *OF_A_LIVE_TRIAL)}
 
 Read = Callable[[object, str], object]  # from what was found, and the words for it in a message
@@ -262,12 +263,15 @@ FIELDS: Mapping[str, dict[str, Read]] = {
     "Ended": {"reason": _read_text},
     "Upgraded": {"numerics": _read_integer, "release": _read_text, "reason": _read_text},
     "Voided": {"unit": _read_text, "reason": _read_text},
+    "Unblinded": {"unit": _read_text, "reason": _read_text},
 }
 
 # left out where there is nothing to say
 OPTIONAL: Mapping[str, dict[str, Read]] = {
     "Opened": {"rehearsal": _read_text},
-    "Enrolled": {"exclude": _each(_read_texts), "reason": _read_text},
+    "Enrolled": {"exclude": _each(_read_texts), "reason": _read_text, "site": _read_text},
+    "Held": {"site": _read_text},
+    "Released": {"site": _read_text},
     "Assigned": {"infeasible": _read_pairs},
     "Responded": {"exclude": _each(_read_texts), "reason": _read_text},
 }

@@ -15,6 +15,7 @@ class Enroll(NamedTuple):
     context: Mapping[str, float]
     exclude: Mapping[str, Iterable[str]] | None = None
     reason: str | None = None
+    site: str | None = None
 
 
 class Respond(NamedTuple):
@@ -61,15 +62,17 @@ class Correct(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """Hold accrual: no unit enrols until it is released."""
+    """Hold accrual, everywhere or at one site: no unit enrols there until it is released."""
 
     reason: str
+    site: str | None = None
 
 
 class Release(NamedTuple):
-    """Let units enrol again."""
+    """Let units enrol again, everywhere or at one site."""
 
     reason: str
+    site: str | None = None
 
 
 class CloseArm(NamedTuple):
@@ -99,7 +102,16 @@ class Void(NamedTuple):
     reason: str
 
 
-Command = Enroll | Respond | Complete | Withdraw | Override | Correct | Hold | Release | CloseArm | Void | End | Upgrade
+class Unblind(NamedTuple):
+    """Record that somebody is shown the whole story of a unit."""
+
+    unit: str
+    reason: str
+
+
+OfAUnit = Enroll | Respond | Complete | Withdraw | Override | Correct | Void | Unblind
+OfTheTrial = Hold | Release | CloseArm | End | Upgrade
+Command = OfAUnit | OfTheTrial
 
 
 class Reply(NamedTuple):

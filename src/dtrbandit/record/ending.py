@@ -19,11 +19,15 @@ def require_going_on(histories: Histories, fact: Fact, history: History) -> None
     if histories.ended is None:
         return
     if history.feasible:
-        raise ProtocolError(
-            f"unit {history.unit!r} cannot be given an arm: the trial ended ({histories.ended.reason}); "
-            "outcomes, withdrawals and amendments are still recorded"
-        )
+        raise no_more_arms(histories.ended, history.unit)
     if isinstance(fact, TrialFact):
         raise ProtocolError(
             f"the trial ended already ({histories.ended.reason}), found {type(fact).__name__} ({fact.reason})"
         )
+
+
+def no_more_arms(ended: Ended, unit: str) -> ProtocolError:
+    """Return the refusal to decide for a unit of a trial that ended."""
+    told = f"unit {unit!r} cannot be given an arm: the trial ended"
+    still = "outcomes, withdrawals and amendments are still recorded"
+    return ProtocolError(f"{told} ({ended.reason}); {still}", blind=f"{told}; {still}")

@@ -133,13 +133,17 @@ class Taught(NamedTuple):
 
 
 class Enrolled(NamedTuple):
-    """A unit came, was given the next round, and its first context was observed; some arms may be contraindicated."""
+    """A unit came, was given the next round, and its first context was observed; some arms may be contraindicated.
+
+    ``site`` is the site that enrolled it. It never influences a decision.
+    """
 
     unit: str
     round: int
     context: Context
     exclude: Excluded | None = None
     reason: str | None = None  # why they are
+    site: str | None = None
 
 
 class Assigned(NamedTuple):
@@ -200,15 +204,17 @@ class Corrected(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Accrual was held: no unit enrols until it is released. Units under way go on."""
+    """Accrual was held, everywhere or at one site: no unit enrols until it is released. Units under way go on."""
 
     reason: str
+    site: str | None = None
 
 
 class Released(NamedTuple):
-    """Units may enrol again."""
+    """Units may enrol again, everywhere or at one site. What is held elsewhere stays held."""
 
     reason: str
+    site: str | None = None
 
 
 class ArmClosed(NamedTuple):
@@ -240,7 +246,14 @@ class Voided(NamedTuple):
     reason: str
 
 
-UnitFact = Enrolled | Assigned | Overridden | Responded | Completed | Withdrawn | Corrected | Voided
+class Unblinded(NamedTuple):
+    """Somebody was shown the unit's whole story, for a reason. It teaches nothing."""
+
+    unit: str
+    reason: str
+
+
+UnitFact = Enrolled | Assigned | Overridden | Responded | Completed | Withdrawn | Corrected | Voided | Unblinded
 TrialFact = Held | Released | ArmClosed | Ended | Upgraded  # of the trial as a whole
 Fact = UnitFact | TrialFact | Taught
 Event = Opened | Fact

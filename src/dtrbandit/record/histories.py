@@ -31,6 +31,7 @@ from dtrbandit.record.events import (
     Responded,
     Taught,
     TrialFact,
+    Unblinded,
     Upgraded,
     Voided,
     Withdrawn,
@@ -93,6 +94,8 @@ class UnitRecord:
     amendments: tuple[Overridden | Corrected, ...] = ()
     voided: Voided | None = None
     exclusions: tuple[tuple[int, Excluded, str], ...] = ()  # on arrival at which stage, which arms, and why
+    site: str | None = None  # that enrolled it
+    unblinded: tuple[Unblinded, ...] = ()  # each time that somebody was shown its story
 
     @property
     def awaited(self) -> int:
@@ -124,7 +127,7 @@ class Histories:
         self.design = design
         self.log = PackedLog(opened)
         self.in_flight: dict[str, UnitRecord] = {}
-        self.accrual: Held | Released | None = None  # the last of these
+        self.accrual: dict[str | None, Held | Released] = {}  # the last of these for each site; None: everywhere
         self.closed: dict[tuple[int, int], ArmClosed] = {}  # by stage and arm
         self.barred: Barred = ()  # the arms that are closed
         self.ended: Ended | None = None
@@ -160,6 +163,13 @@ class Histories:
             t = self.log.rounds.get(unit)
             record = None if t is None else self._retold(t)
         return record
+
+    def hold_of(self, site: str | None) -> Held | None:
+        """Return by what accrual is held for a site, None if it is not."""
+        for fact in (self.accrual.get(None), self.accrual.get(site)):
+            if type(fact) is Held:
+                return fact
+        return None
 
     def record(self, fact: Fact, known: UnitRecord | None, history: History) -> None:
         """Put a fact on record, and the history that it leads to.
@@ -203,7 +213,7 @@ class Histories:
     def _add_of_trial(self, fact: TrialFact) -> None:
         match fact:
             case Held() | Released():
-                self.accrual = fact
+                self.accrual[fact.site] = fact
             case Ended():
                 self.ended = fact
             case Upgraded():
@@ -245,7 +255,7 @@ def barred_by(design: Design, excluded: Excluded | None) -> Barred:
 
 
 def _enrolled(design: Design, record: None, fact: Any) -> History:  # noqa: ARG001  # one signature
-    unit, t, context, exclude, _ = fact
+    unit, t, context, exclude, _, _ = fact
     first = features_at(design, unit, 0, (context,), ())
     excluded = (barred_by(design, exclude),) if exclude else ()
     return new_history((unit, t, 0, (first,), (), design.tree.feasible[0], None, excluded))
@@ -299,6 +309,10 @@ def _withdrawn(design: Design, record: UnitRecord, fact: Withdrawn | Voided) -> 
     return record.history._replace(feasible=())
 
 
+def _unblinded(design: Design, record: UnitRecord, fact: Unblinded) -> History:  # noqa: ARG001  # one signature
+    return record.history
+
+
 def _overridden(design: Design, record: UnitRecord, fact: Overridden) -> History:
     m, arms = design.stage_number(fact.stage), record.history.arms
     arm = design.stages[m].arms.index(fact.arm)
@@ -344,6 +358,7 @@ ADVANCES: dict[type, Callable[[Design, Any, Any], History]] = {
     Ended: lambda *_: NO_UNIT,
     Upgraded: lambda *_: NO_UNIT,
     Voided: _withdrawn,
+    Unblinded: _unblinded,
     Taught: _taught,
 }
 
@@ -353,7 +368,7 @@ ADVANCES: dict[type, Callable[[Design, Any, Any], History]] = {
 
 def _newcomer(fact: Any, history: History) -> UnitRecord:
     contexts = (fact.context,)
-    record = UnitRecord(history, contexts, contexts)
+    record = UnitRecord(history, contexts, contexts, site=fact.site)
     if fact.exclude:
         record.exclusions = ((0, fact.exclude, fact.reason),)
     return record
@@ -377,6 +392,8 @@ def _add(design: Design, record: UnitRecord, fact: Any, history: History) -> Non
         record.withdrawn = fact
     elif kind is Voided:
         record.voided = fact
+    elif kind is Unblinded:
+        record.unblinded += (fact,)
     else:
         if kind is Corrected:
             _, record.contexts = merged(design, record, fact)

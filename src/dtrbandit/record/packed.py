@@ -34,6 +34,7 @@ from dtrbandit.record.events import (
     Responded,
     Taught,
     TrialFact,
+    Unblinded,
     Upgraded,
     Voided,
     Withdrawn,
@@ -191,17 +192,17 @@ class PackedLog:
 
 
 def _pack_enrolled(log: PackedLog, fact: Enrolled, t: int, before: int) -> bytes:
-    _, _, context, exclude, reason = fact
+    _, _, context, exclude, reason, site = fact
     if type(context) is not Values:
         return _pack_any(log, fact, t, before)
-    head = (_enrolled, context.labels, exclude and tuple(exclude.items()), reason)
+    head = (_enrolled, context.labels, exclude and tuple(exclude.items()), reason, site)
     number = log.numbers.get(head) or log.new_head(head)
     return HEAD.pack(number, t, before) + context.packed if number else _pack_any(log, fact, t, before)
 
 
 def _enrolled(head: Head, unit: str, t: int, entry: bytes) -> Enrolled:
-    _, labels, exclude, reason = head
-    return new_enrolled((unit, t, Values(labels, entry[HEAD.size :]), exclude and dict(exclude), reason))
+    _, labels, exclude, reason, site = head
+    return new_enrolled((unit, t, Values(labels, entry[HEAD.size :]), exclude and dict(exclude), reason, site))
 
 
 def _pack_responded(log: PackedLog, fact: Responded, t: int, before: int) -> bytes:
@@ -357,5 +358,6 @@ PACKS: dict[type, Callable[[PackedLog, Any, int, int], bytes]] = {
     Ended: _pack_of_trial,
     Upgraded: _pack_of_trial,
     Voided: _pack_amendment,
+    Unblinded: _pack_any,
     Taught: _pack_taught,
 }

@@ -16,7 +16,7 @@ import orjson
 
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DTRError
-from dtrbandit.record.codec import document, event_of
+from dtrbandit.record.codec import SINCE, document, event_of
 from dtrbandit.record.events import Decision, Enrolled, Event, Opened, Responded
 from dtrbandit.record.packed import new_assigned, new_completed, new_decision, new_enrolled, new_responded
 from dtrbandit.record.values import Values
@@ -24,6 +24,7 @@ from dtrbandit.record.values import Values
 Entries = dict[str, Any]
 # what the fields hold that a text leaves out
 ENROLLED, RESPONDED, DECIDED = (tuple(kind._field_defaults.values()) for kind in (Enrolled, Responded, Decision))
+WITHOUT_SITE = ENROLLED[:-1]
 MOST_CONTENDERS = 4096  # sets of contenders that are kept once
 
 
@@ -82,9 +83,13 @@ class Reader:
     def _enrolled(self, entries: Entries) -> Event | None:
         context = None if self._first is None else self._first.numbers(entries.get("context"))
         unit, t = entries.get("unit"), entries.get("round")
-        if context is None or len(entries) != 4 or type(unit) is not str or type(t) is not int:
+        if context is None or type(unit) is not str or type(t) is not int:
             return None
-        return new_enrolled((unit, t, context, *ENROLLED))
+        if len(entries) == 4:
+            return new_enrolled((unit, t, context, *ENROLLED))
+        site, number = entries.get("site"), entries.get("format")
+        usual = len(entries) == 6 and type(site) is str and type(number) is int and number == SINCE["Enrolled.site"]
+        return new_enrolled((unit, t, context, *WITHOUT_SITE, site)) if usual else None
 
     def _responded(self, entries: Entries) -> Event | None:
         unit, stage = entries.get("unit"), entries.get("stage")

@@ -16,27 +16,30 @@ from dtrbandit.design.contexts import LARGEST, accept_context, accept_number, re
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import NotFound, ObservationError, ProtocolError
+from dtrbandit.record.accrual import require_accrual
 from dtrbandit.record.contraindications import (
     accept_exclude,
     excluded_by,
     require_an_arm,
     require_same_exclusions,
 )
-from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Held, Responded, Withdrawn
+from dtrbandit.record.ending import no_more_arms
+from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Excluded, Responded, Withdrawn
 from dtrbandit.record.features import Context, columns_of
 from dtrbandit.record.histories import Histories, UnitRecord, barred_by, in_order
 from dtrbandit.record.packed import new_assigned, new_completed, new_enrolled, new_responded
 from dtrbandit.record.reasons import accept_reason
+from dtrbandit.record.sites import accept_site, elsewhere
 from dtrbandit.record.values import Values, unpacked
 
 NOTHING = (None, None)  # excluded, and no reason
 
 
 def enrolled(
-    histories: Histories, fields: tuple[str, int | None, Mapping[str, float], object, object]
+    histories: Histories, fields: tuple[str, int | None, Mapping[str, float], object, object, object]
 ) -> tuple[Enrolled | None, UnitRecord | None]:
     """Return the enrolment of a unit in the next round. A round that is given must be this one."""
-    unit, t, context, exclude, reason = fields
+    unit, t, context, exclude, reason, said_site = fields
     if not is_unit_id(unit):
         raise ObservationError(
             f"a unit's id must be a printable text of 1 to 200 characters, found {unit!r}; "
@@ -47,18 +50,17 @@ def enrolled(
     if accepted.labels != columns:
         require_columns(histories.design, 0, accepted, columns, unit=unit)
     said = NOTHING if exclude is reason is None else accept_exclude(histories.design, unit, 0, exclude, reason)
+    site = None if said_site is None else accept_site(said_site)
     rounds = histories.log.rounds
-    if unit not in rounds:
+    known = known_unit(histories, unit) if unit in rounds else None
+    if known is None or known.site != site:
+        _require_newcomer(histories, unit, said[0], site)
+        if known is not None:
+            raise elsewhere(known, site)
         if t is not None and t != len(rounds) + 1:
             raise ProtocolError(f"unit {unit!r}: the next round is {len(rounds) + 1}, found {t!r}")
-        if type(histories.accrual) is Held:
-            raise ProtocolError(
-                f"unit {unit!r} cannot enrol: accrual is held ({histories.accrual.reason}); release() ends that"
-            )
-        if said is not NOTHING:
-            require_an_arm(histories, unit, 0, barred_by(histories.design, said[0]))
-        return new_enrolled((unit, len(rounds) + 1, accepted, *said)), None
-    known = on_record(histories, unit)
+        return new_enrolled((unit, len(rounds) + 1, accepted, *said, site)), None
+    require_not_void(known)
     require_same_exclusions(known, 0, said)
     if accepted in (known.reported[0], known.contexts[0]):
         return None, known
@@ -66,6 +68,20 @@ def enrolled(
         f"unit {unit!r} is enrolled already with {known.contexts[0]}, found {accepted}; "
         "use correct() to mend a recorded context, or another id for another unit"
     )
+
+
+def _require_newcomer(histories: Histories, unit: str, excluded: Excluded | None, site: str | None) -> None:
+    """Refuse a newcomer after the end, while accrual is held, or if no arm is left for it.
+
+    A unit of another site is held against the same first: whoever tries ids hears of one that is taken only where a
+    free one would be enrolled, for all to see.
+    """
+    if histories.ended is not None:
+        raise no_more_arms(histories.ended, unit)
+    if histories.accrual:
+        require_accrual(histories, unit, site)
+    if excluded is not None:
+        require_an_arm(histories, unit, 0, barred_by(histories.design, excluded))
 
 
 def responded(
@@ -191,12 +207,17 @@ def is_unit_id(unit: object) -> bool:
 def on_record(histories: Histories, unit: str) -> UnitRecord:
     """Return what is on record of a unit, or say that it is unknown or void."""
     record = known_unit(histories, unit)
+    require_not_void(record)
+    return record
+
+
+def require_not_void(record: UnitRecord) -> None:
+    """Refuse a unit that is void."""
     if record.voided is not None:
         raise ProtocolError(
-            f"unit {unit!r} was voided ({record.voided.reason}): nothing more is recorded of it; "
+            f"unit {record.history.unit!r} was voided ({record.voided.reason}): nothing more is recorded of it; "
             "another unit needs another id"
         )
-    return record
 
 
 def known_unit(histories: Histories, unit: str) -> UnitRecord:

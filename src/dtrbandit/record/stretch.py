@@ -21,10 +21,11 @@ from dtrbandit.design.formula import Formula, Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DTRError
 from dtrbandit.record.contraindications import accept_exclude
-from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Event, Fact, Held, Responded, Withdrawn
+from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Event, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import Histories, UnitRecord, barred_by
 from dtrbandit.record.reasons import accept_reason
 from dtrbandit.record.rules import accept, is_unit_id, is_usual, what_is_wrong
+from dtrbandit.record.sites import accept_site
 from dtrbandit.record.values import Values
 
 Integers = NDArray[np.int64]
@@ -137,8 +138,8 @@ class _Reading:
         self.kind = np.array([KINDS.get(type(event), -1) for event in events], dtype=np.int64)
         _require(len(events) and self.kind.min() >= 0)
         _require(histories.ended is None)
-        _require(type(histories.accrual) is not Held or not (self.kind == ENROLLED).any())
         self.facts: list[Any] = list(events)
+        self._require_sites([fact.site for fact in compress(self.facts, self.kind == ENROLLED)])
         self.excluded: dict[Barred, int] = {(): 0}  # sets of contraindications, numbered
         self.decisions = [fact.decision for fact in compress(self.facts, self.kind == ASSIGNED)]
         _require(all(type(decision) is Decision for decision in self.decisions))
@@ -151,6 +152,12 @@ class _Reading:
         self.decided = np.zeros(len(names), dtype=np.bool_)  # arrivals that a decision for the same unit follows
         self.decided[:-1] = (self.kind[1:] == ASSIGNED) & (self.unit[1:] == self.unit[:-1]) & self.is_arrival[:-1]
         _require(self.decided.sum() == len(self.decisions))
+
+    def _require_sites(self, sites: list[Any]) -> None:
+        """Require that the sites of newcomers can be recorded, and that accrual is held at none of them."""
+        _require(all(site is None or type(site) is str for site in sites))
+        for site in set(sites):
+            _require(self.histories.hold_of(accept_site(site)) is None)
 
     def _rounds_of(self, names: list[str]) -> Integers:
         """Return the round of each fact's unit; newcomers have the next ones."""

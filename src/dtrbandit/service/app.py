@@ -17,6 +17,7 @@ from dtrbandit.service import health_routes, key_routes, trial_routes, unit_rout
 from dtrbandit.service.body import Gone
 from dtrbandit.service.front import Front, failed, problem
 from dtrbandit.service.problems import Refused, refusal
+from dtrbandit.service.requests import must_stay_blind
 from dtrbandit.service.service import Service
 
 ABOUT = "Response-adaptive multi-stage trials: units enrol and respond, the reply is the arm to give."
@@ -50,9 +51,9 @@ def create_app(service: Service) -> Front:
 
 
 def _answer_errors(app: FastAPI) -> None:
+    app.add_exception_handler(DTRError, _refuse)
     kinds = {
         Refused: lambda error: error,
-        DTRError: refusal,
         RequestValidationError: _wrong_parameters,
         HTTPException: _no_such_address,
         Exception: failed,
@@ -67,6 +68,11 @@ def _handler(refused: Callable[[Any], Refused]) -> Callable[[Request, Exception]
         return problem(refused(error), getattr(error, "headers", None))
 
     return handle
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    assert isinstance(error, DTRError)
+    return problem(refusal(error, blind=must_stay_blind(request)))
 
 
 async def _no_answer(_: Request, __: Exception) -> Response:

@@ -16,6 +16,7 @@ from fastapi import Request, Response
 from dtrbandit.errors import DTRError
 from dtrbandit.service.body import Gone, Receive
 from dtrbandit.service.problems import MEDIA_TYPE, Refused, refusal
+from dtrbandit.service.requests import must_stay_blind
 from dtrbandit.service.service import Service
 from dtrbandit.service.unit_routes import enroll_unit, record_outcome, record_response
 
@@ -109,7 +110,7 @@ async def answered(request: Request, endpoint: Endpoint, address: dict[str, str]
     except Refused as error:
         return problem(error)
     except DTRError as error:
-        return problem(refusal(error))
+        return problem(refusal(error, blind=must_stay_blind(request)))
     except Gone:
         return Response(status_code=400)  # which nobody reads
     except Exception as error:  # noqa: BLE001  # the edge: a client gets a document, the server's log the rest

@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from dtrbandit.errors import ObservationError
+from dtrbandit.record.sites import accept_site
 from dtrbandit.service.problems import Refused
-from dtrbandit.service.roles import Role
+from dtrbandit.service.roles import OF_ALL_TRIALS, Role, require
 from dtrbandit.storage import ApiKey
 
 SECRET_BYTES = 32
@@ -27,7 +28,15 @@ class NewKey(NamedTuple):
     row: ApiKey
 
 
-def new_key(role: Role, label: str, *, now: datetime, days: float | None = None) -> NewKey:
+def new_key(
+    role: Role,
+    label: str,
+    *,
+    now: datetime,
+    days: float | None = None,
+    trial: str | None = None,
+    site: str | None = None,
+) -> NewKey:
     """Return a new key. It says who acts: give each person one of their own.
 
     Parameters
@@ -36,7 +45,12 @@ def new_key(role: Role, label: str, *, now: datetime, days: float | None = None)
         Whose it is. The log shows it as the actor.
     days
         After so many days it is no longer valid; by default it always is.
+    trial
+        The one trial that it opens; by default it opens all. A site needs one.
+    site
+        The site whose units it opens. A site needs one, and nobody else has one.
     """
+    require_place(role, trial, site)
     if not (isinstance(label, str) and 0 < len(label) <= 100 and label.isprintable() and label.strip() == label):
         raise ObservationError(f"the label of a key must be a printable text of 1 to 100 characters, found {label!r}")
     if days is not None and not 0 < days <= 36_500:
@@ -44,7 +58,22 @@ def new_key(role: Role, label: str, *, now: datetime, days: float | None = None)
     name = secrets.token_hex(6)
     key = f"dtrb_{name}_{secrets.token_urlsafe(SECRET_BYTES)}"
     expires = None if days is None else as_text(now + timedelta(days=days))
-    return NewKey(key, ApiKey(name, digest(key), role.value, label, as_text(now), expires, None))
+    return NewKey(key, ApiKey(name, digest(key), role.value, label, as_text(now), expires, None, trial, site))
+
+
+def require_place(role: Role, trial: str | None, site: str | None) -> None:
+    """Refuse a key for a site that does not say which, and one for somebody else that does."""
+    accept_site(site)
+    if role is Role.SITE and (trial is None or site is None):
+        raise ObservationError(
+            "a key of the role site needs a trial and a site: it opens the units that this site enrolled in this "
+            f"trial, and no others; found trial {trial!r} and site {site!r}"
+        )
+    if role is not Role.SITE and site is not None:
+        raise ObservationError(
+            f"a key of the role {role.value} is for all sites, found site {site!r}; leave it out, "
+            "or make a key of the role site"
+        )
 
 
 def digest(key: str) -> str:
@@ -64,16 +93,32 @@ def as_text(time: datetime) -> str:
 
 
 class Holder(NamedTuple):
-    """Who holds a key that is valid."""
+    """Who holds a key that is valid, and where it opens: one trial or all, the units of one site or of all."""
 
     id: str
     role: Role
     label: str
+    trial: str | None = None
+    site: str | None = None
 
     @property
     def actor(self) -> str:
         """How the log names the holder."""
-        return f"{self.label} ({self.role.value}, key {self.id})"
+        where = "" if self.site is None else f" {self.site}"
+        return f"{self.label} ({self.role.value}{where}, key {self.id})"
+
+    def require(self, endpoint: str, trial: str | None) -> None:
+        """Refuse an endpoint that is not for this holder: of another role's, or of another trial.
+
+        A trial that is not the holder's and one that does not exist look alike.
+        """
+        require(self.role, endpoint)
+        if self.role is Role.SITE and (self.trial is None or self.site is None):
+            raise Refused("forbidden", "this key of a site does not say which; an administrator can make one that does")
+        if self.trial is None:
+            return
+        if endpoint in OF_ALL_TRIALS or trial not in (None, self.trial):
+            raise Refused("forbidden", f"this key opens the trial {self.trial!r} and nothing else")
 
 
 class KeyRing:
@@ -98,7 +143,7 @@ class KeyRing:
         same = hmac.compare_digest(digest(key), _NOBODY if row is None else row.sha256)
         if row is None or not same or not is_valid(row, now):
             raise Refused("no-key", "the request has no key, or one that is unknown, expired or revoked")
-        return Holder(row.id, Role(row.role), row.label)
+        return Holder(row.id, Role(row.role), row.label, row.trial, row.site)
 
     def rows(self) -> list[ApiKey]:
         """Return what is kept of each key."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dtrbandit.design.values import shown
+from dtrbandit.record.sites import LONGEST
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.roles import Role
 from dtrbandit.service.strict_json import NotStrict, strict_json
@@ -18,6 +19,10 @@ Context = Annotated[dict[str, float], Field(description="The columns of the stag
 Exclude = Annotated[
     dict[str, list[str]] | None,
     Field(description="Arms that are contraindicated, by stage.", examples=[{"first": ["ssri"]}]),
+]
+Site = Annotated[
+    str | None,
+    Field(min_length=1, max_length=LONGEST, description="At which site. A site's own key says it by itself."),
 ]
 WhyExcluded = Annotated[str | None, Field(min_length=1, max_length=2000, description="Why arms are excluded.")]
 
@@ -45,6 +50,13 @@ class Because(Body):
     reason: Reason
 
 
+class Accrual(Body):
+    """Why accrual is held or released, and where."""
+
+    reason: Reason
+    site: Site = None
+
+
 class Lock(Body):
     """The end of rehearsal, for good."""
 
@@ -59,6 +71,7 @@ class Enrolment(Body):
     context: Context
     exclude: Exclude = None
     reason: WhyExcluded = None
+    site: Site = None
 
 
 class Response(Body):
@@ -109,6 +122,12 @@ class KeyWanted(Body):
     days: Annotated[float | None, Field(gt=0, le=36_500, description="How long it is valid; forever if left out.")] = (
         None
     )
+    trial: Annotated[
+        str | None, Field(max_length=100, description="The one trial that it opens; a site needs one.")
+    ] = None
+    site: Annotated[str | None, Field(max_length=LONGEST, description="For the role site: whose units it opens.")] = (
+        None
+    )
 
 
 class Reply(BaseModel):
@@ -141,7 +160,7 @@ class TrialReply(Reply):
 
 
 class TrialsReply(Reply):
-    """The names of all trials."""
+    """The names of the trials that the key opens."""
 
     trials: list[str]
 
@@ -152,6 +171,7 @@ class UnitReply(Reply):
     unit: str
     status: str
     arms: dict[str, str]
+    site: str | None = None
     round: int | None = None
     records: list[dict[str, Any]] | None = None
     decisions: list[dict[str, Any]] | None = None
@@ -188,6 +208,8 @@ class KeyReply(Reply):
     created: str
     expires: str | None
     revoked: str | None
+    trial: str | None = None
+    site: str | None = None
     key: str | None = None
 
 

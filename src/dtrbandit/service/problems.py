@@ -10,6 +10,7 @@ from dtrbandit.errors import (
     DesignError,
     DTRError,
     LogError,
+    NotAllowed,
     NotEstimable,
     NotFound,
     ObservationError,
@@ -32,7 +33,7 @@ class Kind(NamedTuple):
 KINDS = {
     "bad-request": Kind(400, "The request cannot be read", "Mend the request; nothing was changed."),
     "no-key": Kind(401, "No valid key", "Send Authorization: Bearer <key>, with a key that an administrator gave you."),
-    "forbidden": Kind(403, "Not for this role", "Ask somebody whose role allows it; docs/live-trial.md has the table."),
+    "forbidden": Kind(403, "Not for this key", "Ask somebody whose key opens it; docs/roles.md has the table."),
     "not-found": Kind(404, "There is no such thing", "Check the name; GET /trials lists the trials."),
     "method": Kind(405, "Not this method", "The header Allow names the methods of this address."),
     "slow": Kind(408, "The body did not arrive in time", "Send the whole request at once."),
@@ -42,6 +43,7 @@ KINDS = {
     "observation": Kind(422, "A value cannot be recorded", "Mend the value; nothing was changed."),
     "design": Kind(422, "The design or the policy is not valid", "Mend the set-up; nothing was changed."),
     "content": Kind(422, "The body does not have the right content", "Mend the body; nothing was changed."),
+    "wrong-keys": Kind(429, "Too many wrong keys", "Wait as long as Retry-After says, and send a key that is valid."),
     "internal": Kind(500, "The service failed", "Look up the unit before you repeat. The server's own log says more."),
     "unavailable": Kind(
         503,
@@ -54,6 +56,7 @@ KINDS = {
 
 OF_ERRORS: dict[type[DTRError], str] = {
     NotFound: "not-found",
+    NotAllowed: "forbidden",
     ProtocolError: "protocol",
     Conflict: "unavailable",  # others wrote in between: the same request will do
     Unavailable: "unavailable",
@@ -67,9 +70,9 @@ OF_ERRORS: dict[type[DTRError], str] = {
 class Refused(Exception):  # noqa: N818  # what happened to the request
     """A request that gets a problem document in place of what it asked for."""
 
-    def __init__(self, kind: str, detail: str, *, error: str | None = None) -> None:
+    def __init__(self, kind: str, detail: str, *, error: str | None = None, wait: int = RETRY_SECONDS) -> None:
         super().__init__(detail)
-        self.kind, self.detail, self.error = kind, detail, error
+        self.kind, self.detail, self.error, self.wait = kind, detail, error, wait
 
     @property
     def status(self) -> int:
@@ -81,7 +84,7 @@ class Refused(Exception):  # noqa: N818  # what happened to the request
         """What is sent beside the document."""
         if self.status == 401:
             return {"WWW-Authenticate": "Bearer"}
-        return {"Retry-After": str(RETRY_SECONDS)} if self.status == 503 else {}
+        return {"Retry-After": str(self.wait)} if self.status in (429, 503) else {}
 
     def document(self) -> dict[str, object]:
         """Return the problem document.
@@ -107,9 +110,24 @@ class Refused(Exception):  # noqa: N818  # what happened to the request
         return json.dumps(self.document(), separators=(",", ":")).encode("ascii")
 
 
-def refusal(error: DTRError) -> Refused:
-    """Return the refusal for an error of the package, which names the error's class for the client."""
-    for kind in type(error).__mro__:
-        if kind in OF_ERRORS:
-            return Refused(OF_ERRORS[kind], str(error), error=kind.__name__)
-    return Refused("unavailable", str(error))
+BLIND = {  # what a site hears in place of an error that may tell numbers of records, or the policy
+    "unavailable": "the service cannot store anything now; nothing was decided",
+    "log": "the log of this trial cannot be continued here; nothing was decided",
+    "design": "the set-up of this trial failed; nothing was recorded",
+    "not-estimable": "there is no such answer yet",
+}
+
+
+def refusal(error: DTRError, *, blind: bool = False) -> Refused:
+    """Return the refusal for an error of the package, which names the error's class for the client.
+
+    ``blind``: for a site, which must not know numbers of records, reasons of the trial as a whole, or the policy.
+    """
+    for each in type(error).__mro__:
+        if each in OF_ERRORS:
+            kind, name = OF_ERRORS[each], each.__name__
+            break
+    else:
+        kind, name = "unavailable", None
+    detail = getattr(error, "blind", BLIND.get(kind, str(error))) if blind else str(error)
+    return Refused(kind, detail, error=name)

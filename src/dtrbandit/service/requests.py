@@ -12,9 +12,10 @@ from dtrbandit.service.body import read_body
 from dtrbandit.service.keys import Holder
 from dtrbandit.service.models import Body, Problem, Reply, Wanted, body_as
 from dtrbandit.service.problems import MEDIA_TYPE, Refused
-from dtrbandit.service.roles import require
+from dtrbandit.service.roles import Role, require
 from dtrbandit.service.service import Service
 from dtrbandit.service.views import decision_explained, decision_seen
+from dtrbandit.service.wrong_keys import address_of, names_a_key
 from dtrbandit.trial import Ask, Taken, Trial
 
 LONGEST_KEY = 200
@@ -23,10 +24,19 @@ LONGEST_KEY = 200
 class Visit:
     """One request, by somebody who may make it."""
 
-    def __init__(self, request: Request, endpoint: str) -> None:
+    def __init__(self, request: Request, endpoint: str, trial: str | None = None) -> None:
         self.request = request
         self.service: Service = request.scope["service"]
-        self.holder: Holder = self.service.holder(request.headers.get("authorization"), endpoint)
+        self.holder: Holder = self._holder(request.headers.get("authorization"), endpoint, trial)
+        request.scope["holder"] = self.holder
+
+    def _holder(self, authorization: str | None, endpoint: str, trial: str | None) -> Holder:
+        try:
+            return self.service.holder(authorization, endpoint, trial)
+        except Refused as refused:
+            if refused.kind == "no-key" and names_a_key(authorization):
+                self.service.wrong_keys.note(address_of(self.request.scope, behind_proxy=self.service.behind_proxy))
+            raise
 
     async def body(self, kind: type[Wanted]) -> Wanted:
         """Return what the body says."""
@@ -39,7 +49,8 @@ class Visit:
     async def take(self, name: str, command: Command) -> Taken:
         """Let a trial take a command, and return what it replied once that is committed."""
         trial = await self.service.trial(name)
-        ask = Ask(command, actor=self.holder.actor, key=self._idempotency_key(), api_key=self.holder.id)
+        holder = self.holder
+        ask = Ask(command, holder.actor, self._idempotency_key(), holder.id, holder.site)
         taken: Taken = await self.service.writer.ask(trial, ask)
         return taken
 
@@ -66,6 +77,12 @@ class Visit:
         if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
             raise Refused("bad-request", f"Idempotency-Key must be 1 to {LONGEST_KEY} printable ASCII characters")
         return key
+
+
+def must_stay_blind(request: Request) -> bool:
+    """Say whether whoever asks must not hear what an error may tell."""
+    holder: Holder | None = request.scope.get("holder")
+    return holder is not None and holder.role is Role.SITE
 
 
 def replied(entries: object, repeated: bool = False) -> Response:

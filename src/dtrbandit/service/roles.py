@@ -10,8 +10,8 @@ from dtrbandit.service.problems import Refused
 class Role(StrEnum):
     """What a key is for.
 
-    A *site* treats patients and sees arms, never counts, estimates, rounds or the schedule. A *statistician* sees
-    comparisons. An *administrator* runs the trial and its keys. An *auditor* reads the log.
+    A *site* treats its own patients and sees their arms, never counts, estimates, rounds or the schedule. A
+    *statistician* sees comparisons. An *administrator* runs the trial and its keys. An *auditor* reads the log.
     """
 
     ADMINISTRATOR = "administrator"
@@ -42,6 +42,7 @@ MAY = {
     "override_arm": _TREATS,
     "correct_record": _TREATS,
     "void_unit": _RUNS,
+    "unblind_unit": _TREATS,
     "list_units": _ALL,
     "show_unit": _ALL,
     "explain_decisions": _COMPARES,
@@ -54,7 +55,7 @@ MAY = {
     "rotate_key": _RUNS,
     "revoke_key": _RUNS,
 }
-SEES_EVERYTHING = _READS  # of a unit: rounds and records, which a site never sees
+OF_ALL_TRIALS = frozenset({"create_trial", "read_metrics"})  # closed to a key that opens one trial
 
 
 def require(role: Role, endpoint: str) -> None:

@@ -37,7 +37,8 @@ def serve(
     port
         0 takes any that is free.
     behind_proxy
-        A proxy that speaks TLS stands in front, so that another address than this machine's own may be used.
+        A proxy that speaks TLS stands in front: another address than this machine's own may be used, and what the
+        proxy says in ``X-Forwarded-For`` is believed.
     workers
         How many processes serve; more than one needs PostgreSQL.
     listening
@@ -53,9 +54,9 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         listening(f"http://{name}:{place.getsockname()[1]}")
         if workers > 1:
-            serve_by(workers, url, place)
+            serve_by(workers, url, place, behind_proxy=behind_proxy)
         else:
-            run(Service(url), place)
+            run(Service(url, behind_proxy=behind_proxy), place)
 
 
 def run(service: Service, place: socket.socket) -> None:

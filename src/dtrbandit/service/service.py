@@ -18,8 +18,8 @@ from dtrbandit.kernels import supply
 from dtrbandit.policies.policy import Policy
 from dtrbandit.service.keys import Holder, KeyRing
 from dtrbandit.service.metrics import Requests
-from dtrbandit.service.roles import require
 from dtrbandit.service.writer import Writer
+from dtrbandit.service.wrong_keys import WrongKeys
 from dtrbandit.storage import MEMORY, Store, connect
 from dtrbandit.trial import Trial
 
@@ -30,10 +30,14 @@ log = logging.getLogger("dtrbandit.service")
 
 
 class Service:
-    """The trials of one database, for one process. A patient one begins only once it is ready."""
+    """The trials of one database, for one process. A patient one begins only once it is ready.
 
-    def __init__(self, url: str, *, patient: bool = False) -> None:
-        self.url, self._patient = url, patient
+    ``behind_proxy``: what a proxy in front says of the addresses of clients is trusted.
+    """
+
+    def __init__(self, url: str, *, behind_proxy: bool = False, patient: bool = False) -> None:
+        self.url, self.behind_proxy, self._patient = url, behind_proxy, patient
+        self.wrong_keys = WrongKeys()
         self.writer, self.requests, self.keys = Writer(), Requests(), KeyRing()
         self.ready = False
         self._store: Store | None = None
@@ -164,8 +168,8 @@ class Service:
 
         return await self.writer.do(created)
 
-    def holder(self, authorization: str | None, endpoint: str) -> Holder:
-        """Return who asks, or refuse: the key must be valid, and its role allow the endpoint."""
+    def holder(self, authorization: str | None, endpoint: str, trial: str | None = None) -> Holder:
+        """Return who asks, or refuse: the key must be valid, and open the endpoint and the trial."""
         holder = self.keys.holder(authorization, now=datetime.now(UTC))
-        require(holder.role, endpoint)
+        holder.require(endpoint, trial)
         return holder

@@ -13,6 +13,7 @@ from dtrbandit.policies.plain_values import policy_from_dict
 from dtrbandit.record import CloseArm, End, Hold, Release
 from dtrbandit.record.log_file import line_of
 from dtrbandit.service.models import (
+    Accrual,
     ArmToClose,
     Because,
     HeadReply,
@@ -34,10 +35,10 @@ routes = APIRouter(prefix="/trials", tags=["trials"])
 
 @routes.get("", **described("list_trials", reply=TrialsReply))
 async def list_trials(request: Request) -> Response:
-    """List the trials of this service."""
+    """List the trials that the key opens."""
     visit = Visit(request, "list_trials")
     names = await visit.service.writer.do(lambda: Trial.names(visit.service.store))
-    return replied({"trials": sorted(names)})
+    return replied({"trials": sorted(name for name in names if visit.holder.trial in (None, name))})
 
 
 @routes.post("", **described("create_trial", body=NewTrial, reply=TrialReply))
@@ -53,13 +54,13 @@ async def create_trial(request: Request) -> Response:
 @routes.get("/{trial}", **described("show_trial", reply=TrialReply))
 async def show_trial(request: Request, trial: str) -> Response:
     """Show a trial's phase, stages, arms, and the columns that each context holds."""
-    return replied(trial_seen(await Visit(request, "show_trial").trial(trial)))
+    return replied(trial_seen(await Visit(request, "show_trial", trial).trial(trial)))
 
 
 @routes.post("/{trial}/lock", **described("lock_trial", body=Lock, reply=TrialReply))
 async def lock_trial(request: Request, trial: str) -> Response:
     """End rehearsal, for good: a new log, a new seed; design and policy are fixed."""
-    visit = Visit(request, "lock_trial")
+    visit = Visit(request, "lock_trial", trial)
     body = await visit.body(Lock)
     found = await visit.trial(trial)
     actor = visit.holder.actor
@@ -69,24 +70,26 @@ async def lock_trial(request: Request, trial: str) -> Response:
     return replied(trial_seen(found))
 
 
-@routes.post("/{trial}/hold", **described("hold_accrual", body=Because))
+@routes.post("/{trial}/hold", **described("hold_accrual", body=Accrual))
 async def hold_accrual(request: Request, trial: str) -> Response:
-    """Hold accrual: no unit enrols until it is released."""
-    visit = Visit(request, "hold_accrual")
-    return await visit.record(trial, Hold((await visit.body(Because)).reason), "hold")
+    """Hold accrual, everywhere or at one site: no unit enrols there until it is released."""
+    visit = Visit(request, "hold_accrual", trial)
+    body = await visit.body(Accrual)
+    return await visit.record(trial, Hold(body.reason, body.site), "hold")
 
 
-@routes.post("/{trial}/release", **described("release_accrual", body=Because))
+@routes.post("/{trial}/release", **described("release_accrual", body=Accrual))
 async def release_accrual(request: Request, trial: str) -> Response:
-    """Let units enrol again."""
-    visit = Visit(request, "release_accrual")
-    return await visit.record(trial, Release((await visit.body(Because)).reason), "release")
+    """Let units enrol again, everywhere or at one site."""
+    visit = Visit(request, "release_accrual", trial)
+    body = await visit.body(Accrual)
+    return await visit.record(trial, Release(body.reason, body.site), "release")
 
 
 @routes.post("/{trial}/arms/close", **described("close_arm", body=ArmToClose))
 async def close_arm(request: Request, trial: str) -> Response:
     """Close an arm of a stage, for all decisions from now on. Units keep what they were given."""
-    visit = Visit(request, "close_arm")
+    visit = Visit(request, "close_arm", trial)
     body = await visit.body(ArmToClose)
     return await visit.record(trial, CloseArm(body.stage, body.arm, body.reason), "closed arm")
 
@@ -94,7 +97,7 @@ async def close_arm(request: Request, trial: str) -> Response:
 @routes.post("/{trial}/end", **described("end_trial", body=Because))
 async def end_trial(request: Request, trial: str) -> Response:
     """End the trial: no more decisions; late outcomes and corrections still come on record."""
-    visit = Visit(request, "end_trial")
+    visit = Visit(request, "end_trial", trial)
     return await visit.record(trial, End((await visit.body(Because)).reason), "end")
 
 
@@ -106,7 +109,7 @@ async def read_log(
     most: Annotated[int, Query(ge=1, le=MOST_RECORDS, description="How many records at most.")] = 1000,
 ) -> Response:
     """Return records with their hashes, one JSON document per line. The seed is withheld until the trial has ended."""
-    visit = Visit(request, "read_log")
+    visit = Visit(request, "read_log", trial)
     found = await visit.trial(trial)
 
     def text() -> bytes:
@@ -120,7 +123,7 @@ async def read_log(
 @routes.get("/{trial}/head", **described("read_head", reply=HeadReply))
 async def read_head(request: Request, trial: str) -> Response:
     """Return the number of records and the last hash. Keep it elsewhere: it shows later that nothing was taken off."""
-    found = await Visit(request, "read_head").trial(trial)
+    found = await Visit(request, "read_head", trial).trial(trial)
     head = await asyncio.to_thread(lambda: found.head)
     return replied({"sequence": head.sequence, "hash": head.hash})
 
@@ -128,5 +131,5 @@ async def read_head(request: Request, trial: str) -> Response:
 @routes.get("/{trial}/summary", **described("summarise_trial", reply=SummaryReply))
 async def summarise_trial(request: Request, trial: str) -> Response:
     """Return where the trial stands: units, arms, estimates. Not for those who must stay blind."""
-    service = Visit(request, "summarise_trial").service
+    service = Visit(request, "summarise_trial", trial).service
     return replied(summary_seen(await service.reading(trial, Trial.summary)))

@@ -44,18 +44,32 @@ def status_seen(status: UnitStatus, role: Role) -> dict[str, object]:
         "due": _time(status.due),
         "overdue": status.overdue,
     }
-    return seen if role is Role.SITE else {**seen, "arm": status.arm, "round": status.round}
+    return seen if role is Role.SITE else {**seen, "site": status.site, "arm": status.arm, "round": status.round}
 
 
 def story_seen(story: UnitStory, role: Role) -> dict[str, object]:
     """Return a unit. A site sees its arms; an auditor its records too; who compares, the decisions explained."""
-    seen: dict[str, object] = {"unit": story.unit, "status": story.status, "arms": dict(story.arms)}
-    if role is Role.SITE:
-        return seen
-    seen |= {"round": story.round, "records": [json.loads(record.text) for record in story.records]}
     if role in MAY["explain_decisions"]:
-        seen |= {"decisions": [decision_explained(each) for each in story.decisions], "text": str(story)}
-    return seen
+        return story_told(story)
+    seen: dict[str, object] = {"unit": story.unit, "status": story.status, "arms": dict(story.arms)}
+    return seen if role is Role.SITE else {**seen, **_records(story)}
+
+
+def story_told(story: UnitStory) -> dict[str, object]:
+    """Return all of a unit, each decision explained: for those who compare, and after unblinding."""
+    return {
+        "unit": story.unit,
+        "status": story.status,
+        "arms": dict(story.arms),
+        **_records(story),
+        "decisions": [decision_explained(each) for each in story.decisions],
+        "text": str(story),
+    }
+
+
+def _records(story: UnitStory) -> dict[str, object]:
+    records = [json.loads(record.text) for record in story.records]
+    return {"site": story.site, "round": story.round, "records": records}
 
 
 def trial_seen(trial: Trial) -> dict[str, object]:

@@ -27,6 +27,15 @@ SECONDS_BETWEEN_STARTS = 1.0  # of the same worker, so that one that cannot star
 log = logging.getLogger("dtrbandit.service")
 
 
+class Orders(NamedTuple):
+    """What every worker is told: the database, where to listen, and whether a proxy stands in front."""
+
+    url: str
+    host: str
+    port: int
+    behind_proxy: bool
+
+
 class Worker(NamedTuple):
     """A process, the line whose end tells it that its starter is gone, and when it was started."""
 
@@ -48,32 +57,33 @@ def require_shareable(url: str, workers: int) -> None:
         raise DesignError("this system cannot share a port between processes; use --workers 1")
 
 
-def serve_by(workers: int, url: str, place: socket.socket) -> None:
+def serve_by(workers: int, url: str, place: socket.socket, *, behind_proxy: bool) -> None:
     """Serve at a place that was bound, by so many processes, until SIGTERM or Ctrl-C."""
     stop, told = os.pipe()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: os.write(told, b"."))
     host, port = place.getsockname()[:2]
-    running = [_started(url, host, port) for _ in range(workers)]
+    orders = Orders(url, host, port, behind_proxy)
+    running = [_started(orders) for _ in range(workers)]
     try:
         while stop not in wait([stop, *(each.process.sentinel for each in running)]):
-            running = [_kept(each, url, (host, port), stop) for each in running]
+            running = [_kept(each, orders, stop) for each in running]
     finally:
         _end(running)
         os.close(stop)
         os.close(told)
 
 
-def _started(url: str, host: str, port: int) -> Worker:
+def _started(orders: Orders) -> Worker:
     context = multiprocessing.get_context("spawn")
     line, ours = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(url, host, port, line), name="dtrbandit-worker")
+    process = context.Process(target=work, args=(orders, line), name="dtrbandit-worker")
     process.start()
     line.close()
     return Worker(process, ours, time.monotonic())
 
 
-def _kept(worker: Worker, url: str, where: tuple[str, int], stop: int) -> Worker:
+def _kept(worker: Worker, orders: Orders, stop: int) -> Worker:
     """Return a worker that runs: this one, or another in its place."""
     if worker.process.exitcode is None:
         return worker
@@ -81,7 +91,7 @@ def _kept(worker: Worker, url: str, where: tuple[str, int], stop: int) -> Worker
     worker.line.close()
     worker.process.close()
     wait([stop], max(0.0, worker.started + SECONDS_BETWEEN_STARTS - time.monotonic()))
-    return _started(url, *where)
+    return _started(orders)
 
 
 def _end(running: list[Worker]) -> None:
@@ -96,11 +106,11 @@ def _end(running: list[Worker]) -> None:
         worker.line.close()
 
 
-def work(url: str, host: str, port: int, line: Connection) -> None:
+def work(orders: Orders, line: Connection) -> None:
     """Serve in this process, at a port that others share, for as long as whoever started it is there."""
     threading.Thread(target=_end_with, args=(line,), daemon=True).start()
-    with bound(host, port, shared=True) as place:
-        run(Service(url, patient=True), place)
+    with bound(orders.host, orders.port, shared=True) as place:
+        run(Service(orders.url, behind_proxy=orders.behind_proxy, patient=True), place)
 
 
 def _end_with(line: Connection) -> None:

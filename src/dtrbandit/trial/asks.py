@@ -24,12 +24,15 @@ class Ask(NamedTuple):
         An idempotency key: the same command under it gets the recorded reply, another one is refused.
     api_key
         The id of the API key that the idempotency key belongs to.
+    site
+        The site for which it is asked: other sites' units are not its own. None: for all of them.
     """
 
     command: Command
     actor: str | None = None
     key: str | None = None
     api_key: str | None = None
+    site: str | None = None
 
 
 class Taken(NamedTuple):
@@ -70,7 +73,10 @@ def fingerprint(command: Command) -> str:
     >>> fingerprint(Complete("u1", 1)) == fingerprint(Complete("u1", 1.0)) != fingerprint(Complete("u1", 2.0))
     True
     """
-    content = [type(command).__name__, *(_plain(each) for each in command)]
+    fields = command._asdict()
+    if fields.get("site", "") is None:
+        del fields["site"]  # as it was before there were sites: keys from then still hold
+    content = [type(command).__name__, *(_plain(each) for each in fields.values())]
     return sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()
 
 

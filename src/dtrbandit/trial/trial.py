@@ -25,6 +25,7 @@ from dtrbandit.trial.batch import Batch, Clock
 from dtrbandit.trial.export import Exported, Format, write_units
 from dtrbandit.trial.followed import FollowedLog
 from dtrbandit.trial.opening import begin_live, begin_rehearsal, require_lockable
+from dtrbandit.trial.own_units import require_unit_of
 from dtrbandit.trial.proof import Progress, Verification, verify_stored
 from dtrbandit.trial.restoring import restore_file
 from dtrbandit.trial.units import UnitStatus, UnitStory, statuses, story
@@ -300,18 +301,24 @@ class Trial(Verbs):
         with self._lock:
             return self._session().summary()
 
-    def units(self, awaiting: str | None = None, overdue: bool | None = None) -> list[UnitStatus]:
-        """Return the units in flight: what each awaits, since when, and whether it is late.
+    def units(
+        self, awaiting: str | None = None, overdue: bool | None = None, *, site: str | None = None
+    ) -> list[UnitStatus]:
+        """Return the units in flight, or those of a site: what each awaits, since when, and whether it is late.
 
         ``awaiting`` is the name of a stage, or ``"outcome"``. What is expected when follows from ``expected_days``.
         """
         with self._lock:
-            return statuses(self._session(), self._log.storage, self._clock(), awaiting=awaiting, overdue=overdue)
+            session, now = self._session(), self._clock()
+            return statuses(session, self._log.storage, now, awaiting=awaiting, overdue=overdue, site=site)
 
-    def unit(self, unit: str) -> UnitStory:
-        """Return the whole story of a unit; printing it reads well."""
+    def unit(self, unit: str, *, site: str | None = None) -> UnitStory:
+        """Return the whole story of a unit, for a site only of its own; printing it reads well."""
         with self._lock:
-            return story(self._session(), self._log.storage, unit)
+            session = self._session()
+            if site is not None:
+                require_unit_of(session.histories, unit, site)
+            return story(session, self._log.storage, unit)
 
     # -- proof -----------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from dtrbandit.record.events import (
     Event,
     Overridden,
     Responded,
+    Unblinded,
     Voided,
     Withdrawn,
 )
@@ -53,6 +54,7 @@ class UnitStatus(NamedTuple):
     due: datetime | None
     overdue: bool
     arm: str
+    site: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class UnitStory:
         What was decided, stage by stage.
     records
         Its facts, each with its number, actor and time.
+    site
+        The site that enrolled it.
     """
 
     unit: str
@@ -77,6 +81,7 @@ class UnitStory:
     arms: Mapping[str, str]
     decisions: tuple[Decision, ...]
     records: tuple[Record, ...]
+    site: str | None = None
 
     def __str__(self) -> str:
         arms = ", then ".join(f"{arm} at stage {stage}" for stage, arm in self.arms.items())
@@ -89,7 +94,13 @@ class UnitStory:
 
 
 def statuses(
-    session: Session, storage: Storage, now: datetime, *, awaiting: str | None, overdue: bool | None
+    session: Session,
+    storage: Storage,
+    now: datetime,
+    *,
+    awaiting: str | None,
+    overdue: bool | None,
+    site: str | None = None,
 ) -> list[UnitStatus]:
     """Return the units in flight in the order of their rounds, or those of them that were asked for."""
     design, histories = session.design, session.histories
@@ -97,6 +108,7 @@ def statuses(
     if awaiting is not None and awaiting not in names:
         raise ProtocolError(f"units await one of {names}, found {awaiting!r}")
     records = [each for each in histories.in_flight.values() if awaiting in (None, _awaited(design, each))]
+    records = [each for each in records if site in (None, each.site)]
     records.sort(key=lambda record: record.history.round)
     places = [_began(histories.log.told(record.history.round)) for record in records]
     stored = storage.pick(place + 1 for place in places)
@@ -122,7 +134,7 @@ def _status(design: Design, record: UnitRecord, since: datetime | None, now: dat
     due = None if since is None or days is None else since + timedelta(days=days)
     late = due is not None and now > due
     stage = design.stages[m]
-    return UnitStatus(unit, t, stage.name, _awaited(design, record), since, due, late, stage.arms[arms[m]])
+    return UnitStatus(unit, t, stage.name, _awaited(design, record), since, due, late, stage.arms[arms[m]], record.site)
 
 
 def _expected_days(design: Design, record: UnitRecord) -> float | None:
@@ -142,14 +154,14 @@ def story(session: Session, storage: Storage, unit: str) -> UnitStory:
     records = tuple(record_of(each.text, place + 1) for each, (place, _) in zip(stored, told, strict=True))
     arms = {stage.name: stage.arms[arm] for stage, arm in zip(design.stages, record.history.arms, strict=False)}
     status = expects(histories, record) if record.voided is None else f"it was voided ({record.voided.reason})"
-    return UnitStory(unit, record.history.round, status, arms, record.decisions, records)
+    return UnitStory(unit, record.history.round, status, arms, record.decisions, records, record.site)
 
 
 def in_words(event: Event) -> str:
     """Return what happened to a unit, in a few words."""
     match event:
-        case Enrolled(context=context):
-            return f"enrolled with {_values(context)}"
+        case Enrolled(context=context, site=site):
+            return f"enrolled with {_values(context)}" + ("" if site is None else f", at site {site}")
         case Assigned(decision):
             return f"stage {decision.stage}: give {decision.arm} ({decision.reason})"
         case Responded(stage=stage, context=context):
@@ -165,6 +177,8 @@ def in_words(event: Event) -> str:
             return f"withdrawn ({reason})"
         case Voided(reason=reason):
             return f"voided ({reason})"
+        case Unblinded(reason=reason):
+            return f"unblinded ({reason})"
         case _:
             return type(event).__name__
 

@@ -16,11 +16,13 @@ from dtrbandit.record.commands import (
     Override,
     Release,
     Respond,
+    Unblind,
     Upgrade,
     Void,
     Withdraw,
 )
 from dtrbandit.record.events import Decision
+from dtrbandit.trial.units import UnitStory
 
 
 class Verbs(ABC):
@@ -30,6 +32,10 @@ class Verbs(ABC):
     def _tell(self, command: Command, actor: str | None) -> Decision | None:
         """Take one command and return its decision, or raise."""
 
+    @abstractmethod
+    def unit(self, unit: str) -> UnitStory:
+        """Return the whole story of a unit."""
+
     def enroll(
         self,
         unit: str,
@@ -37,10 +43,11 @@ class Verbs(ABC):
         *,
         exclude: Mapping[str, Iterable[str]] | None = None,
         reason: str | None = None,
+        site: str | None = None,
         actor: str | None = None,
     ) -> Decision:
-        """Enrol a unit with its first context and decide its first arm; ``exclude`` as for a session."""
-        command = Enroll(unit, context, exclude, reason)
+        """Enrol a unit with its first context and decide its first arm; ``exclude`` and ``site`` as for a session."""
+        command = Enroll(unit, context, exclude, reason, site)
         return self._tell(command, actor)  # type: ignore[return-value]  # an arrival at the first stage has one
 
     def respond(
@@ -83,13 +90,13 @@ class Verbs(ABC):
         """Correct a recorded outcome, or columns of the context recorded at ``stage``."""
         self._tell(Correct(unit, reason, outcome, stage, context), actor)
 
-    def hold(self, *, reason: str, actor: str | None = None) -> None:
-        """Hold accrual: no unit enrols until ``release``. Units under way go on."""
-        self._tell(Hold(reason), actor)
+    def hold(self, *, reason: str, site: str | None = None, actor: str | None = None) -> None:
+        """Hold accrual, everywhere or at a site: no unit enrols until ``release``. Units under way go on."""
+        self._tell(Hold(reason, site), actor)
 
-    def release(self, *, reason: str, actor: str | None = None) -> None:
-        """Let units enrol again."""
-        self._tell(Release(reason), actor)
+    def release(self, *, reason: str, site: str | None = None, actor: str | None = None) -> None:
+        """Let units enrol again, everywhere or at a site."""
+        self._tell(Release(reason, site), actor)
 
     def close_arm(self, stage: str, arm: str, *, reason: str, actor: str | None = None) -> None:
         """Close an arm of a stage: no decision from now on gives it, and no later max runs over it."""
@@ -98,6 +105,11 @@ class Verbs(ABC):
     def void(self, unit: str, *, reason: str, actor: str | None = None) -> None:
         """Record that a unit should never have been enrolled: it teaches nothing, and its round stays used."""
         self._tell(Void(unit, reason), actor)
+
+    def unblind(self, unit: str, *, reason: str, actor: str | None = None) -> UnitStory:
+        """Record that somebody looks behind the arms of a unit, then return its whole story, decisions included."""
+        self._tell(Unblind(unit, reason), actor)
+        return self.unit(unit)
 
     def end(self, *, actor: str | None, reason: str) -> None:
         """End the trial: nothing more is decided. Late outcomes and amendments are still recorded."""

@@ -29,6 +29,7 @@ from dtrbandit.record.events import (
     Responded,
     Taught,
     TrialFact,
+    Unblinded,
     Voided,
     Withdrawn,
 )
@@ -99,7 +100,7 @@ def _units(events: Iterable[Event], design: Design) -> Iterable[_Told]:
     for place, event in enumerate(events, 1):
         if isinstance(event, Opened):
             raise LogError("a log begins with Opened and has no other; use one whole log")
-        if isinstance(event, TrialFact | Taught):
+        if isinstance(event, TrialFact | Taught | Unblinded):
             continue
         if isinstance(event, Voided):
             del units[event.unit]
