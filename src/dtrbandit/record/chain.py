@@ -34,7 +34,8 @@ class Record(NamedTuple):
     @property
     def text(self) -> str:
         """The record as it is stored."""
-        actor, time = json.dumps(self.actor), json.dumps(None if self.time is None else time_text(self.time))
+        time = "null" if self.time is None else f'"{time_text(self.time)}"'
+        actor = json.dumps(self.actor)
         return f'{{"actor":{actor},"event":{encode(self.event)},"sequence":{self.sequence},"time":{time}}}'
 
 

@@ -18,6 +18,7 @@ from dtrbandit.service.views import decision_explained, decision_seen
 from dtrbandit.trial import Ask, Taken, Trial
 
 LONGEST_KEY = 200
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 class Visit:
@@ -70,7 +71,7 @@ class Visit:
 
 def replied(entries: object, repeated: bool = False) -> Response:
     """Return a reply in JSON; a header says if it repeats one that is on record."""
-    body = json.dumps(entries, separators=(",", ":"), allow_nan=False).encode()
+    body = _ENCODER.encode(entries).encode()
     return Response(body, media_type="application/json", headers={"Repeated": "true"} if repeated else None)
 
 

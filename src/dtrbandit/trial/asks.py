@@ -66,7 +66,10 @@ def fingerprint(command: Command) -> str:
     True
     """
     content = [type(command).__name__, *(_plain(each) for each in command)]
-    return sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()
+    return sha256(_ENCODER.encode(content).encode()).hexdigest()
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, default=repr)
 
 
 def _plain(value: object) -> object:
