@@ -106,6 +106,11 @@ def record_of(text: bytes, sequence: int, reader: Reader | None = None) -> Recor
     return Record(sequence, _actor(found["actor"], sequence), _time(found["time"], sequence), event)
 
 
+def time_of(text: bytes, sequence: int) -> datetime | None:
+    """Return the time of the record that a text holds, without a look at its event."""
+    return _time(entries_of(text, sequence)["time"], sequence)
+
+
 def entries_of(text: bytes, sequence: int) -> dict[str, Any]:
     """Return the entries of a record's text, which must have this number and an event."""
     try:

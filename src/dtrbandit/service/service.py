@@ -72,7 +72,8 @@ class Service:
         gc.freeze()  # what was read stays: no collection walks through it while a request waits
         self.ready = True
         for name in self.trials:
-            await self.reading(name, Trial.__repr__)  # reads it, so that the first who asks need not wait
+            await self.reading(name, Trial.units)  # reads it, so that the first who asks need not wait
+        gc.freeze()
 
     async def _keep_keys(self) -> None:
         while True:

@@ -250,9 +250,14 @@ class SQLiteLog:
 
     def pick(self, sequences: Iterable[int]) -> list[Stored]:
         """Return the records with these numbers."""
-        question = "SELECT text, hash FROM records WHERE log = ? AND sequence = ?"
-        rows = [self._store.ask(question, self._number, sequence)[0] for sequence in sequences]
-        return [_stored(*row) for row in rows]
+        wanted, found = list(sequences), dict[int, Stored]()
+        for start in range(0, len(wanted), AT_ONCE):
+            part = wanted[start : start + AT_ONCE]
+            marks = ",".join("?" * len(part))
+            question = f"SELECT sequence, text, hash FROM records WHERE log = ? AND sequence IN ({marks})"
+            for sequence, *stored in self._store.ask(question, self._number, *part):
+                found[sequence] = _stored(*stored)
+        return [found[sequence] for sequence in wanted]
 
     def head(self) -> Head:
         """Return how many records there are, and the hash of the last."""

@@ -290,7 +290,8 @@ class Trial(Verbs):
         ``awaiting`` is the name of a stage, or ``"outcome"``. What is expected when follows from ``expected_days``.
         """
         with self._lock:
-            return statuses(self._session(), self._log.storage, self._clock(), awaiting=awaiting, overdue=overdue)
+            session = self._session()
+            return statuses(session, self._log.waiting_since(), self._clock(), awaiting=awaiting, overdue=overdue)
 
     def unit(self, unit: str) -> UnitStory:
         """Return the whole story of a unit; printing it reads well."""
