@@ -280,6 +280,8 @@ class SQLiteLog:
 
 def _stored(text: object, found: object) -> Stored:
     """Return a record; of a damaged row, whose columns may hold anything, one that its hash does not fit."""
+    if type(text) is type(found) is bytes:
+        return Stored(text, found.decode("utf-8", "replace"))
     return Stored(text if type(text) is bytes else b"", _text(found))
 
 

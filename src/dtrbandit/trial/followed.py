@@ -110,13 +110,14 @@ def parts(stored: Iterable[Stored], head: Head) -> Iterator[tuple[list[Event], H
 
     A decision stays with what it answers.
     """
-    reader, part = Reader(), list[Event]()
-    for sequence, each in enumerate(checked(stored, head), head.sequence + 1):
-        event = reader.event(entries_of(each.text, sequence)["event"])
+    read, part = Reader().event, list[Event]()
+    sequence, last = head
+    for sequence, (text, found) in enumerate(checked(stored, head), head.sequence + 1):
+        event = read(entries_of(text, sequence)["event"])
         if len(part) >= PART and type(event) is not Assigned:
-            yield part, head
+            yield part, Head(sequence - 1, last)
             part = []
         part.append(event)
-        head = Head(sequence, each.hash)
+        last = found
     if part:
-        yield part, head
+        yield part, Head(sequence, last)
