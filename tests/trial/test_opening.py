@@ -8,8 +8,8 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.record import Opened
-from dtrbandit.record.events import Taught
 from dtrbandit.record.chain import Head, unlinked
+from dtrbandit.record.events import Taught
 from dtrbandit.trial.opening import begin_live, begin_rehearsal, drawn, require_lockable
 from trial.small_trial import DESIGN, POLICY
 
