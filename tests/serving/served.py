@@ -52,7 +52,8 @@ class Served:
         """Start it, at the same port as before, and wait until it is ready."""
         ends = time.monotonic() + WITHIN
         while not self._listens():
-            assert self.port and time.monotonic() < ends, "the service ended at once"
+            assert self.port, "the service ended at once"
+            assert time.monotonic() < ends, f"port {self.port} was taken meanwhile, and stays so"
             time.sleep(0.1)  # somebody else has the port for a moment
         while self.try_ready() != 200:
             assert self.process.poll() is None, "the service ended before it was ready"
