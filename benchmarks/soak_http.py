@@ -1,6 +1,7 @@
 """Faults over real HTTP at full size: `make soak` runs them and prints what was found.
 
 Small sizes of the same run in `make test` (tests/service, tests/test_client.py), and the parts are taken from there.
+Name some of kills, repeats, lost, floods and fuzz to run these alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,16 +112,18 @@ def lost(size: Size) -> Iterator[Line]:
 
 
 def floods(size: Size) -> Iterator[Line]:
-    """F9: bodies that are slow, endless or too large, and the memory of the service."""
+    """F9: bodies and headers that are endless, a body that is slow, and the memory of the service."""
     service = served(size)
     trial = service.create("flooded")
     before = memory(service)
-    for _ in range(20):
+    body = head(service, trial, "Transfer-Encoding: chunked"), b"4000\r\n" + b" " * 16384 + b"\r\n"
+    headers = b"GET /live HTTP/1.1\r\n", b"X: " + b"x" * 16384 + b"\r\n"
+    for begin, more in [body, headers] * 20:
         with connected(service) as line:
-            line.sendall(head(service, trial, "Transfer-Encoding: chunked"))
+            line.sendall(begin)
             try:
                 for _ in range(5000):
-                    line.sendall(b"4000\r\n" + b" " * 16384 + b"\r\n")
+                    line.sendall(more)
             except OSError:
                 continue
     began = time.monotonic()
@@ -131,7 +135,10 @@ def floods(size: Size) -> Iterator[Line]:
     assert service.records(trial) == 1
     grown = memory(service) - before
     service.stop()
-    yield Line("F9: 20 endless bodies, then a slow one", f"cut off; 408 after {slow:.0f} s; memory {grown:+.1f} MB")
+    yield Line(
+        "F9: 20 endless bodies and 20 endless heads, then a slow body",
+        f"cut off; 408 after {slow:.0f} s; memory {grown:+.1f} MB",
+    )
 
 
 def memory(service: Served) -> float:
@@ -170,15 +177,27 @@ def fuzz(size: Size) -> Iterator[Line]:
     yield Line("F19: schemathesis, every endpoint and role", f"{sum(statuses.values()):,} requests, no 5xx: {statuses}")
 
 
+PARTS = {"kills": kills, "repeats": repeats, "lost": lost, "floods": floods, "fuzz": fuzz}
+
+
+def timed(lines: Iterator[Line]) -> Iterator[Line]:
+    """Give lines with the time that each took."""
+    began = time.monotonic()
+    for line in lines:
+        yield replace(line, measured=f"{line.measured} ({time.monotonic() - began:.0f} s)")
+        began = time.monotonic()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, to try it out")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="all by default")
     options = parser.parse_args()
-    size = QUICK if options.quick else WHOLE
+    size, chosen = QUICK if options.quick else WHOLE, options.parts or list(PARTS)
     with tempfile.TemporaryDirectory(dir=".", prefix="soak-") as folder:
         sized = size._replace(folder=folder)
-        lines = (line for part in (kills, repeats, lost, floods, fuzz) for line in part(sized))
-        report("Faults over HTTP", lines, total=5)
+        lines = (line for part in chosen for line in timed(PARTS[part](sized)))
+        report("Faults over HTTP", lines, total=len(chosen))
 
 
 if __name__ == "__main__":

@@ -158,7 +158,8 @@ def test_lost_answers_are_asked_for_again_and_nothing_is_recorded_twice(trial: R
 def test_a_service_that_comes_back_is_found_again(tmp_path: Path) -> None:
     needed("uvicorn")
     service = Served(tmp_path)
-    trial = Client(f"http://127.0.0.1:{service.port}", service.key).create("t", DESIGN, POLICY)
+    client = Client(f"http://127.0.0.1:{service.port}", service.key, patience=WITHIN)
+    trial = client.create("t", DESIGN, POLICY)
     first = trial.enroll("u1", {"x": 0.5})
     service.kill()
     back = threading.Timer(0.2, service.start)

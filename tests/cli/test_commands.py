@@ -223,7 +223,7 @@ def test_ctrl_c_saves_finished_paths_and_a_later_command_goes_on(tmp_path: Path)
         assert child.poll() is None
 
     os.killpg(child.pid, signal.SIGINT)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=600)
 
     kept = dtr.load_study(tmp_path / "results/long")
     assert (child.returncode, out) == (130, "")

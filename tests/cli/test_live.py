@@ -86,7 +86,7 @@ def test_verify_names_what_was_edited(storage: str, tmp_path: Path, capsys: pyte
 
     assert live.verify_trial("depression", storage, against=None, every=0.01, as_json=False) == 1
 
-    assert "4" in printed(capsys)
+    assert "First bad record: 4." in printed(capsys)
     assert [check.ok for check in read_checks(storage)] == [False]
 
 

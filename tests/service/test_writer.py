@@ -144,3 +144,47 @@ def test_whoever_no_longer_waits_is_passed_over() -> None:
         return await stays
 
     assert with_writer(act) == "reply to stays"
+
+
+def quick() -> Slow:
+    """Return a trial whose commits wait for nothing."""
+    trial = Slow()
+    trial.gate.set()
+    return trial
+
+
+def test_a_commit_waits_for_those_who_may_come_as_well() -> None:
+    trial = quick()
+
+    async def act(writer: Writer) -> list[Any]:
+        writer._expected, writer._took = 3, 600.0  # as if three had just been answered, by a disk that takes its time
+        asked = []
+        for number in range(3):
+            asked.append(asyncio.ensure_future(writer.ask(trial, number)))
+            await asyncio.sleep(0.02)  # the thread has seen it by now, or sees it later: either is right
+        return await asyncio.gather(*asked)
+
+    with_writer(act)
+
+    assert trial.together == [[0, 1, 2]]
+
+
+def test_a_commit_does_not_wait_for_ever() -> None:
+    trial = quick()
+
+    async def act(writer: Writer) -> Any:
+        writer._expected, writer._took = 100, 0.02
+        return await writer.ask(trial, "alone")
+
+    assert with_writer(act) == "reply to alone"
+
+
+def test_who_is_alone_does_not_wait() -> None:
+    trial = quick()
+
+    async def act(writer: Writer) -> int:
+        for number in range(3):
+            await writer.ask(trial, number)
+        return await writer.do(lambda: writer._expected)
+
+    assert with_writer(act) == 1

@@ -56,7 +56,7 @@ def one_life(folder: Path, attempt: int, seconds: float) -> Acknowledged:
     try:
         deadline = None
         while True:
-            wait = 30.0 if deadline is None else deadline - time.monotonic()
+            wait = 300.0 if deadline is None else deadline - time.monotonic()
             if wait <= 0 or not select.select([reading], [], [], wait)[0]:
                 break
             more = os.read(reading, 1 << 16)

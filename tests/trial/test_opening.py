@@ -9,6 +9,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.record import Opened
 from dtrbandit.record.chain import Head, unlinked
+from dtrbandit.record.events import Taught
 from dtrbandit.trial.opening import begin_live, begin_rehearsal, drawn, require_lockable
 from trial.small_trial import DESIGN, POLICY
 
@@ -55,3 +56,23 @@ def test_only_a_rehearsal_without_a_public_schedule_is_locked() -> None:
 
 def test_seeds_differ() -> None:
     assert len({drawn() for _ in range(100)}) == 100
+
+
+class Earlier:
+    """An earlier trial of two units, one of which left early."""
+
+    def teaching(self, design: dtr.Design) -> list[Taught]:  # noqa: ARG002  # what a prior is asked
+        stayed = Taught("u1", ({"x": 0.5}, {"r": 1.0, "z": 0.2}), ("a", "b"), 2.0)
+        return [stayed, Taught("u2", ({"x": 0.1}, {"r": -1.0}), ("b",), 1.0)]
+
+
+def test_an_earlier_trial_teaches_the_rehearsal_and_then_the_live_trial() -> None:
+    session, stored = begin_rehearsal("pilot", DESIGN, POLICY, seed=3, prior=Earlier(), actor="lead", time=NOW)
+    session.enroll("u1", {"x": 0.3})
+
+    live = [record.event for record in unlinked(begin_live(session, Head(9, "f" * 64), seed=4, actor="x", time=NOW))]
+
+    assert [record.event for record in unlinked(stored)] == list(session.log[:3])
+    assert [type(event) for event in live] == [Opened, Taught, Taught]
+    assert live[1:] == list(session.log[1:3])
+    assert dtr.Session.resume(live).summary().taught == 2

@@ -393,3 +393,52 @@ def _ones(columns):  # type: ignore[no-untyped-def]  # a feature function
     import numpy as np
 
     return np.column_stack([np.ones_like(columns["x"]), columns["x"]])
+
+
+# -- an earlier trial --------------------------------------------------------------------------------------------
+
+
+def earlier() -> dtr.Cohort:
+    """Return an earlier trial of which every unit has ended."""
+    session = dtr.Session(DESIGN, POLICY, seed=9)
+    fill(session, 40)
+    for t in range(0, 40, 5):
+        session.complete(f"u{t}", 1.5)
+    return dtr.Cohort.from_log(session.log)
+
+
+@pytest.mark.parametrize("storage", ["memory", "sqlite"])
+def test_an_earlier_trial_teaches_a_rehearsal_as_it_teaches_a_session(storage: str, tmp_path: Path) -> None:
+    place = "memory://" if storage == "memory" else address(tmp_path)
+    with Trial.create("pilot", DESIGN, POLICY, storage=place, seed=1, prior=earlier()) as trial:
+        session = dtr.Session(DESIGN, POLICY, seed=1, prior=earlier())
+
+        fill(trial, 20)
+        fill(session, 20)
+
+        assert trial.session_log() == session.log
+        assert trial.summary().taught == 40
+        assert trial.unit("u3").round == 4
+        assert trial.verify()
+
+
+def test_an_earlier_trial_teaches_the_live_trial_too_and_the_rehearsal_does_not(tmp_path: Path) -> None:
+    with Trial.create("pilot", DESIGN, POLICY, storage=address(tmp_path), seed=1, prior=earlier()) as trial:
+        fill(trial, 20)
+        trial.lock(actor="lead", reason="the first patient", seed=2)
+        fill(trial, 15)
+    session = dtr.Session(DESIGN, POLICY, seed=2, prior=earlier())
+    fill(session, 15)
+
+    with Trial.open("pilot", storage=address(tmp_path)) as again:
+        assert list(again.session_log())[1:] == list(session.log)[1:]
+        assert again.summary().taught == 40
+        assert again.enroll("next", {"x": 0.5}) == session.enroll("next", {"x": 0.5})
+        assert again.verify()
+
+
+def test_what_cannot_teach_begins_no_trial(tmp_path: Path) -> None:
+    with pytest.raises(dtr.DesignError, match="prior="):
+        Trial.create("pilot", DESIGN, POLICY, storage=address(tmp_path), prior="a cohort")  # type: ignore[arg-type]  # the mistake
+
+    assert not (tmp_path / "trial.db").exists()

@@ -20,7 +20,7 @@ from dtrbandit.record.events import Event
 from dtrbandit.record.reading import Reader, quick_document
 
 NOTHING = "0" * 64  # the hash before the first record
-KEYS = {"actor", "event", "sequence", "time"}
+KEYS = ("actor", "event", "sequence", "time")
 
 
 class Record(NamedTuple):
@@ -34,7 +34,8 @@ class Record(NamedTuple):
     @property
     def text(self) -> str:
         """The record as it is stored."""
-        actor, time = json.dumps(self.actor), json.dumps(None if self.time is None else time_text(self.time))
+        time = "null" if self.time is None else f'"{time_text(self.time)}"'
+        actor = json.dumps(self.actor)
         return f'{{"actor":{actor},"event":{encode(self.event)},"sequence":{self.sequence},"time":{time}}}'
 
 
@@ -78,13 +79,13 @@ def linked(records: Iterable[Record], head: Head = EMPTY) -> Iterator[Stored]:
 
 def checked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Stored]:
     """Give the records that follow a head as they are. Refuse the first whose hash is not the one that must follow."""
-    sequence, previous = head
-    for each in stored:
-        sequence += 1
-        previous = chained(previous, each.text)
-        if each.hash != previous:
+    previous = head.hash
+    for sequence, each in enumerate(stored, head.sequence + 1):
+        text, found = each
+        previous = sha256(previous.encode("ascii") + text).hexdigest()
+        if found != previous:
             raise LogError(
-                f"the hash of record {sequence} is {shown(each.hash)}, and what is stored leads to {previous}: this "
+                f"the hash of record {sequence} is {shown(found)}, and what is stored leads to {previous}: this "
                 "record, its hash or one before it was changed, lost or moved; use a whole copy of the log",
                 sequence=sequence,
             )
@@ -105,14 +106,19 @@ def record_of(text: bytes, sequence: int, reader: Reader | None = None) -> Recor
     return Record(sequence, _actor(found["actor"], sequence), _time(found["time"], sequence), event)
 
 
+def time_of(text: bytes, sequence: int) -> datetime | None:
+    """Return the time of the record that a text holds, without a look at its event."""
+    return _time(entries_of(text, sequence)["time"], sequence)
+
+
 def entries_of(text: bytes, sequence: int) -> dict[str, Any]:
     """Return the entries of a record's text, which must have this number and an event."""
     try:
         found = quick_document(text)
     except UnicodeDecodeError as error:
         raise LogError(f"record {sequence}: not plain ASCII ({error}); use a whole copy of the log") from error
-    if found.keys() != KEYS:
-        raise LogError(f"record {sequence} has the entries {shown(sorted(found))}, expected {sorted(KEYS)}")
+    if tuple(found) != KEYS and set(found) != set(KEYS):
+        raise LogError(f"record {sequence} has the entries {shown(sorted(found))}, expected {[*KEYS]}")
     number, event = found["sequence"], found["event"]
     if type(number) is not int or number != sequence:
         raise LogError(

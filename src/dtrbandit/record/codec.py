@@ -29,6 +29,7 @@ from dtrbandit.record.events import (
     Voided,
     Withdrawn,
 )
+from dtrbandit.record.values import Values
 
 USUAL = Opened, Enrolled, Assigned, Overridden, Responded, Completed, Withdrawn, Corrected
 GUARDRAILS = Held, Released, ArmClosed, Voided, Taught
@@ -82,6 +83,8 @@ def _text(document: Mapping[str, object]) -> str:
 
 def _plain(value: object) -> dict[object, object]:
     """Return a mapping that is no dict as one."""
+    if type(value) is Values:
+        return {label: number if number == number else None for label, number in value.pairs()}
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"an event cannot hold {shown(value)} ({type(value).__name__})")

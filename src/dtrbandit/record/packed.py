@@ -145,13 +145,19 @@ class PackedLog:
 
     def told(self, t: int) -> list[tuple[int, Fact]]:
         """Return the story of a round, each fact with its place in the log."""
-        entries: list[tuple[int, bytes]] = []
+        return [*self.told_backwards(t)][::-1]
+
+    def told_backwards(self, t: int) -> Iterator[tuple[int, Fact]]:
+        """Give the story of a round from its last fact on."""
         place = self._last[t]
         while place:
             (entry,) = self._entries(place, place + 1)
-            entries.append((place, entry))
+            yield place, self._fact(entry)
             place = HEAD.unpack_from(entry)[2]
-        return [(place, self._fact(entry)) for place, entry in reversed(entries)]
+
+    def last_place(self, t: int) -> int:
+        """Return the place of the last fact of a round."""
+        return self._last[t]
 
     def last_outcome(self, t: int) -> float:
         """Return the outcome of the unit of a round. Its last event must be ``Completed``."""

@@ -40,6 +40,7 @@ KINDS = {
     "protocol": Kind(409, "This contradicts what is on record", "Look at the unit; corrections mend a recorded value."),
     "not-estimable": Kind(409, "Not enough data", "Wait for more units, or ask for less."),
     "too-large": Kind(413, "The body is too large", "Send at most 64 KB."),
+    "headers": Kind(431, "The headers are too large", "Send fewer or shorter headers, at most 32 KB in all."),
     "observation": Kind(422, "A value cannot be recorded", "Mend the value; nothing was changed."),
     "design": Kind(422, "The design or the policy is not valid", "Mend the set-up; nothing was changed."),
     "content": Kind(422, "The body does not have the right content", "Mend the body; nothing was changed."),

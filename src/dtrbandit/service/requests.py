@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi import Request, Response
@@ -19,6 +20,7 @@ from dtrbandit.service.wrong_keys import address_of, names_a_key
 from dtrbandit.trial import Ask, Taken, Trial
 
 LONGEST_KEY = 200
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 class Visit:
@@ -87,8 +89,19 @@ def must_stay_blind(request: Request) -> bool:
 
 def replied(entries: object, repeated: bool = False) -> Response:
     """Return a reply in JSON; a header says if it repeats one that is on record."""
-    body = json.dumps(entries, separators=(",", ":"), allow_nan=False).encode()
+    body = _ENCODER.encode(entries).encode()
     return Response(body, media_type="application/json", headers={"Repeated": "true"} if repeated else None)
+
+
+def listed(name: str, entries: Iterable[object]) -> bytes:
+    """Return a list in JSON, under its name. Entry by entry: all at once, nobody else could go on meanwhile.
+
+    Examples
+    --------
+    >>> listed("units", [{"unit": "u1"}])
+    b'{"units":[{"unit":"u1"}]}'
+    """
+    return b'{"%s":[%s]}' % (name.encode(), ",".join(map(_ENCODER.encode, entries)).encode())
 
 
 def described(endpoint: str, *, body: type[Body] | None = None, reply: type[Reply] | None = None) -> dict[str, Any]:

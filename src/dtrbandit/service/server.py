@@ -13,6 +13,7 @@ import uvicorn
 
 from dtrbandit.errors import DesignError
 from dtrbandit.service.app import create_app
+from dtrbandit.service.http import CappedHttp
 from dtrbandit.service.service import Service
 
 SECONDS_TO_FINISH = 30  # for requests under way, after SIGTERM
@@ -63,8 +64,8 @@ def run(service: Service, place: socket.socket) -> None:
     """Serve in this process, at a place that was bound."""
     config = uvicorn.Config(
         create_app(service),
-        http="h11",  # the only one of uvicorn's with a limit on headers
-        loop="auto",
+        http=CappedHttp,
+        loop="auto",  # uvloop, which there is not for Windows
         ws="none",
         access_log=False,
         log_level="warning",

@@ -79,7 +79,8 @@ class Service:
         self.ready = True
         for name in self.trials:
             with suppress(DTRError):
-                await self.reading(name, Trial.__repr__)  # reads it, so that the first who asks need not wait
+                await self.reading(name, Trial.units)  # reads it, so that the first who asks need not wait
+        gc.freeze()
 
     async def _names(self) -> list[str]:
         """Return the names of the trials, as soon as the database gives them."""

@@ -132,4 +132,4 @@ async def read_head(request: Request, trial: str) -> Response:
 async def summarise_trial(request: Request, trial: str) -> Response:
     """Return where the trial stands: units, arms, estimates. Not for those who must stay blind."""
     service = Visit(request, "summarise_trial", trial).service
-    return replied(summary_seen(await service.reading(trial, Trial.summary)))
+    return replied(await service.reading(trial, lambda found: summary_seen(found.summary())))

@@ -21,8 +21,9 @@ from dtrbandit.service.models import (
 )
 from dtrbandit.service.models import Response as ResponseBody
 from dtrbandit.service.problems import Refused
-from dtrbandit.service.requests import Visit, described, replied
+from dtrbandit.service.requests import Visit, described, listed, replied
 from dtrbandit.service.views import status_seen, story_seen, story_told
+from dtrbandit.trial import Trial
 
 routes = APIRouter(prefix="/trials/{trial}/units", tags=["units"])
 Explain = Annotated[bool, Query(description="Say why; for administrators and statisticians.")]
@@ -109,8 +110,11 @@ async def list_units(
     """List the units in flight, a site's own: what each awaits, since when, and whether it is overdue."""
     visit = Visit(request, "list_units", trial)
     role, site = visit.holder.role, visit.holder.site
-    units = await visit.service.reading(trial, lambda found: found.units(awaiting, overdue, site=site))
-    return replied({"units": [status_seen(each, role) for each in units]})
+
+    def seen(found: Trial) -> bytes:
+        return listed("units", (status_seen(each, role) for each in found.units(awaiting, overdue, site=site)))
+
+    return Response(await visit.service.reading(trial, seen), media_type="application/json")
 
 
 @routes.get("/{unit:path}", **described("show_unit", reply=UnitReply))

@@ -155,9 +155,13 @@ class TableLog:
 
     def pick(self, sequences: Iterable[int]) -> list[Stored]:
         """Return the records with these numbers."""
-        question = "SELECT text, hash FROM records WHERE log = ? AND sequence = ?"
-        rows = [self._store.ask(question, self._number, sequence)[0] for sequence in sequences]
-        return [_stored(*row) for row in rows]
+        wanted, found = list(sequences), dict[int, Stored]()
+        for start in range(0, len(wanted), AT_ONCE):
+            part = wanted[start : start + AT_ONCE]
+            question = f"SELECT sequence, text, hash FROM records WHERE log = ? AND sequence IN ({_places(part)})"
+            for sequence, *stored in self._store.ask(question, self._number, *part):
+                found[sequence] = _stored(*stored)
+        return [found[sequence] for sequence in wanted]
 
     def head(self) -> Head:
         """Return how many records there are, and the hash of the last."""
@@ -176,6 +180,10 @@ class TableLog:
     def all_keys(self) -> list[IdempotencyKey]:
         """Return all idempotency keys, by owner and key."""
         return [_key(row) for row in self._store.ask(f"{KEYS} ORDER BY owner, key", self._number)]
+
+
+def _places(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
 
 
 KEYS = "SELECT owner, key, fingerprint, sequence, facts FROM requests WHERE log = ?"

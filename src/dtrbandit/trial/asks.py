@@ -77,7 +77,10 @@ def fingerprint(command: Command) -> str:
     if fields.get("site", "") is None:
         del fields["site"]  # as it was before there were sites: keys from then still hold
     content = [type(command).__name__, *(_plain(each) for each in fields.values())]
-    return sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()
+    return sha256(_ENCODER.encode(content).encode()).hexdigest()
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, default=repr)
 
 
 def _plain(value: object) -> object:

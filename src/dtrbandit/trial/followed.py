@@ -5,14 +5,16 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
 from dtrbandit.errors import LogError
 from dtrbandit.policies.policy import Policy
-from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, entries_of, unlinked
-from dtrbandit.record.events import Assigned, Event
+from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, entries_of, time_of, unlinked
+from dtrbandit.record.events import Assigned, Enrolled, Event, Responded
+from dtrbandit.record.packed import PackedLog
 from dtrbandit.record.reading import Reader
 from dtrbandit.storage.store import Storage
 
@@ -31,6 +33,7 @@ class FollowedLog:
         self.head = EMPTY
         self._design, self._policy = design, policy
         self._session: Session | None = None
+        self._waiting: dict[int, tuple[int, datetime | None]] = {}
 
     @property
     def session(self) -> Session:
@@ -63,6 +66,22 @@ class FollowedLog:
                     self._session.follow(events)
                 self.head = last
 
+    def waiting_since(self) -> dict[int, datetime | None]:
+        """Return since when the units in flight wait, by round: since their last arrival, or the decision after it.
+
+        What is on record never changes. So a time is read again only for units of which something is new.
+        """
+        log, before = self.session.histories.log, self._waiting
+        rounds = [record.history.round for record in self.session.histories.in_flight.values()]
+        last = {t: log.last_place(t) for t in rounds}
+        known = {t: before[t] for t, place in last.items() if t in before and before[t][0] == place}
+        new = {t: _began(log, t) for t in last if t not in known}
+        stored = self.storage.pick(place + 1 for place in new.values())
+        for (t, place), each in zip(new.items(), stored, strict=True):
+            known[t] = last[t], time_of(each.text, place + 1)
+        self._waiting = known
+        return {t: time for t, (_, time) in known.items()}
+
     def records(self) -> Iterator[Record]:
         """Give all records, checked."""
         return unlinked(self.storage.read())
@@ -70,6 +89,12 @@ class FollowedLog:
     def believe(self, session: Session, head: Head) -> None:
         """Take a session that was just stored up to a head."""
         self._session, self.head = session, head
+
+
+def _began(log: PackedLog, t: int) -> int:
+    """Return the place of the fact from which on a unit waits."""
+    facts = Enrolled | Responded | Assigned
+    return next(place for place, fact in log.told_backwards(t) if isinstance(fact, facts))
 
 
 @contextmanager
@@ -90,13 +115,14 @@ def parts(stored: Iterable[Stored], head: Head) -> Iterator[tuple[list[Event], H
 
     A decision stays with what it answers.
     """
-    reader, part = Reader(), list[Event]()
-    for sequence, each in enumerate(checked(stored, head), head.sequence + 1):
-        event = reader.event(entries_of(each.text, sequence)["event"])
+    read, part = Reader().event, list[Event]()
+    sequence, last = head
+    for sequence, (text, found) in enumerate(checked(stored, head), head.sequence + 1):
+        event = read(entries_of(text, sequence)["event"])
         if len(part) >= PART and type(event) is not Assigned:
-            yield part, head
+            yield part, Head(sequence - 1, last)
             part = []
         part.append(event)
-        head = Head(sequence, each.hash)
+        last = found
     if part:
-        yield part, head
+        yield part, Head(sequence, last)

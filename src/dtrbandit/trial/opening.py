@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -13,26 +14,38 @@ from dtrbandit.engine import Session
 from dtrbandit.errors import ProtocolError
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import Head, Record, Stored, linked
-from dtrbandit.record.events import Event, Opened
+from dtrbandit.record.events import Event, Opened, Taught
+from dtrbandit.record.teaching import Prior
 from dtrbandit.trial.asks import check_label
 
 
 def begin_rehearsal(
-    name: str, design: Design, policy: Policy[Any], *, seed: int | None, actor: str | None, time: datetime
+    name: str,
+    design: Design,
+    policy: Policy[Any],
+    *,
+    seed: int | None,
+    actor: str | None,
+    time: datetime,
+    prior: Prior | None = None,
 ) -> tuple[Session, list[Stored]]:
-    """Return the session of a new trial, and its first record."""
+    """Return the session of a new trial, and its first records: that it was opened, and what it was taught."""
     label(name, "a trial's name")
-    session = Session(design, policy, seed=drawn() if seed is None else seed)
-    return session, _first(session.log[0], actor, time)
+    session = Session(design, policy, seed=drawn() if seed is None else seed, prior=prior)
+    return session, _first(session.log, actor, time)
 
 
 def begin_live(rehearsal: Session, head: Head, *, seed: int | None, actor: str | None, time: datetime) -> list[Stored]:
-    """Return the first record of a trial that was locked, which names the head of the rehearsal."""
-    opened = rehearsal.log[0]
+    """Return the first records of a trial that was locked.
+
+    The first names the head of the rehearsal. An earlier trial that taught the rehearsal teaches the live trial too.
+    """
+    opened, *rest = rehearsal.log
     assert isinstance(opened, Opened)
     live = Opened(opened.design, opened.policy, drawn() if seed is None else seed, NUMERICS, head.hash)
-    Session.resume([live], design=rehearsal.design, policy=rehearsal.policy)  # refuses what could not be opened
-    return _first(live, actor, time)
+    events = [live, *(event for event in rest if isinstance(event, Taught))]
+    Session.resume(events, design=rehearsal.design, policy=rehearsal.policy)  # refuses what could not be opened
+    return _first(events, actor, time)
 
 
 def require_lockable(session: Session, name: str, phase: str, *, paper_schedule: bool) -> None:
@@ -51,6 +64,6 @@ def drawn() -> int:
     return secrets.randbits(64)
 
 
-def _first(opened: Event, actor: str | None, time: datetime) -> list[Stored]:
+def _first(events: Iterable[Event], actor: str | None, time: datetime) -> list[Stored]:
     check_label(actor, "an actor")
-    return list(linked([Record(1, actor, time, opened)]))
+    return list(linked(Record(sequence, actor, time, event) for sequence, event in enumerate(events, 1)))

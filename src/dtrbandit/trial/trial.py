@@ -18,6 +18,7 @@ from dtrbandit.record.chain import Head, Record, Stored, record_of
 from dtrbandit.record.commands import Command, End
 from dtrbandit.record.events import Decision, Ended
 from dtrbandit.record.log import Log
+from dtrbandit.record.teaching import Prior
 from dtrbandit.storage import Store, connect, connect_existing
 from dtrbandit.summary import Summary
 from dtrbandit.trial.asks import Ask, Taken
@@ -68,7 +69,7 @@ class Trial(Verbs):
     # -- beginning and ending --------------------------------------------------------------------------------
 
     @classmethod
-    def create(
+    def create(  # noqa: PLR0913  # one word for each thing that a trial begins with
         cls,
         name: str,
         design: Design,
@@ -76,28 +77,30 @@ class Trial(Verbs):
         *,
         storage: str | Store = "sqlite:///trial.db",
         seed: int | None = None,
+        prior: Prior | None = None,
         actor: str | None = None,
         clock: Clock = utc_now,
     ) -> Trial:
         """Begin a trial, in rehearsal. Without a seed, the operating system draws one.
 
-        ``storage`` is an address or a store that is open. ``clock`` gives the times on record.
+        ``storage`` is an address or a store that is open. ``prior``, a cohort of an earlier trial, teaches the
+        rehearsal, and the live trial once it is locked. ``clock`` gives the times on record.
         """
-        session, record = begin_rehearsal(name, design, policy, seed=seed, actor=actor, time=clock())
+        session, records = begin_rehearsal(name, design, policy, seed=seed, prior=prior, actor=actor, time=clock())
         store = connect(storage) if isinstance(storage, str) else storage
         try:
             with store.turn():
                 if store.trial(name) is not None:
                     raise ProtocolError(f"there is a trial {name!r} already; open it, or choose another name")
                 number = store.add_trial(name).rehearsal
-                store.log(number).append(record, 0)
+                store.log(number).append(records, 0)
         except BaseException:
             if isinstance(storage, str):
                 store.close()
             raise
         trial = cls(store, name, clock=clock, own=isinstance(storage, str))
         trial._given = design, policy
-        trial._follow(number).believe(session, Head(1, record[0].hash))
+        trial._follow(number).believe(session, Head(len(records), records[-1].hash))
         return trial
 
     @classmethod
@@ -148,9 +151,9 @@ class Trial(Verbs):
     def lock(self, *, actor: str | None, reason: str, paper_schedule: bool = False, seed: int | None = None) -> None:
         """End the rehearsal and begin the live trial: a new log with a new seed. There is no way back.
 
-        Nothing of the rehearsal teaches the live policy, and unit ids are free again. A policy with
-        ``schedule="paper"`` is refused unless ``paper_schedule`` says that it is meant: who knows the schedule can
-        guess forced arms.
+        Nothing of the rehearsal teaches the live policy, and unit ids are free again. An earlier trial that was given
+        as ``prior`` teaches it. A policy with ``schedule="paper"`` is refused unless ``paper_schedule`` says that it
+        is meant: who knows the schedule can guess forced arms.
         """
         with self._lock, self._store.turn():
             self._catch_up()
@@ -164,10 +167,10 @@ class Trial(Verbs):
             if isinstance(answer, DTRError):
                 raise answer
             batch.store()
-            record = begin_live(session, batch.head, seed=seed, actor=actor, time=self._clock())
+            records = begin_live(session, batch.head, seed=seed, actor=actor, time=self._clock())
             number = self._store.add_live(self.name).live
             assert number is not None
-            self._store.log(number).append(record, 0)
+            self._store.log(number).append(records, 0)
         self._catch_up()
 
     def _is_repeated_lock(self, reason: str) -> bool:
@@ -310,7 +313,8 @@ class Trial(Verbs):
         """
         with self._lock:
             session, now = self._session(), self._clock()
-            return statuses(session, self._log.storage, now, awaiting=awaiting, overdue=overdue, site=site)
+            since = self._log.waiting_since()
+            return statuses(session, since, now, awaiting=awaiting, overdue=overdue, site=site)
 
     def unit(self, unit: str, *, site: str | None = None) -> UnitStory:
         """Return the whole story of a unit, for a site only of its own; printing it reads well."""

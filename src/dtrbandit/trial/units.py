@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -95,14 +95,17 @@ class UnitStory:
 
 def statuses(
     session: Session,
-    storage: Storage,
+    since: Mapping[int, datetime | None],
     now: datetime,
     *,
     awaiting: str | None,
     overdue: bool | None,
     site: str | None = None,
 ) -> list[UnitStatus]:
-    """Return the units in flight in the order of their rounds, or those of them that were asked for."""
+    """Return the units in flight in the order of their rounds, or those of them that were asked for.
+
+    ``since`` says since when the unit of a round waits.
+    """
     design, histories = session.design, session.histories
     names = [*(stage.name for stage in design.stages[1:]), OUTCOME]
     if awaiting is not None and awaiting not in names:
@@ -110,21 +113,13 @@ def statuses(
     records = [each for each in histories.in_flight.values() if awaiting in (None, _awaited(design, each))]
     records = [each for each in records if site in (None, each.site)]
     records.sort(key=lambda record: record.history.round)
-    places = [_began(histories.log.told(record.history.round)) for record in records]
-    stored = storage.pick(place + 1 for place in places)
-    times = [record_of(each.text, place + 1).time for each, place in zip(stored, places, strict=True)]
-    found = [_status(design, record, since, now) for record, since in zip(records, times, strict=True)]
+    found = [_status(design, record, since[record.history.round], now) for record in records]
     return [each for each in found if overdue in (None, each.overdue)]
 
 
 def _awaited(design: Design, record: UnitRecord) -> str:
     over = record.left or record.awaited == len(design.stages)
     return OUTCOME if over else design.stages[record.awaited].name
-
-
-def _began(told: Sequence[tuple[int, Event]]) -> int:
-    """Return the place of the fact from which on a unit waits: its last arrival, or the decision that followed."""
-    return [place for place, fact in told if isinstance(fact, Enrolled | Responded | Assigned)][-1]
 
 
 def _status(design: Design, record: UnitRecord, since: datetime | None, now: datetime) -> UnitStatus:
