@@ -268,3 +268,27 @@ def test_a_backup_does_not_wait_for_a_turn_and_holds_what_was_committed(store: P
     copy = connect_existing(f"sqlite:///{tmp_path}/backup.db")
     assert copy.log(1).head().sequence == 3
     copy.close()
+
+
+# -- the password ------------------------------------------------------------------------------------------------
+
+
+def test_the_password_may_come_from_a_file(
+    postgres_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "password"
+    file.write_text("s3cret\n")
+    monkeypatch.setenv("DTRBANDIT_PASSWORD_FILE", str(file))
+
+    store = PostgresStore(postgres_server.new())
+
+    assert store._connection.info.password == "s3cret"
+    assert "s3cret" not in repr(store)
+    store.close()
+
+
+def test_a_password_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DTRBANDIT_PASSWORD_FILE", str(tmp_path / "password"))
+
+    with pytest.raises(dtr.Unavailable, match=r"DTRBANDIT_PASSWORD_FILE names .*password, which cannot be read"):
+        PostgresStore("postgresql://nobody@127.0.0.1:1/nothing")

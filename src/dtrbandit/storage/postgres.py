@@ -7,6 +7,7 @@ made again by the next turn; a turn that is under way ends with ``Unavailable``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -86,7 +87,7 @@ class PostgresStore(TableStore):
 
     def _connected(self) -> Connection:
         try:
-            parameters = conninfo_to_dict(self._address)
+            parameters = {**_password(), **conninfo_to_dict(self._address)}
         except psycopg.Error:
             raise DesignError(
                 f"the address {self._name} cannot be read; it is postgresql://user@host/database"
@@ -254,6 +255,17 @@ def upgrade(address: str, backup: str | Path) -> int:
     store = PostgresStore(address, prepare=lambda at, name: steps.append(upgrade_tables(at, name, backup)))
     store.close()
     return steps[0]
+
+
+def _password() -> dict[str, str]:
+    """Return the password that the file named by ``DTRBANDIT_PASSWORD_FILE`` holds; nothing where none is named."""
+    named = os.environ.get("DTRBANDIT_PASSWORD_FILE")
+    if not named:
+        return {}
+    try:
+        return {"password": Path(named).read_text(encoding="utf-8").strip()}
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unavailable(f"DTRBANDIT_PASSWORD_FILE names {named}, which cannot be read: {error}") from error
 
 
 def _one_line(error: psycopg.Error) -> str:
