@@ -13,6 +13,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from extras import needed
 
+STORES = "application_name = 'dtrbandit'"
+GONE = 60_000  # milliseconds within which a connection must have ended
 STARTS = 6  # the package waits ten seconds for a server that starts, which a busy machine may not give it
 
 
@@ -74,9 +76,8 @@ class Server:
         return f"{self.address}{separator}options={quote(f'-csearch_path={name}')}"
 
     def cut_off(self) -> int:
-        """End all connections of stores, as ``pg_terminate_backend`` does; return how many there were."""
-        own = "pid <> pg_backend_pid() AND application_name = 'dtrbandit'"
-        return len(self.run(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {own}"))
+        """End all connections of stores, and wait until they have ended; return how many there were."""
+        return len(self.run(f"SELECT pg_terminate_backend(pid, {GONE}) FROM pg_stat_activity WHERE {STORES}"))
 
 
 class Line(threading.Thread):

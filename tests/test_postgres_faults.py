@@ -21,7 +21,6 @@ from trial.small_trial import DESIGN, POLICY, begun, fill
 
 needed("psycopg")
 
-from dtrbandit.storage import postgres as postgres_module  # noqa: E402
 from dtrbandit.storage.postgres import PostgresStore  # noqa: E402
 
 
@@ -114,9 +113,10 @@ def test_a_conflict_is_followed_and_tried_again_a_few_times(postgres: str, times
     rude.close()
 
 
-def test_a_process_that_hangs_in_a_turn_is_cut_off(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_module, "SECONDS_OF_AN_IDLE_TURN", 0.2)
+def test_a_process_that_hangs_in_a_turn_is_cut_off(postgres: str) -> None:
     hanging, other = PostgresStore(postgres), PostgresStore(postgres, patience=60.0)
+    assert hanging.ask("SHOW idle_in_transaction_session_timeout") == [("1min",)]
+    hanging.ask("SELECT set_config('idle_in_transaction_session_timeout', '200', false)")  # in place of a minute
 
     with pytest.raises(dtr.Unavailable):
         _hang(hanging, until=other)
@@ -128,8 +128,8 @@ def test_a_process_that_hangs_in_a_turn_is_cut_off(postgres: str, monkeypatch: p
 
 def _hang(store: PostgresStore, *, until: PostgresStore) -> None:
     with store.turn():
+        until.add_trial("taken")  # which waits until the server has ended this turn
         store.add_trial("lost")
-        until.add_trial("taken")  # which waits until the server has ended the other turn
 
 
 def test_a_server_that_is_away_gives_no_arm_and_is_found_again() -> None:
@@ -170,7 +170,8 @@ def test_a_backup_under_load_from_postgresql_is_restored_and_copied_with_the_sam
     begun(busy).close()
 
     def enrol(number: int) -> None:
-        with Trial.open("pilot", storage=busy) as trial:
+        with closing(PostgresStore(busy, patience=60.0)) as store:
+            trial = Trial.open("pilot", storage=store)
             for unit in range(10_000):
                 trial.enroll(f"{number}-{unit}", {"x": unit / 7})
                 if over.is_set() and unit >= 5:
@@ -179,7 +180,7 @@ def test_a_backup_under_load_from_postgresql_is_restored_and_copied_with_the_sam
     with Trial.open("pilot", storage=busy) as trial, ThreadPoolExecutor(3) as threads:
         working = [threads.submit(enrol, number) for number in range(3)]
         while trial.in_flight < 6:
-            pass
+            assert not any(each.done() for each in working)
         head = trial.backup(tmp_path / "backup.db")
         over.set()
         for each in working:
