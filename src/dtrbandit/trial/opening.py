@@ -43,7 +43,7 @@ def begin_live(rehearsal: Session, head: Head, *, seed: int | None, actor: str |
     opened, *rest = rehearsal.log
     assert isinstance(opened, Opened)
     live = Opened(opened.design, opened.policy, drawn() if seed is None else seed, NUMERICS, head.hash)
-    events = [live, *(event for event in rest if isinstance(event, Taught))]
+    events: list[Event] = [live, *(event for event in rest if isinstance(event, Taught))]
     Session.resume(events, design=rehearsal.design, policy=rehearsal.policy)  # refuses what could not be opened
     return _first(events, actor, time)
 
