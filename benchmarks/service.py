@@ -205,7 +205,7 @@ def many(size: Size) -> Iterator[Line]:
         server.fill(size.many)
         yield Line(f"start with {size.many:,} units until ready", in_words(server.start()), "≤ 8 s at 10⁵")
         load = server.drive(iter([request("GET", f"{PATH}?overdue=true", server.key)]))
-        yield Line("the first list, for which all is read a second time", in_words(load.took[0] / 1e9))
+        yield Line("the first list, which may wait for a session of its own", in_words(load.took[0] / 1e9))
         load = server.drive(islice(enrolments(server.key, "more"), size.mixed))
         yield Line(f"enrolments after {size.many:,} units: {TOLD}", in_a_line(load), "< 250 ms")
         load = server.drive(islice(mixed(server.key, "mix"), size.mixed))

@@ -12,7 +12,7 @@ import dtrbandit as dtr
 from dtrbandit.record.chain import EMPTY, Stored
 from dtrbandit.storage import MemoryStore, Storage
 from dtrbandit.trial import followed
-from dtrbandit.trial.followed import FollowedLog, parts, without_collecting
+from dtrbandit.trial.followed import FollowedLog, copied, parts, without_collecting
 from trial.small_trial import DESIGN, POLICY, begun, fill
 
 
@@ -108,3 +108,17 @@ def test_since_when_units_wait_is_read_once() -> None:
     assert {t: time for t, time in after.items() if t in before} == before  # an override is no arrival
     assert after[11] == next(record.time for record in trial.unit("new").records[::-1])
     assert before.keys() == {unit.round for unit in trial.units()} - {11}
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_copied_session_goes_on_alike_and_by_itself(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed, "PART", size)
+    session = dtr.Session(DESIGN, POLICY, seed=1)
+    fill(session, 20)
+    log = session.log
+
+    copy = copied(session, log)
+    copy.enroll("next", {"x": 0.5})
+
+    assert copy.log[: len(log)] == session.log == log
+    assert session.enroll("next", {"x": 0.5}) == copy.histories.get("next").decisions[0]  # type: ignore[union-attr]  # it is there
