@@ -12,7 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.record.chain import EMPTY, NOTHING, Head, Record, Stored, chained, linked, record_of, time_text, unlinked
+from dtrbandit.record.chain import (
+    EMPTY,
+    NOTHING,
+    Head,
+    Record,
+    Stored,
+    chained,
+    linked,
+    record_of,
+    time_of,
+    time_text,
+    unlinked,
+)
 from dtrbandit.record.events import Completed, Enrolled, Event
 
 NOON = datetime(2026, 11, 17, 12, 0, 0, 5, tzinfo=UTC)
@@ -109,3 +121,12 @@ def test_a_record_without_an_event_is_refused() -> None:
 
     with pytest.raises(dtr.LogError, match=re.escape("found [], expected an event")):
         list(unlinked(relinked(text)))
+
+
+@pytest.mark.parametrize("time", [None, datetime(2026, 11, 17, 9, 30, 1, 5, tzinfo=UTC)])
+def test_the_time_of_a_record_is_read_without_its_event(time: datetime | None) -> None:
+    text = Record(7, "nurse A", time, Completed("u1", 2.0)).text.encode()
+
+    assert time_of(text, 7) == time
+    with pytest.raises(dtr.LogError, match="sequence number 7, expected 8"):
+        time_of(text, 8)

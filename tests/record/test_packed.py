@@ -191,3 +191,14 @@ def test_units_told_together_are_the_units_told_one_by_one() -> None:
             assert (unit.history.arms, unit.left, unit.ended) == (first.history.arms, first.left, first.ended)
             assert [each.reason for each in unit.decisions] == [each.reason for each in first.decisions]
             assert unit.amendments == first.amendments
+
+
+def test_a_story_is_told_forwards_and_backwards() -> None:
+    log = PackedLog(OPENED)
+    facts: list[UnitFact] = [Enrolled("u1", 1, Values(("x",), (0.5,))), Completed("u1", 2.0), Voided("u1", "twice")]
+    for fact in facts:
+        log.append(fact, 1)
+
+    assert log.told(1) == [(place, fact) for place, fact in enumerate(facts, 1)]
+    assert list(log.told_backwards(1)) == log.told(1)[::-1]
+    assert log.last_place(1) == 3

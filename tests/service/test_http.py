@@ -88,9 +88,8 @@ def test_an_extension_of_a_chunk_without_an_end_is_cut_off(served: Served, trial
 @pytest.mark.parametrize("headers", [["X: " + "a" * MOST_HEAD_BYTES], ["X: 1"] * MOST_HEAD_BYTES], ids=["one", "many"])
 def test_a_head_that_is_too_large_is_told_so(headers: list[str], served: Served, trial: str) -> None:
     with connected(served) as line:
-        line.sendall(
-            head(served, trial, *headers)[: MOST_HEAD_BYTES + 1]
-        )  # no more, or a reset could overtake the answer
+        # one byte too many and no more: a reset, for what nobody read, could overtake the answer
+        line.sendall(head(served, trial, *headers)[: MOST_HEAD_BYTES + 1])
         answer = received(line)
 
     assert answer.startswith(b"HTTP/1.1 431 ")

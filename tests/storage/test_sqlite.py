@@ -205,3 +205,13 @@ print("recovered after", taken)
 
 def test_a_disk_that_fails_to_write_is_unavailable_and_recovers_by_itself(tmp_path: Path) -> None:
     assert run("-c", LIMITED, str(tmp_path)).startswith("recovered after")
+
+
+def test_a_record_that_is_not_there_is_named(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "trial.db")
+    store.log(1).append(records(3), 0)
+
+    with pytest.raises(dtr.LogError, match="record 4 of log 1 is missing; restore a backup"):
+        store.log(1).pick([2, 4])
+
+    store.close()

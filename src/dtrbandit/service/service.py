@@ -140,12 +140,12 @@ class Service:
 
     async def reading(self, name: str, read: Callable[[Trial], Done]) -> Done:
         """Return what a long look at a trial gives. It has a session of its own, so that no decision waits for it."""
-        await self.trial(name)
+        trial = await self.trial(name)
 
         def looked() -> Done:
             with self._reading:
                 if name not in self._read:
-                    self._read[name] = Trial.open(name, storage=self._reader())
+                    self._read[name] = trial.again(self._reader())
             return read(self._read[name])
 
         return await asyncio.to_thread(looked)

@@ -17,6 +17,7 @@ from dtrbandit.record.chain import EMPTY, Head, Stored
 from dtrbandit.storage.store import ApiKey, IdempotencyKey, TrialEntry
 
 AT_ONCE = 4_096  # records that are read in one go
+MOST_VALUES = 500  # in one question; releases of SQLite differ in what they allow
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
 
 
@@ -149,19 +150,24 @@ class TableLog:
             for sequence, text, found in rows:
                 since += 1
                 if sequence != since:
-                    told = f"record {since} of log {self._number} is missing; restore a backup"
-                    raise LogError(told, sequence=since)
+                    raise self._missing(since)
                 yield _stored(text, found)
 
     def pick(self, sequences: Iterable[int]) -> list[Stored]:
         """Return the records with these numbers."""
         wanted, found = list(sequences), dict[int, Stored]()
-        for start in range(0, len(wanted), AT_ONCE):
-            part = wanted[start : start + AT_ONCE]
+        for start in range(0, len(wanted), MOST_VALUES):
+            part = wanted[start : start + MOST_VALUES]
             question = f"SELECT sequence, text, hash FROM records WHERE log = ? AND sequence IN ({_places(part)})"
             for sequence, *stored in self._store.ask(question, self._number, *part):
                 found[sequence] = _stored(*stored)
+        for sequence in wanted:
+            if sequence not in found:
+                raise self._missing(sequence)
         return [found[sequence] for sequence in wanted]
+
+    def _missing(self, sequence: int) -> LogError:
+        return LogError(f"record {sequence} of log {self._number} is missing; restore a backup", sequence=sequence)
 
     def head(self) -> Head:
         """Return how many records there are, and the hash of the last."""

@@ -58,6 +58,7 @@ class StorageContract:
 
         assert list(log.read()) == stored
         assert list(log.read(MANY - 1)) == stored[-1:]
+        assert log.pick(range(MANY, 0, -1)) == stored[::-1]
 
     def test_an_append_after_another_number_of_records_is_a_conflict(self) -> None:
         """Who has not seen everything writes nothing."""

@@ -24,7 +24,7 @@ from dtrbandit.summary import Summary
 from dtrbandit.trial.asks import Ask, Taken
 from dtrbandit.trial.batch import Batch, Clock
 from dtrbandit.trial.export import Exported, Format, write_units
-from dtrbandit.trial.followed import FollowedLog
+from dtrbandit.trial.followed import FollowedLog, copied, without_collecting
 from dtrbandit.trial.opening import begin_live, begin_rehearsal, require_lockable
 from dtrbandit.trial.own_units import require_unit_of
 from dtrbandit.trial.proof import Progress, Verification, verify_stored
@@ -125,6 +125,22 @@ class Trial(Verbs):
         except BaseException:
             trial.close()
             raise
+        return trial
+
+    def again(self, storage: str | Store) -> Trial:
+        """Return this trial once more, with a session of its own: long looks at it hold up nobody here.
+
+        ``storage`` leads to the same database. What is known here is not read from it again.
+        """
+        with self._lock:
+            self._catch_up()
+            number, head, session = self._number, self._log.head, self._log.session
+            log = session.log
+        store = connect_existing(storage) if isinstance(storage, str) else storage
+        trial = Trial(store, self.name, clock=self._clock, own=isinstance(storage, str))
+        trial._given, trial._live = self._given, self._live
+        with without_collecting(len(log)):
+            trial._follow(number).believe(copied(session, log), head)
         return trial
 
     @staticmethod
