@@ -14,16 +14,12 @@ def ended(histories: Histories, fields: tuple[str]) -> tuple[Ended | None, None]
     return (None, None) if fact == histories.ended else (fact, None)
 
 
-def require_going_on(histories: Histories, fact: Fact, history: History) -> None:
+def require_going_on(end: Ended, fact: Fact, history: History) -> None:
     """Refuse what an ended trial does not do: decide for a unit, ``history`` being where it arrived, and go on."""
-    if histories.ended is None:
-        return
     if history.feasible:
         raise ProtocolError(
-            f"unit {history.unit!r} cannot be given an arm: the trial ended ({histories.ended.reason}); "
+            f"unit {history.unit!r} cannot be given an arm: the trial ended ({end.reason}); "
             "outcomes, withdrawals and amendments are still recorded"
         )
     if isinstance(fact, TrialFact):
-        raise ProtocolError(
-            f"the trial ended already ({histories.ended.reason}), found {type(fact).__name__} ({fact.reason})"
-        )
+        raise ProtocolError(f"the trial ended already ({end.reason}), found {type(fact).__name__} ({fact.reason})")
