@@ -35,15 +35,17 @@ from dtrbandit.record.events import (
     Taught,
     Unblinded,
 )
-from dtrbandit.record.histories import NO_UNIT, Histories, History, advance
+from dtrbandit.record.histories import NO_UNIT, Histories, History, UnitRecord, advance, after_assignment
 from dtrbandit.record.log import AMENDMENTS, Log, amended_units, kinds
+from dtrbandit.record.packed import new_assigned
 from dtrbandit.record.stretch import runs, usual_stretch
 from dtrbandit.record.teaching import Prior, facts_of
-from dtrbandit.record.upgrading import require_own_numerics
+from dtrbandit.record.upgrading import refuse_other_numerics
 
 Learn = Callable[[Any, History, Fact], Any]
 Decide = Callable[[Any, History, float], Decision]
-Found = tuple[tuple[Fact, ...], History, Decision | None]  # facts, the history that the first leads to, the answer
+# facts, the record of their unit so far, the history that the first leads to, and the answer
+Found = tuple[tuple[Fact, ...], UnitRecord | None, History, Decision | None]
 Due = Decision | str | None  # the decision that must come next, or the unit that it must be for
 LONG = 1_000  # events from which facts are taken many at a time
 STRETCH = 8_192  # events that are looked at together, at most
@@ -91,7 +93,8 @@ class Belief:
 
     def decide(self, history: History) -> Decision:
         """Return the decision for a unit that has arrived."""
-        require_own_numerics(self.histories)
+        if self.histories.numerics != NUMERICS:
+            refuse_other_numerics(self.histories.numerics)
         u = uniform(self.seed, history.round, len(history.arms), len(self.design.stages))
         decision = self._decide(self.state, history, u)
         if history.excluded or self.histories.barred:
@@ -102,23 +105,26 @@ class Belief:
         """Return what a command leads to, and change nothing."""
         fact, known, decision = answer_to(self.histories, command)
         if fact is None:
-            return (), NO_UNIT, decision
+            return (), known, NO_UNIT, decision
         history = advance(self.design, known, fact, self.histories.barred)
-        require_going_on(self.histories, fact, history)
+        if self.histories.ended is not None:
+            require_going_on(self.histories.ended, fact, history)
         if not history.feasible:
-            return (fact,), history, decision
+            return (fact,), known, history, decision
         decision = self.decide(history)
-        return (fact, Assigned(decision)), history, decision
+        return (fact, new_assigned((decision,))), known, history, decision
 
-    def learn(self, facts: Sequence[Fact], arrived: History) -> None:
-        """Record the facts of an answer and learn from them; ``arrived`` is the history that the first leads to."""
+    def learn(self, facts: Sequence[Fact], known: UnitRecord | None, arrived: History) -> None:
+        """Record the facts of an answer and learn from them.
+
+        ``known`` is the record of their unit so far, and ``arrived`` the history that the first fact leads to.
+        """
         self.whole = False
         histories, history, learn = self.histories, arrived, self._learn
         for fact in facts:
-            known = histories.get(history.unit)
-            if fact is not facts[0]:
-                history = advance(self.design, known, fact, histories.barred)
-            histories.record(fact, known, history)
+            if fact is not facts[0]:  # the decision that it led to: what is barred is behind it
+                history = after_assignment(self.design, known, fact)
+            known = histories.record(fact, known, history)
             if _teaches(fact, history):
                 self.state = learn(self.state, history, fact)
         self.version += len(facts)  # from here on they count
@@ -197,7 +203,8 @@ class Belief:
                 if fact is None:
                     refuse(event)
                 history = advance(design, known, fact, histories.barred)
-                require_going_on(histories, fact, history)
+                if histories.ended is not None:
+                    require_going_on(histories.ended, fact, history)
                 due = None
                 if history.feasible:
                     own = decide_again and histories.numerics == NUMERICS

@@ -94,7 +94,7 @@ class Session:
         The unit belongs to ``site``, for good; no decision depends on it.
         """
         # an arrival at the first stage has a decision
-        return self._tell(Enroll(unit, context, exclude, reason, site))  # type: ignore[return-value]
+        return self._alone(self._take, Enroll(unit, context, exclude, reason, site))  # type: ignore[return-value]
 
     def respond(
         self,
@@ -110,19 +110,20 @@ class Session:
         ``stage`` is needed only where two stages observe nothing new. ``exclude`` names arms of this stage and later
         ones that are contraindicated from now on, beside those that were before.
         """
-        return self._tell(Respond(unit, context, stage, exclude, reason))
+        return self._alone(self._take, Respond(unit, context, stage, exclude, reason))
 
     def complete(self, unit: str, outcome: float) -> None:
         """Record the outcome of a unit that has been through all its stages, or has left early."""
-        self._tell(Complete(unit, outcome))
+        self._alone(self._take, Complete(unit, outcome))
 
     def withdraw(self, unit: str, *, reason: str) -> None:
         """Record that a unit is lost: it keeps what it taught so far and teaches nothing more."""
-        self._tell(Withdraw(unit, reason))
+        self._alone(self._take, Withdraw(unit, reason))
 
     def override(self, unit: str, arm: str, *, reason: str, stage: str | None = None) -> Decision:
         """Record that another arm than the one decided was really given, at the latest stage or at ``stage``."""
-        return self._tell(Override(unit, arm, reason, stage))  # type: ignore[return-value]  # one that was overridden
+        # the decision that was overridden
+        return self._alone(self._take, Override(unit, arm, reason, stage))  # type: ignore[return-value]
 
     def correct(
         self,
@@ -137,37 +138,37 @@ class Session:
 
         Estimates change from now on; decisions already made, and a Q̃ already frozen, do not.
         """
-        self._tell(Correct(unit, reason, outcome, stage, context))
+        self._alone(self._take, Correct(unit, reason, outcome, stage, context))
 
     def hold(self, *, reason: str, site: str | None = None) -> None:
         """Hold accrual, everywhere or at a site: no unit enrols until ``release``. Units under way go on."""
-        self._tell(Hold(reason, site))
+        self._alone(self._take, Hold(reason, site))
 
     def release(self, *, reason: str, site: str | None = None) -> None:
         """Let units enrol again, everywhere or at a site. A hold everywhere and that of a site end each by itself."""
-        self._tell(Release(reason, site))
+        self._alone(self._take, Release(reason, site))
 
     def close_arm(self, stage: str, arm: str, *, reason: str) -> None:
         """Close an arm of a stage: no decision from now on gives it, and no later max runs over it.
 
         Units keep what they were given. Decisions already made, and a Q̃ already frozen, do not change.
         """
-        self._tell(CloseArm(stage, arm, reason))
+        self._alone(self._take, CloseArm(stage, arm, reason))
 
     def end(self, *, reason: str) -> None:
         """End the trial: nothing more is decided. Late outcomes and amendments are still recorded."""
-        self._tell(End(reason))
+        self._alone(self._take, End(reason))
 
     def upgrade(self, *, reason: str) -> None:
         """Go on, by the numerics of this release, with a log that another release began."""
-        self._tell(Upgrade(reason))
+        self._alone(self._take, Upgrade(reason))
 
     def void(self, unit: str, *, reason: str) -> None:
         """Record that a unit should never have been enrolled: it teaches nothing, and its round stays used.
 
         What was learnt of it is taken back. Decisions already made, and a Q̃ already frozen, do not change.
         """
-        self._tell(Void(unit, reason))
+        self._alone(self._take, Void(unit, reason))
 
     def unblind(self, unit: str, *, reason: str) -> tuple[Decision, ...]:
         """Record that somebody looks behind the arms of a unit, and return its decisions. Nothing is learnt from it.
@@ -182,15 +183,12 @@ class Session:
         assert record is not None
         return record.decisions
 
-    def _tell(self, command: Command) -> Decision | None:
-        return self._alone(self._take, command)
-
     def _take(self, command: Command) -> Decision | None:
         """Answer and believe. No reply is made for it: it would cost as much as a fact."""
         belief = self._belief if self._belief.whole else self._whole()
-        facts, arrived, decision = belief.find(command)
+        facts, known, arrived, decision = belief.find(command)
         if facts:
-            belief.learn(facts, arrived)
+            belief.learn(facts, known, arrived)
         return decision
 
     def _alone(self, act: Callable[[Given], Done], given: Given) -> Done:
@@ -222,7 +220,7 @@ class Session:
 
     def _answer(self, command: Command) -> Reply:
         belief = self._whole()
-        facts, arrived, decision = belief.find(command)
+        facts, _, arrived, decision = belief.find(command)
         reply = Reply(facts, decision, belief.version)
         if facts:
             self._answered = reply, arrived
@@ -248,7 +246,8 @@ class Session:
                 "follow what is new, then answer again"
             )
         if self._answered is not None and reply is self._answered[0]:
-            belief.learn(reply.facts, self._answered[1])
+            arrived = self._answered[1]
+            belief.learn(reply.facts, belief.histories.get(arrived.unit), arrived)
         else:
             belief.fold(reply.facts)
 

@@ -42,7 +42,7 @@ class CompiledState:
 
     __slots__ = (
         "at_hand", "backlog", "beliefs", "capacity", "closed", "copies", "design", "desk", "kind", "learning", "memory",
-        "observed", "rule", "table", "taught",
+        "observed", "rule", "table", "taught", "width",
     )  # fmt: skip
 
     def __init__(self, policy: CompiledPolicy, rule: Rule, design: Design) -> None:
@@ -126,7 +126,8 @@ class CompiledState:
 
     def _lend_arrays(self) -> None:
         """Write down where the arrays lie now."""
-        self.desk = Desk(np.zeros(self.observed.features.shape[2]), np.zeros((4, self.observed.child.shape[1])))
+        self.width: int = self.observed.child.shape[1]  # arms, at most
+        self.desk = Desk(np.zeros(self.observed.features.shape[2]), np.zeros((4, self.width)))
         self.table: NDArray[np.int64] = switch_board().table_of(self)
         self.at_hand: Vector | None = None  # the features that lie on the desk
 

@@ -119,11 +119,12 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
 def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     """Return a policy's decision for a unit that has arrived, in labels."""
     unit, t, node, features, given, _, _, excluded = history
-    m, design = len(given), state.design
+    m, design, tree = len(given), state.design, state.design.tree
     short = len(features) <= m or (excluded and len(excluded) <= m)
-    if t < 1 or not 0 <= node < len(design.tree.child) or design.tree.arms_to[node] != given or short:
+    if t < 1 or not 0 <= node < len(tree.child) or tree.arms_to[node] != given or short:
         raise _misfit(state, history, "a decision")
-    _lay_out(state, history, m, features[m])
+    if features[m] is not state.at_hand:
+        _lay_out(state, history, m, features[m])
     here = node + state.root_to_ask_for(excluded[m]) if excluded else node
     arm, reason = call_decide.call(state.kind, state.taught + t - 1, m, here, u, state.rule.knows_units, state.table)
     if excluded:
@@ -132,9 +133,9 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
         raise _misfit(state, history, "a decision")
     stage = design.stages[m]
     sheet: Any = state.desk.sheet  # a buffer, which arrays are to mypy from Python 3.12 on
-    labels = stage.arms
-    tilde, hat, chances = _reader(len(labels), sheet.shape[1]).unpack(sheet)
-    propensity, contenders = _in_labels(labels, sheet.shape[1], chances, arm)
+    labels, width = stage.arms, state.width
+    tilde, hat, chances = _reader(len(labels), width).unpack(sheet)
+    propensity, contenders = _in_labels(labels, width, chances, arm)
     name, q_tilde, q_hat = REASON_NAMES[reason], Values(labels, tilde), Values(labels, hat)
     return new_decision((unit, t, stage.name, labels[arm], name, propensity, q_tilde, q_hat, contenders, ()))
 
@@ -172,11 +173,8 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
     if history.feasible:
         return state
     call_of = CALLS.get(type(event))
-    if type(event) is Taught:
-        _take_lesson(state, history)
-        return state
     if call_of is None:
-        _learn_anew(state, history, event)
+        _take_unusual(state, history, event)
         return state
     try:
         call, features = call_of(state, history, event)
@@ -188,7 +186,7 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
         if state.backlog.put(call, features) == AT_ONCE:
             work_off(state)
         return state
-    if features is not None:
+    if features is not None and features is not state.at_hand:  # an arrival is decided, then learnt
         _lay_out(state, history, call[2], features)
     if not call_take.call(state.kind, *call, state.learning, state.table):
         raise _misfit(state, history, type(event).__name__)
@@ -211,12 +209,11 @@ def _take_lesson(state: CompiledState, history: History) -> None:
 
 
 def _lay_out(state: CompiledState, history: History, m: int, features: Vector) -> None:
-    """Lay the features of stage ``m`` on the desk, unless they are there: an arrival is decided, then learnt."""
-    if features is not state.at_hand:
-        if m >= len(state.design.dimensions) or features.shape != (state.design.dimensions[m],):
-            raise _misfit(state, history, f"what is known at stage {m + 1}")
-        state.desk.psi[: len(features)] = features
-        state.at_hand = features
+    """Lay the features of stage ``m`` on the desk."""
+    if m >= len(state.design.dimensions) or features.shape != (state.design.dimensions[m],):
+        raise _misfit(state, history, f"what is known at stage {m + 1}")
+    state.desk.psi[: len(features)] = features
+    state.at_hand = features
 
 
 # a fact as a kernel takes it, and the features that go with it
@@ -238,7 +235,7 @@ def _arrived(state: CompiledState, history: History, event: Assigned) -> Told:
 
 
 def _completed(state: CompiledState, history: History, event: Completed) -> Told:
-    return (COMPLETED, _number(state, history), len(history.arms) - 1, -1, -1, event.outcome), None
+    return (COMPLETED, state.taught + history.round - 1, len(history.arms) - 1, -1, -1, event.outcome), None
 
 
 def _left(state: CompiledState, history: History, event: Responded) -> Told:
@@ -273,9 +270,11 @@ def _misfit(state: CompiledState, history: History, what: str) -> ProtocolError:
 # -- amendments ----------------------------------------------------------------------------------------------
 
 
-def _learn_anew(state: CompiledState, history: History, event: Fact) -> None:
-    """Let a policy learn what changes rows that may count already."""
-    if type(event) is ArmClosed:
+def _take_unusual(state: CompiledState, history: History, event: Fact) -> None:
+    """Let a policy learn from a unit of an earlier trial, or what changes rows that may count already."""
+    if type(event) is Taught:
+        _take_lesson(state, history)
+    elif type(event) is ArmClosed:
         close_arm(state, event)
     elif type(event) is Voided:
         void(state, history)

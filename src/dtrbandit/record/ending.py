@@ -14,16 +14,12 @@ def ended(histories: Histories, fields: tuple[str]) -> tuple[Ended | None, None]
     return (None, None) if fact == histories.ended else (fact, None)
 
 
-def require_going_on(histories: Histories, fact: Fact, history: History) -> None:
+def require_going_on(end: Ended, fact: Fact, history: History) -> None:
     """Refuse what an ended trial does not do: decide for a unit, ``history`` being where it arrived, and go on."""
-    if histories.ended is None:
-        return
     if history.feasible:
-        raise no_more_arms(histories.ended, history.unit)
+        raise no_more_arms(end, history.unit)
     if isinstance(fact, TrialFact):
-        raise ProtocolError(
-            f"the trial ended already ({histories.ended.reason}), found {type(fact).__name__} ({fact.reason})"
-        )
+        raise ProtocolError(f"the trial ended already ({end.reason}), found {type(fact).__name__} ({fact.reason})")
 
 
 def no_more_arms(ended: Ended, unit: str) -> ProtocolError:

@@ -24,7 +24,7 @@ def features_at(design: Design, unit: str, m: int, contexts: tuple[Context, ...]
         packed = ONE
         for context in contexts:
             packed += context.packed
-        return np.frombuffer(packed[pieces[0]] if len(pieces) == 1 else b"".join([packed[each] for each in pieces]))
+        return np.frombuffer(packed[pieces[0]] if len(pieces) == 1 else b"".join(map(packed.__getitem__, pieces)))
     row = features.row(columns_of(contexts), {design.stages[k].name: arms[k] for k in range(m)})
     if not all(-LARGEST <= value <= LARGEST for value in row):
         raise ObservationError(

@@ -171,8 +171,8 @@ class Histories:
                 return fact
         return None
 
-    def record(self, fact: Fact, known: UnitRecord | None, history: History) -> None:
-        """Put a fact on record, and the history that it leads to.
+    def record(self, fact: Fact, known: UnitRecord | None, history: History) -> UnitRecord | None:
+        """Put a fact on record, and the history that it leads to. Return the record of its unit while it goes on.
 
         ``known`` is the unit's record, None if it enrols, and if there is no unit.
         """
@@ -183,13 +183,14 @@ class Histories:
         elif kind is Taught:
             self.taught.add(history.unit)
         elif known is None:
-            self.in_flight[history.unit] = _newcomer(fact, history)
+            known = self.in_flight[history.unit] = _newcomer(fact, history)
         elif kind is Completed or kind is Withdrawn:
             del self.in_flight[history.unit]
         elif kind is Voided:
             self.in_flight.pop(history.unit, None)
         else:
             _add(self.design, known, fact, history)
+        return known
 
     def record_many(self, facts: Sequence[Fact], rounds: Sequence[int]) -> None:
         """Put facts on record that were checked together (``record/stretch.py``), of the units of these rounds."""
@@ -279,7 +280,8 @@ def goes_on(design: Design, contexts: tuple[Context, ...], m: int) -> bool:
     return condition is None or condition.holds(columns_of(contexts))
 
 
-def _assigned(design: Design, record: UnitRecord, fact: Assigned) -> History:
+def after_assignment(design: Design, record: Any, fact: Any) -> History:
+    """Return the history that an assignment leads to. Arms that are closed or contraindicated do not change it."""
     unit, t, node, features, arms, _, outcome, excluded = record.history
     tree = design.tree
     node = tree.following[node][design.stages[len(arms)].arms.index(fact.decision.arm)]
@@ -346,7 +348,7 @@ def in_order(design: Design, m: int, accepted: dict[str, float]) -> Context:
 
 ADVANCES: dict[type, Callable[[Design, Any, Any], History]] = {
     Enrolled: _enrolled,
-    Assigned: _assigned,
+    Assigned: after_assignment,
     Responded: _responded,
     Completed: _completed,
     Withdrawn: _withdrawn,

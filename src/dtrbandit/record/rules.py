@@ -30,7 +30,7 @@ from dtrbandit.record.histories import Histories, UnitRecord, barred_by, in_orde
 from dtrbandit.record.packed import new_assigned, new_completed, new_enrolled, new_responded
 from dtrbandit.record.reasons import accept_reason
 from dtrbandit.record.sites import accept_site, elsewhere
-from dtrbandit.record.values import Values, unpacked
+from dtrbandit.record.values import Values, packing, unpacked
 
 NOTHING = (None, None)  # excluded, and no reason
 
@@ -206,6 +206,9 @@ def is_unit_id(unit: object) -> bool:
 
 def on_record(histories: Histories, unit: str) -> UnitRecord:
     """Return what is on record of a unit, or say that it is unknown or void."""
+    record = histories.in_flight.get(unit) if type(unit) is str else None
+    if record is not None:
+        return record  # the usual case: a void unit is not under way
     record = known_unit(histories, unit)
     require_not_void(record)
     return record
@@ -222,7 +225,7 @@ def require_not_void(record: UnitRecord) -> None:
 
 def known_unit(histories: Histories, unit: str) -> UnitRecord:
     """Return what is on record of a unit, void or not, or say that it is unknown."""
-    record = histories.in_flight.get(unit) or histories.get(unit) if isinstance(unit, str) else None
+    record = histories.get(unit) if isinstance(unit, str) else None
     if record is None and isinstance(unit, str) and unit in histories.taught:
         raise ProtocolError(
             f"unit {unit!r} is one of the earlier trial that taught this one: what it taught cannot be changed, and "
@@ -240,11 +243,11 @@ def accept(histories: Histories, unit: str, m: int, context: Mapping[str, float]
     if type(context) is Values and context.labels == columns:
         numbers = unpacked(context.packed) if len(context.packed) == 8 * len(columns) else (None,)
     elif type(context) is dict and len(context) == len(columns):
-        numbers = [context.get(column) for column in columns]
+        numbers = tuple(map(context.get, columns))
     for number in numbers:
         if type(number) is not float or not -LARGEST <= number <= LARGEST:
             return in_order(histories.design, m, accept_context(histories.design, m, context, unit=unit))
-    return context if type(context) is Values else Values(columns, numbers)
+    return context if type(context) is Values else Values(columns, packing(len(columns)).pack(*numbers))
 
 
 def stage_number(histories: Histories, unit: str, stage: str) -> int:

@@ -9,7 +9,7 @@ what is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import compress, groupby
+from itertools import compress, groupby, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,8 +91,12 @@ def runs(events: Sequence[Event], shortest: int) -> Iterator[tuple[bool, list[Ev
 
     Runs shorter than ``shortest`` are not worth looking at together.
     """
+    every = list(events)
+    if len(every) >= shortest and all(map(KINDS.__contains__, map(type, every))):
+        yield True, every
+        return
     rest: list[Event] = []
-    for usual, group in groupby(events, lambda event: type(event) in KINDS):
+    for usual, group in groupby(every, lambda event: type(event) in KINDS):
         run = list(group)
         if usual and len(run) >= shortest:
             if rest:
@@ -135,7 +139,7 @@ class _Reading:
 
     def __init__(self, histories: Histories, events: Sequence[Event]) -> None:
         self.histories, self.design = histories, histories.design
-        self.kind = np.array([KINDS.get(type(event), -1) for event in events], dtype=np.int64)
+        self.kind = np.array(list(map(KINDS.get, map(type, events), repeat(-1))), dtype=np.int64)
         _require(len(events) and self.kind.min() >= 0)
         _require(histories.ended is None)
         self.facts: list[Any] = list(events)
@@ -143,7 +147,9 @@ class _Reading:
         self.excluded: dict[Barred, int] = {(): 0}  # sets of contraindications, numbered
         self.decisions = [fact.decision for fact in compress(self.facts, self.kind == ASSIGNED)]
         _require(all(type(decision) is Decision for decision in self.decisions))
-        names = [_name_of(fact) for fact in self.facts]
+        names = [fact[0] for fact in self.facts]
+        for i, decision in zip(np.flatnonzero(self.kind == ASSIGNED).tolist(), self.decisions, strict=True):
+            names[i] = decision[0]
         _require(set(map(type, names)) == {str})
         self.rounds = self._rounds_of(names)
         numbers, self.unit = np.unique(self.rounds, return_inverse=True)
@@ -296,8 +302,10 @@ class _Reading:
         decisions: list[Decision] = [self.facts[i].decision for i in at.tolist()]
         _require([decision[1] for decision in decisions] == self.rounds[at].tolist())
         for decision in decisions:
-            _require(decision[2] == stage.name and decision[3] in stage.arms)
-            _require(is_usual(decision, stage.arms) or not what_is_wrong(decision, stage.arms))
+            if decision[2] != stage.name or decision[3] not in stage.arms:
+                raise Unusual
+            if not is_usual(decision, stage.arms) and what_is_wrong(decision, stage.arms):
+                raise Unusual
         arms = np.array([stage.arms.index(decision[3]) for decision in decisions], dtype=np.int64)
         left = left_for_sets(self.design.tree, tuple(self.excluded), self.histories.barred)
         _require(left[self.units.barring[unit], self.units.node[unit], arms].all())
@@ -339,11 +347,6 @@ class _CountBefore:
         counts = np.empty_like(earlier)
         counts[self._order] = earlier - earlier[self._first]
         return counts
-
-
-def _name_of(fact: Any) -> str:
-    name: str = (fact.decision if type(fact) is Assigned else fact)[0]
-    return name
 
 
 def _columns(design: Design, m: int) -> slice:

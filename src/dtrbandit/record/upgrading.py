@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from dtrbandit._version import NUMERICS, RELEASES
 from dtrbandit.design.values import shown
@@ -57,10 +57,9 @@ def segments(log: PackedLog) -> tuple[Segment, ...]:
     return tuple(Segment(first, last, numerics) for (first, numerics), last in zip(starts, ends, strict=True))
 
 
-def require_own_numerics(histories: Histories) -> None:
-    """Refuse to decide where another release decided so far."""
-    if histories.numerics != NUMERICS:
-        raise LogError(
-            f"this log has numerics {histories.numerics}, this release has {NUMERICS}: the next decision could differ; "
-            f"use dtrbandit release {release_of(histories.numerics)}, or record that this release goes on (upgrade)"
-        )
+def refuse_other_numerics(numerics: int) -> NoReturn:
+    """Refuse to decide where a release with other numerics decided so far."""
+    raise LogError(
+        f"this log has numerics {numerics}, this release has {NUMERICS}: the next decision could differ; "
+        f"use dtrbandit release {release_of(numerics)}, or record that this release goes on (upgrade)"
+    )

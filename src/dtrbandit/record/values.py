@@ -68,16 +68,17 @@ class Values(Mapping[str, Number]):
 
 def unpacked(packed: bytes) -> tuple[float, ...]:
     """Return the numbers that were packed."""
-    return _packing(len(packed) // 8).unpack(packed)
+    return packing(len(packed) // 8).unpack(packed)
 
 
 def _pack(numbers: Sequence[object]) -> bytes:
     try:
-        return _packing(len(numbers)).pack(*numbers)
+        return packing(len(numbers)).pack(*numbers)
     except error:  # None is no number
-        return _packing(len(numbers)).pack(*[nan if number is None else number for number in numbers])
+        return packing(len(numbers)).pack(*[nan if number is None else number for number in numbers])
 
 
 @cache
-def _packing(count: int) -> Struct:
+def packing(count: int) -> Struct:
+    """Return what packs so many numbers."""
     return Struct(f"{count}d")
