@@ -6,10 +6,13 @@ STAMPS := $(VENV)/.stamps
 PEERS  ?= .venv-peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint soak bench bench-peers coverage clean
+.PHONY: demo serve test lint soak bench bench-peers coverage clean
 
 demo: $(STAMPS)/base
 	$(BIN)/dtrbandit reproduce figure1
+
+serve: $(STAMPS)/pages
+	$(BIN)/dtrbandit serve --rehearse
 
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest
@@ -46,6 +49,10 @@ $(STAMPS)/base: pyproject.toml
 
 $(STAMPS)/test: $(STAMPS)/base
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(STAMPS)/pages: $(STAMPS)/base
+	$(BIN)/python -m pip install --quiet --editable '.[serve]'
 	touch $@
 
 $(STAMPS)/serve: $(STAMPS)/test

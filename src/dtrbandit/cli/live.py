@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import sleep, time
 from typing import Literal
@@ -132,14 +133,22 @@ def restore_backup(file: Path, storage: str) -> int:
 
 def serve_trials(storage: str, *, host: str, port: int, behind_proxy: bool) -> None:
     """Serve until told to stop."""
-    try:
+    with _with_packages():
         from dtrbandit.service.server import require_safe, serve
-    except ImportError as error:
-        raise DesignError(f"the service needs more packages ({error}): pip install 'dtrbandit[serve]'") from error
+        from dtrbandit.web.pages import Pages
     require_safe(host, behind_proxy=behind_proxy)
     with _opened(connect(storage)) as store:
         _print_first_key(store)
-    serve(storage, host=host, port=port, behind_proxy=behind_proxy, listening=_say_where)
+    pages = partial(Pages, secure=behind_proxy)
+    serve(storage, host=host, port=port, behind_proxy=behind_proxy, pages=pages, listening=_say_where)
+
+
+@contextmanager
+def _with_packages() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise DesignError(f"the service needs more packages ({error}): pip install 'dtrbandit[serve]'") from error
 
 
 def _say_where(address: str) -> None:

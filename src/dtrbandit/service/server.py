@@ -13,7 +13,10 @@ import uvicorn
 
 from dtrbandit.errors import DesignError
 from dtrbandit.service.app import create_app
+from dtrbandit.service.front import Application
 from dtrbandit.service.service import Service
+from dtrbandit.trial.batch import Clock
+from dtrbandit.trial.trial import utc_now
 
 SECONDS_TO_FINISH = 30  # for requests under way, after SIGTERM
 SECONDS_IDLE = 75  # that a connection stays open between requests
@@ -27,6 +30,8 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     behind_proxy: bool = False,
+    clock: Clock = utc_now,
+    pages: Callable[[Application, Service], Application] | None = None,
     listening: Callable[[str], None] = print,
 ) -> None:
     """Serve the trials of a database until SIGTERM or Ctrl-C, and finish what was asked before.
@@ -37,6 +42,10 @@ def serve(
         0 takes any that is free.
     behind_proxy
         A proxy that speaks TLS stands in front, so that another address than this machine's own may be used.
+    clock
+        What gives the times on record.
+    pages
+        Puts pages in front of the endpoints.
     listening
         Is told the address, once connections are accepted.
     """
@@ -44,8 +53,10 @@ def serve(
     with bound(host, port) as place:
         name = f"[{host}]" if ":" in host else host
         listening(f"http://{name}:{place.getsockname()[1]}")
+        service = Service(url, clock=clock)
+        endpoints = create_app(service)
         config = uvicorn.Config(
-            create_app(Service(url)),
+            endpoints if pages is None else pages(endpoints, service),
             http="h11",  # the only one of uvicorn's with a limit on headers
             loop="auto",
             ws="none",
@@ -60,7 +71,9 @@ def serve(
         )
         sys.setswitchinterval(SECONDS_OF_A_TURN)
         signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again, once everything is finished
-        uvicorn.Server(config).run(sockets=[place])
+        server = uvicorn.Server(config)
+        service.leaving = lambda: server.should_exit
+        server.run(sockets=[place])
 
 
 def _leave(*_: object) -> NoReturn:

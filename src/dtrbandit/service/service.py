@@ -21,6 +21,8 @@ from dtrbandit.service.roles import require
 from dtrbandit.service.writer import Writer
 from dtrbandit.storage import Store, connect, path_of
 from dtrbandit.trial import Trial
+from dtrbandit.trial.batch import Clock
+from dtrbandit.trial.trial import utc_now
 
 SECONDS_BETWEEN_KEYS = 1.0  # a key that is revoked by another process still opens for so long
 
@@ -31,8 +33,9 @@ log = logging.getLogger("dtrbandit.service")
 class Service:
     """The trials of one database, for one process."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, *, clock: Clock = utc_now) -> None:
+        self.url, self.clock = url, clock
+        self.leaving: Callable[[], bool] = lambda: False  # whether the server is about to stop
         self.writer, self.requests, self.keys = Writer(), Requests(), KeyRing()
         self.ready = False
         self._store: Store | None = None
@@ -107,7 +110,7 @@ class Service:
     async def _open(self, name: str) -> Trial:
         def opened() -> Trial:
             if name not in self._trials:
-                self._trials[name] = Trial.open(name, storage=self.store)
+                self._trials[name] = Trial.open(name, storage=self.store, clock=self.clock)
             return self._trials[name]
 
         return await self.writer.do(opened)
@@ -119,7 +122,7 @@ class Service:
         def looked() -> Done:
             with self._reading:
                 if name not in self._read:
-                    self._read[name] = Trial.open(name, storage=self._reader())
+                    self._read[name] = Trial.open(name, storage=self._reader(), clock=self.clock)
             return read(self._read[name])
 
         return await asyncio.to_thread(looked)
@@ -132,9 +135,9 @@ class Service:
 
         def created() -> Trial:
             if name not in Trial.names(self.store):
-                trial = Trial.create(name, design, policy, storage=self.store, actor=actor)
+                trial = Trial.create(name, design, policy, storage=self.store, actor=actor, clock=self.clock)
             else:
-                trial = self._trials.get(name) or Trial.open(name, storage=self.store)
+                trial = self._trials.get(name) or Trial.open(name, storage=self.store, clock=self.clock)
                 if (trial.design, trial.policy) != (design, policy):
                     raise ProtocolError(f"there is a trial {name!r} already, of another design or policy")
             self._trials[name] = trial
