@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from dtrbandit.record.events import in_words
 from dtrbandit.web.figures import Leads, Lines, Shares
 
-WIDTH, HEIGHT = 440, 250
-LEFT, RIGHT, TOP, BOTTOM = 46, 92, 12, 34  # around the axes; names of lines are at the right
+WIDTH, HEIGHT = 450, 250
+LEFT, RIGHT, TOP, BOTTOM = 46, 102, 12, 34  # around the axes; names of lines are at the right
 LINE = 13  # of text
 COLOURS = 8  # classes c0 to c7 of the style sheet
 
@@ -87,33 +87,33 @@ def chart_of_shares(shares: Shares, title: str, about: str) -> Chart:
     return _chart(title, about, drawn, ("decisions", *shares.labels), rows)
 
 
-def chart_of_lines(lines: Lines, title: str, about: str, *, zero: bool = False) -> Chart:
-    """Draw lines over rounds, each named at its end."""
-    x, y = _scales(lines.rounds, lines.values, zero=zero)
-    drawn, ends = [_axes(x, y, "round")], []
+def chart_of_lines(lines: Lines, title: str, about: str, *, over: str, zero: bool = False) -> Chart:
+    """Draw lines, each named at its end; ``over`` names what goes along."""
+    x, y = _scales(lines.after, lines.values, zero=zero)
+    drawn, ends = [_axes(x, y, over)], []
     for number, (label, values) in enumerate(zip(lines.labels, lines.values, strict=True)):
-        known = [(x(t), y(v)) for t, v in zip(lines.rounds, values, strict=True) if math.isfinite(v)]
+        known = [(x(t), y(v)) for t, v in zip(lines.after, values, strict=True) if math.isfinite(v)]
         if known:
             drawn.append(_path(known, f"line c{number % COLOURS} d{number % 4}"))
             ends.append((number, label, known[-1][1]))
     drawn += _names(ends)
     rows = [
         (f"{t:,}", *(in_words(float(v) if math.isfinite(v) else None) for v in values))
-        for t, values in zip(lines.rounds, lines.values.T, strict=True)
+        for t, values in zip(lines.after, lines.values.T, strict=True)
     ]
-    return _chart(title, about, drawn, ("round", *lines.labels), rows)
+    return _chart(title, about, drawn, (over, *lines.labels), rows)
 
 
 def chart_of_leads(leads: Leads, title: str, about: str) -> Chart:
     """Draw the median of leads, where the middle 80 % of them are, and half of delta."""
     ends = [] if leads.half_delta is None else [leads.half_delta]
-    x, y = _scales(leads.rounds, np.concatenate([leads.low, leads.high, np.array(ends)]), zero=True)
-    drawn = [_axes(x, y, "round")]
-    if len(leads.rounds):
-        forth = [(x(t), y(v)) for t, v in zip(leads.rounds, leads.high, strict=True)]
-        back = [(x(t), y(v)) for t, v in zip(leads.rounds, leads.low, strict=True)]
+    x, y = _scales(leads.after, np.concatenate([leads.low, leads.high, np.array(ends)]), zero=True)
+    drawn = [_axes(x, y, "decision")]
+    if len(leads.after):
+        forth = [(x(t), y(v)) for t, v in zip(leads.after, leads.high, strict=True)]
+        back = [(x(t), y(v)) for t, v in zip(leads.after, leads.low, strict=True)]
         drawn.append(_path([*forth, *reversed(back)], "band c0", closed=True))
-        middle = [(x(t), y(v)) for t, v in zip(leads.rounds, leads.middle, strict=True)]
+        middle = [(x(t), y(v)) for t, v in zip(leads.after, leads.middle, strict=True)]
         drawn.append(_path(middle, "line c0"))
         names = [(0, "median |ΔQ̃|", middle[-1][1])]
     else:
@@ -123,9 +123,9 @@ def chart_of_leads(leads: Leads, title: str, about: str) -> Chart:
         names.append((1, f"Δ/2 = {in_words(leads.half_delta)}", y(leads.half_delta)))
     rows = [
         (f"{t:,}", *(in_words(float(v)) for v in part))
-        for t, *part in zip(leads.rounds, leads.low, leads.middle, leads.high, strict=True)
+        for t, *part in zip(leads.after, leads.low, leads.middle, leads.high, strict=True)
     ]
-    return _chart(title, about, [*drawn, *_names(names)], ("up to round", "10 %", "median", "90 %"), rows)
+    return _chart(title, about, [*drawn, *_names(names)], ("up to decision", "10 %", "median", "90 %"), rows)
 
 
 def chart_of_intervals(rows: Sequence[tuple[str, float, float, float]], title: str, about: str) -> Chart:
@@ -136,7 +136,7 @@ def chart_of_intervals(rows: Sequence[tuple[str, float, float, float]], title: s
     height, drawn = TOP + 40 * len(rows) + BOTTOM, []
     for tick in x.ticks():
         drawn.append(_line(x(tick), TOP, x(tick), height - BOTTOM, "grid"))
-        drawn.append(_text(x(tick), height - BOTTOM + 15, in_words(tick) if tick else "0", "tick middle"))
+        drawn.append(_text(x(tick), height - BOTTOM + 15, _short(tick), "tick middle"))
     for number, (label, value, low, high) in enumerate(rows):
         at = TOP + 40 * number + 26
         drawn.append(_text(18, at - 12, label, "name"))

@@ -7,9 +7,10 @@ neither allows is left out, and said.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import log, log1p
 from typing import NamedTuple
 
-from dtrbandit.errors import DTRError
+from dtrbandit.errors import DTRError, NotEstimable
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.values import evaluate
 from dtrbandit.evaluation.values.estimate import ADAPTIVE, AUGMENTED
@@ -17,7 +18,7 @@ from dtrbandit.evaluation.values.result import Values
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.events import Event
 from dtrbandit.trial import Trial
-from dtrbandit.web.ledger import Ledger
+from dtrbandit.web.ledger import COMPLETED, Ledger
 
 MOST_UNITS = 2_000  # whose log a page reads as a whole
 
@@ -53,6 +54,11 @@ class Compared(NamedTuple):
     refused: str | None = None
 
 
+def state_of(ledger: Ledger) -> tuple[int, int]:
+    """Return what changes when values are worth computing again: forced rounds, or one in twenty units more."""
+    return ledger.forced_changes, int(log1p(ledger.count(COMPLETED)) / log(1.05))
+
+
 def compared(ledger: Ledger, trial: Trial) -> list[Compared]:
     """Return the values of all plans, by each method in turn."""
     return [
@@ -77,24 +83,19 @@ def forced_cohort(ledger: Ledger, trial: Trial) -> Cohort:
 
 
 def _whole(ledger: Ledger, trial: Trial) -> Cohort:
-    log = trial.session_log()
     if ledger.units > MOST_UNITS:
-        raise _TooMany(
-            f"a page reads at most {MOST_UNITS:,} units for this, and there are {ledger.units:,}. Export the trial, and "
-            "use dtr.evaluate(dtr.Cohort.from_log(log), regimes)"
+        raise NotEstimable(
+            f"a page reads at most {MOST_UNITS:,} units for this, and there are {ledger.units:,}. Export the trial, "
+            "and use dtr.evaluate(dtr.Cohort.from_log(log), regimes)"
         )
-    return Cohort.from_log(log, design=ledger.design)
-
-
-class _TooMany(DTRError):
-    """A page would take too long."""
+    return Cohort.from_log(trial.session_log(), design=ledger.design)
 
 
 def _tried(method: str, find: Callable[[], tuple[Values, Sequence[str]]]) -> Compared:
     try:
         found, about = find()
     except DTRError as error:
-        return Compared(method, (), refused=f"None: {error}.".replace("..", "."))
+        return Compared(method, (), refused=f"None: {str(error).removesuffix('.')}.")
     chosen = [each for each in found.estimates if each.estimator in (AUGMENTED, ADAPTIVE)]
     values = tuple(Value(e.regime, e.value, e.low, e.high, e.support.units, e.note) for e in chosen)
     rows = found.differences()[["regime", "against", "difference", "low", "high"]]
@@ -106,7 +107,7 @@ def _values(ledger: Ledger, cohort: Cohort) -> tuple[Values, Sequence[str]]:
     stages = ledger.design.stages
     plans = {
         ", then ".join(plan): FixedRegime(rule={stage.name: arm for stage, arm in zip(stages, plan, strict=True)})
-        for plan in ledger.design.plans
+        for plan in ledger.design.plans or ()
     }
     found = evaluate(cohort, plans)
     return found, found.origin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,19 +31,18 @@ class Shares(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Values (lines, points) at rounds, NaN where there are none."""
+    """Values (lines, points) after so many decisions or units, NaN where there are none."""
 
-    stage: str
     labels: tuple[str, ...]
-    rounds: NDArray[np.int64]
+    after: NDArray[np.int64]
     values: Array
 
 
 class Leads(NamedTuple):
-    """By how much Q̃ told the best arm from the next, at parts of the free decisions of a stage: quantiles by part."""
+    """By how much Q̃ told the best arm from the next, in parts of a stage's free decisions: 10 %, median, 90 %."""
 
     stage: str
-    rounds: NDArray[np.int64]
+    after: NDArray[np.int64]
     low: Array
     middle: Array
     high: Array
@@ -88,7 +88,7 @@ def shares_of_reasons(ledger: Ledger, m: int) -> Shares:
 def _shares(stage: str, labels: tuple[str, ...], kinds: NDArray[np.int8]) -> Shares:
     edges = _edges(len(kinds), BARS)
     parts = [np.bincount(part[part >= 0], minlength=len(labels)) for part in np.split(kinds, edges[1:-1])]
-    counts = np.array(parts if len(kinds) else [], dtype=np.int64).reshape(-1, len(labels))
+    counts = np.array(parts, dtype=np.int64) if len(kinds) else np.zeros((0, len(labels)), dtype=np.int64)
     return Shares(stage, labels, tuple(int(edge) + 1 for edge in edges), counts)
 
 
@@ -99,17 +99,17 @@ def _edges(count: int, most: int) -> NDArray[np.int64]:
 
 def leads(ledger: Ledger, policy: Policy[Any], m: int) -> Leads:
     """Return |ΔQ̃| of the free decisions of a stage beside Δ/2."""
-    rounds, _, reasons, found = ledger.stages[m].columns()
+    _, _, reasons, found = ledger.stages[m].columns()
     forced = ledger.reasons.index(FORCED) if FORCED in ledger.reasons else -1
     free = (reasons != forced) & np.isfinite(found)
-    rounds, found = rounds[free], found[free]
+    numbers, found = np.flatnonzero(free) + 1, found[free]
     edges = _edges(len(found), BARS)
     parts = [part for part in np.split(found, edges[1:-1]) if len(part)]
     low, middle, high = (np.array([np.quantile(part, q) for part in parts]) for q in (0.1, 0.5, 0.9))
     half = half_delta(policy, m)
     beyond = 0 if half is None else int((found > half).sum())
-    at = rounds[edges[1:] - 1] if len(found) else rounds
-    return Leads(ledger.design.stages[m].name, at, low, middle, high, half, beyond, len(found))
+    after = numbers[edges[1:] - 1] if len(found) else numbers
+    return Leads(ledger.design.stages[m].name, after, low, middle, high, half, beyond, len(found))
 
 
 def half_delta(policy: Policy[Any], m: int) -> float | None:
@@ -127,22 +127,22 @@ def half_delta(policy: Policy[Any], m: int) -> float | None:
 
 def smallest_eigenvalues(ledger: Ledger, m: int) -> Lines:
     """Return the smallest eigenvalue of each arm's Gram matrix Σψψ'/n at a stage, as units came, n those of the arm."""
-    rounds, arms, _, _ = ledger.stages[m].columns()
+    _, arms, _, _ = ledger.stages[m].columns()
     psi, stage = ledger.stages[m].matrix(), ledger.design.stages[m]
-    edges = _edges(len(rounds), POINTS)
+    edges = _edges(len(arms), POINTS)
     values = np.full((len(stage.arms), len(edges) - 1), np.nan)
     for a in range(len(stage.arms)):
         gram, count = np.zeros((psi.shape[1], psi.shape[1])), 0
-        for k, (begin, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        for k, (begin, end) in enumerate(pairwise(edges.tolist())):
             rows = psi[begin:end][arms[begin:end] == a]
             gram, count = gram + rows.T @ rows, count + len(rows)
             if count:
                 values[a, k] = max(0.0, float(np.linalg.eigvalsh(gram)[0])) / count
-    return Lines(stage.name, stage.arms, rounds[edges[1:] - 1] if len(rounds) else rounds, values)
+    return Lines(stage.arms, edges[1:], values)
 
 
 def benefit(ledger: Ledger) -> Benefit:
-    """Return mean outcomes of free and of forced rounds, of units in the order of enrolment before the first under way."""
+    """Return mean outcomes of free and of forced rounds, in the order of enrolment before the first under way."""
     settled = ledger.settled()
     outcomes = np.array(ledger.outcomes[:settled], dtype=np.float64)
     ends, forced = np.array(ledger.ends[:settled]), np.array(ledger.forced[:settled]) > 0
@@ -152,8 +152,8 @@ def benefit(ledger: Ledger) -> Benefit:
         mean(outcomes[kind & (ends == COMPLETED)], int((kind & (ends == WITHDRAWN)).sum()), is_forced)
         for kind, is_forced in zip(kinds, (True, False), strict=True)
     ]
-    at = _edges(settled, POINTS)[1:]
-    running = Lines("", ("forced rounds", "free rounds"), at, np.array(lines).reshape(2, -1))
+    labels = "forced rounds", "free rounds"
+    running = Lines(labels, _edges(settled, POINTS)[1:], np.array(lines).reshape(2, -1))
     waiting = ledger.names[settled] if settled < ledger.units else None
     return Benefit(means[0], means[1], running, settled, waiting)
 

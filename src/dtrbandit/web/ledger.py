@@ -31,6 +31,7 @@ from dtrbandit.record.events import (
 )
 from dtrbandit.record.features import Context, all_features, features_at
 from dtrbandit.record.histories import in_order
+from dtrbandit.record.values import Values
 from dtrbandit.trial import Trial
 
 NAN = float("nan")
@@ -89,6 +90,7 @@ class Ledger:
         self.held: str | None = None
         self.closed: list[ArmClosed] = []
         self.ended: str | None = None
+        self.forced_changes = 0  # how often something new was known of a unit in a forced round
         self._rounds: dict[str, int] = {}
         self._contexts: dict[str, tuple[Context, ...]] = {}  # of units in flight
 
@@ -102,6 +104,7 @@ class Ledger:
             unit = self._take(event)
             if unit is not None:
                 amended[unit] = None
+                self._note(unit)
         for unit in amended:
             self._read_again(trial, unit)
         self.version = len(log)
@@ -112,12 +115,8 @@ class Ledger:
         match event:
             case Assigned(decision):
                 self._decide(decision)
-            case Enrolled(unit=unit, round=t, context=context):
-                self._rounds[unit], self._contexts[unit] = t, (context,)  # type: ignore[assignment]  # as recorded
-                self.names.append(unit)
-                self.outcomes.append(NAN)
-                self.ends.append(IN_FLIGHT)
-                self.forced.append(0)
+            case Enrolled():
+                self._enrol(event)
             case Responded(unit=unit, context=context):
                 self._contexts[unit] += (context,)  # type: ignore[operator]  # as recorded
             case Completed(unit=unit, outcome=outcome):
@@ -128,15 +127,22 @@ class Ledger:
                 self._end(unit, VOIDED, NAN)
                 for stage in self.stages:
                     stage.change(self._rounds[unit], VOID)
-            case Corrected(unit=unit, outcome=outcome, context=context):
-                if context is not None:
-                    return unit
-                self.outcomes[self._rounds[unit] - 1] = NAN if outcome is None else outcome
-            case Overridden(unit=unit):
+            case Corrected(unit=unit, outcome=float(outcome)):
+                self.outcomes[self._rounds[unit] - 1] = outcome
+                self._note(unit)
+            case Corrected(unit=unit) | Overridden(unit=unit):
                 return unit
             case _:
                 self._take_of_trial(event)
         return None
+
+    def _enrol(self, event: Enrolled) -> None:
+        self._rounds[event.unit] = event.round
+        self._contexts[event.unit] = (event.context,)  # type: ignore[assignment]  # as recorded
+        self.names.append(event.unit)
+        self.outcomes.append(NAN)
+        self.ends.append(IN_FLIGHT)
+        self.forced.append(0)
 
     def _take_of_trial(self, event: Event) -> None:
         match event:
@@ -165,6 +171,10 @@ class Ledger:
         t = self._rounds[unit]
         self.ends[t - 1], self.outcomes[t - 1] = how, outcome
         self._contexts.pop(unit, None)
+        self._note(unit)
+
+    def _note(self, unit: str) -> None:
+        self.forced_changes += self.forced[self._rounds[unit] - 1]
 
     def _read_again(self, trial: Trial, unit: str) -> None:
         """Take arms and features of a unit as they hold now, after overrides and corrections."""
@@ -211,5 +221,7 @@ def lead(decision: Decision) -> float:
     2.0
     """
     barred = {arm for arm, _ in decision.infeasible}
-    known = sorted(q for arm, q in decision.q_tilde.items() if q is not None and arm not in barred)
+    own = decision.q_tilde
+    pairs = own.pairs() if isinstance(own, Values) else own.items()  # twice as fast
+    known = sorted(q for arm, q in pairs if q is not None and q == q and arm not in barred)
     return known[-1] - known[-2] if len(known) > 1 else NAN

@@ -1,7 +1,7 @@
 """Who is logged in to the pages: an API key is exchanged for the random id of a cookie.
 
-Of an id only its SHA-256 is kept, and of a key only what the id can unlock. So whoever reads the server's memory without
-the cookie has neither. A login is in the memory of one process, and ends with it.
+Of an id only its SHA-256 is kept, and of a key only what the id can unlock. So whoever reads the server's memory
+without the cookie has neither. A login is in the memory of one process, and ends with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Looks at a trial for pages: computed once per version of the log, and at most once a second, for everybody together."""
+"""Looks at a trial for pages: computed once per version of the log, and at most once a second, for all together."""
 
 from __future__ import annotations
 
@@ -16,12 +16,18 @@ LASTING = 10.0  # seconds for which it is shown while the log stands still: unit
 
 Found = TypeVar("Found")
 Find = Callable[[Ledger, Trial], Found]
+State = Callable[[Ledger], Hashable]
+
+
+def by_version(ledger: Ledger) -> int:
+    """Return how many records there are."""
+    return ledger.version
 
 
 class Kept(NamedTuple):
-    """What was found, at which version, and when."""
+    """What was found, by which state of the ledger, and when."""
 
-    version: int
+    state: Hashable
     time: float
     found: Any
 
@@ -35,13 +41,16 @@ class Looks:
         self._kept: dict[tuple[str, Hashable], Kept] = {}
         self._turns: dict[str, threading.Lock] = {}
 
-    async def at(self, trial: str, what: Hashable, find: Find[Found]) -> Found:
-        """Return what ``find`` gives for a trial's ledger. Calls with the same ``what`` share it."""
+    async def at(self, trial: str, what: Hashable, find: Find[Found], state: State = by_version) -> Found:
+        """Return what ``find`` gives for a trial's ledger. Calls with the same ``what`` share it.
+
+        It is found again when ``state`` is another one.
+        """
         kept = self._kept.get((trial, what))
         if kept is not None and self._clock() - kept.time < FRESH:
             found: Found = kept.found
             return found
-        return await self._service.reading(trial, lambda opened: self._look(opened, what, find))
+        return await self._service.reading(trial, lambda opened: self._look(opened, what, find, state))
 
     async def version(self, trial: str) -> int:
         """Return how many records there are, as it was less than a second ago."""
@@ -51,14 +60,14 @@ class Looks:
         """Return the units in flight."""
         return await self.at(trial, "in flight", lambda _, opened: opened.units())
 
-    def _look(self, opened: Trial, what: Hashable, find: Find[Found]) -> Found:
+    def _look(self, opened: Trial, what: Hashable, find: Find[Found], state: State) -> Found:
         with self._turns.setdefault(opened.name, threading.Lock()):
             ledger = self._ledgers.get(opened.name) or Ledger(opened.design, opened.session_log()[0])
             self._ledgers[opened.name] = ledger = ledger.follow(opened)
             kept = self._kept.get((opened.name, what))
-            now = self._clock()
-            if kept is None or kept.version != ledger.version or now - kept.time >= LASTING:
-                kept = Kept(ledger.version, now, find(ledger, opened))
+            now, own = self._clock(), (ledger.opened, state(ledger))
+            if kept is None or kept.state != own or (state is by_version and now - kept.time >= LASTING):
+                kept = Kept(own, now, find(ledger, opened))
                 self._kept[opened.name, what] = kept
             found: Found = kept.found
             return found

@@ -79,7 +79,7 @@ class Pages:
 
     async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
         began, status = time.perf_counter(), 500
-        scope |= {"service": self._service, "desk": self.desk}
+        scope["service"], scope["desk"] = self._service, self.desk
 
         async def guarded(message: Message) -> None:
             nonlocal status

@@ -22,7 +22,7 @@ from dtrbandit.web.charts import (
     chart_of_lines,
     chart_of_shares,
 )
-from dtrbandit.web.contrasts import Compared, compared
+from dtrbandit.web.contrasts import Compared, compared, state_of
 from dtrbandit.web.desk import Page
 from dtrbandit.web.ledger import COMPLETED, IN_FLIGHT, VOIDED, WITHDRAWN, Ledger
 
@@ -32,11 +32,12 @@ LATEST = 50  # records on the page of an auditor
 OF_ARMS = "The share of each arm really given, in parts of equal size."
 OF_REASONS = "What led to the decisions, in the same parts."
 OF_OUTCOMES = (
-    "Mean outcome so far, of units in the order of enrolment before the first under way. No interval: see below."
+    "Mean outcome so far, of units in the order of enrolment before the first under way. "
+    "No interval: the Outcomes page says why."
 )
 OF_LEADS = (
-    "By how much Q̃ of the best arm exceeds the next best, at free decisions: median, and the middle 80 %. Above Δ/2 the "
-    "forced rounds decide alone; below, Q̂ does."
+    "By how much Q̃ of the best arm exceeds the next best, at free decisions: median, and the middle 80 %. Above Δ/2 "
+    "the forced rounds decide alone; below, Q̂ does."
 )
 OF_EIGENVALUES = "The smallest eigenvalue of Σψψ'/n of the n units given each arm. Near 0, some effect is hardly known."
 
@@ -62,7 +63,7 @@ def _overview(ledger: Ledger, trial: Trial) -> dict[str, Any]:
         "ended": ledger.ended,
         "policy": repr(trial.policy),
         "design": str(trial.design),
-        "charts": [*charts, _running(found)],
+        "charts": [*charts, _running(found), _reasons(ledger, 0)],
         "benefit": found,
     }
 
@@ -75,8 +76,13 @@ def _arms(ledger: Ledger, m: int) -> Chart:
     return chart_of_shares(shares, f"Arms given, stage {shares.stage}", OF_ARMS)
 
 
+def _reasons(ledger: Ledger, m: int) -> Chart:
+    shares = figures.shares_of_reasons(ledger, m)
+    return chart_of_shares(shares, f"Reasons, stage {shares.stage}", OF_REASONS)
+
+
 def _running(found: figures.Benefit) -> Chart:
-    return chart_of_lines(found.running, "Mean outcome, free and forced rounds", OF_OUTCOMES)
+    return chart_of_lines(found.running, "Mean outcome, free and forced rounds", OF_OUTCOMES, over="unit")
 
 
 async def show_allocation(request: Request) -> Response:
@@ -91,9 +97,7 @@ async def show_allocation(request: Request) -> Response:
 def _allocation(ledger: Ledger, _: Trial) -> list[tuple[str, list[Chart]]]:
     found = []
     for m, stage in enumerate(ledger.design.stages):
-        reasons = figures.shares_of_reasons(ledger, m)
-        chart = chart_of_shares(reasons, f"Reasons, stage {stage.name}", OF_REASONS)
-        found.append((stage.name, [_arms(ledger, m), chart]))
+        found.append((stage.name, [_arms(ledger, m), _reasons(ledger, m)]))
     return found
 
 
@@ -101,13 +105,11 @@ async def show_outcomes(request: Request) -> Response:
     """Show outcomes of free against forced rounds, and what plans are worth by valid methods."""
     page = Page(request)
     trial = await page.trial("summarise_trial")
-    return page.show("outcomes.html", trial=trial, **await page.desk.looks.at(trial["name"], "outcomes", _outcomes))
-
-
-def _outcomes(ledger: Ledger, trial: Trial) -> dict[str, Any]:
-    found = figures.benefit(ledger)
-    methods = [(each, _forest(each)) for each in compared(ledger, trial)]
-    return {"benefit": found, "chart": _running(found), "methods": methods}
+    looks, name = page.desk.looks, trial["name"]
+    found = await looks.at(name, "benefit", lambda ledger, _: figures.benefit(ledger))
+    methods = await looks.at(name, "plans", compared, state_of)
+    drawn = [(each, _forest(each)) for each in methods]
+    return page.show("outcomes.html", trial=trial, benefit=found, chart=_running(found), methods=drawn)
 
 
 def _forest(method: Compared) -> Chart | None:
@@ -132,7 +134,7 @@ def _learning(ledger: Ledger, trial: Trial) -> list[tuple[figures.Leads, list[Ch
         values = figures.smallest_eigenvalues(ledger, m)
         charts = [
             chart_of_leads(leads, f"Margin, stage {stage.name}", OF_LEADS),
-            chart_of_lines(values, f"Diversity, stage {stage.name}", OF_EIGENVALUES, zero=True),
+            chart_of_lines(values, f"Diversity, stage {stage.name}", OF_EIGENVALUES, over="decision", zero=True),
         ]
         found.append((leads, charts))
     return found

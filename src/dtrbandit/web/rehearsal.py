@@ -34,7 +34,7 @@ NAME = "depression"
 POLICY = DTRBandit(q=2, delta=4.0, schedule="permuted")
 COURSE = 84.0  # days that a stage takes
 BETWEEN = 1.5  # days between two patients, in the mean
-PAST = 420.0  # days that have gone by when it begins
+PAST = 750.0  # days that have gone by when it begins
 DAYS_A_SECOND = 3.0
 BATCH = 256  # patients drawn together
 NURSES = ("nurse North", "nurse South", "nurse East")

@@ -40,7 +40,7 @@ def static(name: str) -> bytes:
 
 
 def plain(text: object) -> str:
-    """Return a text in which every character can be seen: marks that hide or turn others are written out.
+    r"""Return a text in which every character can be seen: marks that hide or turn others are written out.
 
     Examples
     --------
