@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ import dtrbandit as dtr
 from dtrbandit.cli.rehearse import serve_rehearsal
 from extras import needed
 from serving.served import WITHIN
-from serving.surfer import Surfer
+from serving.surfer import Shown, Surfer
 
 
 class Rehearsed:
@@ -48,13 +49,31 @@ def units(text: str) -> int:
     return int(found[1].replace(",", "")) if found else 0
 
 
-def test_a_newcomer_sees_patients_come_and_nothing_is_left_behind(tmp_path: Path) -> None:
+@pytest.fixture
+def rehearsed(tmp_path: Path) -> Iterator[Rehearsed]:
     needed("uvicorn")
     needed("jinja2")
-    rehearsed = Rehearsed(tmp_path)
+    running = Rehearsed(tmp_path)
+    yield running
+    if running.process.poll() is None:
+        running.stop()
+
+
+def first_page(surfer: Surfer) -> Shown:
+    """Return the login page as soon as the server accepts connections."""
+    ends = time.monotonic() + WITHIN
+    while True:
+        try:
+            return surfer.get("/ui/login")
+        except OSError:
+            assert time.monotonic() < ends, "the rehearsal did not begin"
+            time.sleep(0.05)
+
+
+def test_a_newcomer_sees_patients_come_and_nothing_is_left_behind(rehearsed: Rehearsed, tmp_path: Path) -> None:
     surfer = Surfer(rehearsed)  # type: ignore[arg-type]  # it has a port
-    login = surfer.get("/ui/login")
-    buttons = [form for form in login.forms() if "key" in form.fields and form.fields["key"]]
+    login = first_page(surfer)
+    buttons = [form for form in login.forms() if form.fields.get("key")]
 
     (mine,) = [form for form in buttons if form.fields["key"] == rehearsed.keys["statistician"]]
     seen, ends = [units(surfer.post(mine).text)], time.monotonic() + WITHIN
@@ -79,5 +98,5 @@ def test_a_rehearsal_is_for_this_machine_alone(host: str, behind_proxy: bool) ->
     needed("uvicorn")
     needed("jinja2")
 
-    with pytest.raises(dtr.DesignError, match="this machine|other machines"):
+    with pytest.raises(dtr.DesignError, match=r"this machine|other machines"):
         serve_rehearsal(host=host, port=0, behind_proxy=behind_proxy, days_a_second=1.0)

@@ -41,8 +41,8 @@ def test_shares_are_columns_that_fill_the_axis() -> None:
 
     chart = chart_of_shares(shares, "Arms", "About")
 
-    assert heights(chart, 0)[:2] == [204.0, 102.0]
-    assert heights(chart, 1)[:1] == [102.0]
+    assert heights(chart, 0)[:2] == [202.0, 101.0]
+    assert heights(chart, 1)[:1] == [101.0]
     assert chart.rows == (("1–2", "2", "0"), ("3–4", "1", "1"))
     assert chart.heads == ("decisions", "a", EVIL)
 

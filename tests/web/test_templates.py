@@ -11,7 +11,7 @@ from extras import needed
 
 needed("jinja2")
 
-from dtrbandit.web.templates import STATIC, environment, lines, number, part, plain, static, when  # noqa: E402
+from dtrbandit.web.templates import STATIC, day, environment, lines, number, part, plain, static, when  # noqa: E402
 
 
 def test_whatever_is_put_into_a_template_is_escaped() -> None:
@@ -32,6 +32,8 @@ def test_numbers_and_times_are_short() -> None:
     assert "2026-11-17 09:30<" in when(datetime(2026, 11, 17, 9, 30, 5, tzinfo=UTC))
     assert "2026-11-17 09:30<" in when("2026-11-17T09:30:05.000001Z")
     assert "<script>" not in when("<script>")
+    assert "2026-11-17<" in day("2026-11-17T09:30:05.000001Z")
+    assert day(None) == "–"
 
 
 @pytest.mark.parametrize("text", ["a/b?c#d&e=%20", "../x", "\u202e\x00", "ü"])

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from dtrbandit.record.events import in_words
 from dtrbandit.web.figures import Leads, Lines, Shares
 
-WIDTH, HEIGHT = 450, 250
-LEFT, RIGHT, TOP, BOTTOM = 46, 102, 12, 34  # around the axes; names of lines are at the right
-LINE = 13  # of text
+WIDTH, HEIGHT = 464, 250
+LEFT, RIGHT, TOP, BOTTOM = 46, 116, 12, 36  # around the axes; names of lines are at the right
+LINE = 14  # of text
 COLOURS = 8  # classes c0 to c7 of the style sheet
 
 

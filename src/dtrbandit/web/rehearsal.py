@@ -186,12 +186,10 @@ class Rehearsal:
         assert decision is not None
         m = design.stage_number(decision.stage)
         arm = design.stages[m].arms.index(decision.arm)
-        node = design.tree.after((*self._arms.get(patient.name, ()), arm)[:m])
-        other = [a for a, feasible in enumerate(design.tree.feasible[node]) if feasible and a != arm]
-        if "overridden" in patient.special and other:
-            label = design.stages[m].arms[other[0]]
+        if "overridden" in patient.special and m == 0:
+            arm = 1 - arm
+            label = design.stages[m].arms[arm]
             await self._tell(trial, patient, Override(patient.name, label, "the patient asked for it"))
-            arm = other[0]
         self._arms[patient.name] = (*self._arms.get(patient.name, ()), arm)
         last = m + 1 == len(design.stages)
         self._plan(then + self._wait(patient), self._end if last else self._return, patient)

@@ -29,7 +29,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"plain": plain, "number": number, "when": when, "part": part, "lines": lines}
+    found.filters |= {"plain": plain, "number": number, "when": when, "day": day, "part": part, "lines": lines}
     return found
 
 
@@ -66,6 +66,11 @@ def when(time: datetime | str | None) -> Markup:
         return Markup("–")
     text = time if isinstance(time, str) else time.strftime("%Y-%m-%dT%H:%M:%SZ")
     return Markup('<time datetime="{}">{}</time>').format(text, text[:16].replace("T", " "))
+
+
+def day(time: str | None) -> Markup:
+    """Return the day of a time, in UTC."""
+    return Markup("–") if time is None else Markup('<time datetime="{}">{}</time>').format(time, time[:10])
 
 
 def part(text: object) -> str:
