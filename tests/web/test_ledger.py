@@ -15,7 +15,16 @@ from web.course import STAGES, small_course
 needed("fastapi")
 
 from dtrbandit.record.events import Decision  # noqa: E402
-from dtrbandit.web.ledger import COMPLETED, IN_FLIGHT, VOIDED, WITHDRAWN, Ledger, lead  # noqa: E402
+from dtrbandit.web.ledger import (  # noqa: E402
+    COMPLETED,
+    FORCED,
+    FREED,
+    IN_FLIGHT,
+    VOIDED,
+    WITHDRAWN,
+    Ledger,
+    lead,
+)
 
 
 def ledger_of(trial: dtr.Trial) -> Ledger:
@@ -106,3 +115,18 @@ def test_a_lead_is_over_the_next_best_arm_that_is_feasible(
     decision = Decision("u", 1, "first", "a", "clear", 1.0, q_tilde, {}, ("a",), infeasible)
 
     np.testing.assert_equal(lead(decision), expected)
+
+
+def test_a_forced_round_that_is_decided_freely_later_is_no_forced_round() -> None:
+    """As for ``cohort.forced()``: a later decision that was the only one possible counts as forced."""
+    design = dtr.Design([dtr.Stage("first", ("a", "b"), "1"), dtr.Stage("second", ("a", "b", "c"), "1")])
+    trial = dtr.Trial.create("freed", design, dtr.DTRBandit(q=1, delta=1.0), storage="memory://", seed=0)
+    barred = {"kept": None, "freed": {"second": ["b"]}, "single": {"second": ["a", "c"]}}
+    for unit, exclude in barred.items():
+        trial.enroll(unit, {})
+        trial.respond(unit, {}, stage="second", exclude=exclude, reason="allergy" if exclude else None)
+
+    ledger = ledger_of(trial)
+
+    assert [trial.unit(unit).decisions[1].reason for unit in barred] == ["forced", "close", "only_feasible"]
+    assert list(ledger.forced) == [FORCED, FREED, FORCED]

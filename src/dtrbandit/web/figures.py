@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.policies.policy import Policy
-from dtrbandit.web.ledger import COMPLETED, VOIDED, WITHDRAWN, Ledger
+from dtrbandit.web.ledger import COMPLETED, FORCED, FREE, FREED, VOIDED, WITHDRAWN, Ledger
 
 Array = NDArray[np.float64]
 
@@ -18,7 +18,6 @@ BARS = 24  # of allocation
 POINTS = 40  # of lines
 FEWEST = 10  # outcomes for an interval
 REACH = 1.959964  # of a 95 % interval
-FORCED = "forced"
 
 
 class Shares(NamedTuple):
@@ -69,6 +68,7 @@ class Benefit(NamedTuple):
     free: Mean
     running: Lines
     settled: int
+    freed: int  # units of neither: an arm of their forced plan was contraindicated or closed
     waiting: str | None  # the first unit under way
 
 
@@ -100,7 +100,7 @@ def _edges(count: int, most: int) -> NDArray[np.int64]:
 def leads(ledger: Ledger, policy: Policy[Any], m: int) -> Leads:
     """Return |ΔQ̃| of the free decisions of a stage beside Δ/2."""
     _, _, reasons, found = ledger.stages[m].columns()
-    forced = ledger.reasons.index(FORCED) if FORCED in ledger.reasons else -1
+    forced = ledger.reasons.index("forced") if "forced" in ledger.reasons else -1
     free = (reasons != forced) & np.isfinite(found)
     numbers, found = np.flatnonzero(free) + 1, found[free]
     edges = _edges(len(found), BARS)
@@ -145,8 +145,8 @@ def benefit(ledger: Ledger) -> Benefit:
     """Return mean outcomes of free and of forced rounds, in the order of enrolment before the first under way."""
     settled = ledger.settled()
     outcomes = np.array(ledger.outcomes[:settled], dtype=np.float64)
-    ends, forced = np.array(ledger.ends[:settled]), np.array(ledger.forced[:settled]) > 0
-    kinds = [forced & (ends != VOIDED), ~forced & (ends != VOIDED)]
+    ends, rounds = np.array(ledger.ends[:settled]), np.array(ledger.forced[:settled])
+    kinds = [(rounds == kind) & (ends != VOIDED) for kind in (FORCED, FREE)]
     lines = [_running(np.where(kind & (ends == COMPLETED), outcomes, np.nan), settled) for kind in kinds]
     means = [
         mean(outcomes[kind & (ends == COMPLETED)], int((kind & (ends == WITHDRAWN)).sum()), is_forced)
@@ -155,7 +155,8 @@ def benefit(ledger: Ledger) -> Benefit:
     labels = "forced rounds", "free rounds"
     running = Lines(labels, _edges(settled, POINTS)[1:], np.array(lines).reshape(2, -1))
     waiting = ledger.names[settled] if settled < ledger.units else None
-    return Benefit(means[0], means[1], running, settled, waiting)
+    freed = int(((rounds == FREED) & (ends != VOIDED)).sum())
+    return Benefit(means[0], means[1], running, settled, freed, waiting)
 
 
 def _running(outcomes: Array, settled: int) -> Array:

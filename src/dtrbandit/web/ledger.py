@@ -37,6 +37,8 @@ from dtrbandit.trial import Trial
 NAN = float("nan")
 IN_FLIGHT, COMPLETED, WITHDRAWN, VOIDED = range(4)
 VOID = -1  # the arm of a row that counts nowhere
+FREE, FORCED, FREED = range(3)  # rounds; freed: begun as forced, and decided freely at a later stage
+SCHEDULED = {"forced", "only_feasible"}  # reasons that leave a forced round one
 
 
 class StageColumns:
@@ -142,7 +144,7 @@ class Ledger:
         self.names.append(event.unit)
         self.outcomes.append(NAN)
         self.ends.append(IN_FLIGHT)
-        self.forced.append(0)
+        self.forced.append(FREE)
 
     def _take_of_trial(self, event: Event) -> None:
         match event:
@@ -165,7 +167,9 @@ class Ledger:
         arm, reason = stage.arms.index(decision.arm), self.reasons.index(decision.reason)
         self.stages[m].add(t, arm, reason, lead(decision), features)
         if m == 0 and decision.reason == "forced":
-            self.forced[t - 1] = 1
+            self.forced[t - 1] = FORCED
+        elif self.forced[t - 1] == FORCED and decision.reason not in SCHEDULED:
+            self.forced[t - 1] = FREED
 
     def _end(self, unit: str, how: int, outcome: float) -> None:
         t = self._rounds[unit]
@@ -174,7 +178,7 @@ class Ledger:
         self._note(unit)
 
     def _note(self, unit: str) -> None:
-        self.forced_changes += self.forced[self._rounds[unit] - 1]
+        self.forced_changes += self.forced[self._rounds[unit] - 1] != FREE
 
     def _read_again(self, trial: Trial, unit: str) -> None:
         """Take arms and features of a unit as they hold now, after overrides and corrections."""
