@@ -41,7 +41,8 @@ class Answer(NamedTuple):
 class Served:
     """A service on a database of its own; it may be killed and started again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.options = options
         self.storage = f"sqlite:///{folder}/trial.db"
         self.file = folder / "trial.db"
         self.key = ""
@@ -51,6 +52,7 @@ class Served:
     def start(self) -> None:
         """Start it, at the same port as before, and wait until it is ready."""
         command = [sys.executable, "-m", "dtrbandit", "serve", "--storage", self.storage, "--port", str(self.port)]
+        command += self.options
         environment = {**os.environ, "DTRBANDIT_KERNELS": "plain", "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None

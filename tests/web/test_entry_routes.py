@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -93,3 +94,16 @@ def test_files_are_served_and_no_others(served: Served) -> None:
     assert surfer.get("/ui/static/dashboard.css").header("content-type").startswith("text/css")
     assert surfer.get("/ui/static/dashboard.js").header("content-type").startswith("text/javascript")
     assert [surfer.get(f"/ui/static/{name}").status for name in ("base.html", "..%2fpages.py", "x")] == [404] * 3
+
+
+def test_behind_a_proxy_cookies_travel_by_tls_alone(tmp_path: Path) -> None:
+    service = Served(tmp_path, "--behind-proxy")
+    surfer = Surfer(service)
+    form = surfer.get("/ui/login").form("/ui/login")
+
+    answer = surfer.submit("/ui/login", {**form.fields, "key": service.key})
+    service.stop()
+
+    cookie = next(value for name, value in answer.headers if name == "set-cookie")
+    assert cookie.startswith("__Host-dtrbandit=")
+    assert "secure" in cookie.lower()

@@ -16,7 +16,7 @@ needed("fastapi")
 from dtrbandit.service.app import create_app  # noqa: E402
 from dtrbandit.service.key_store import first_key  # noqa: E402
 from dtrbandit.service.service import Service  # noqa: E402
-from dtrbandit.web.inside import Declined, entries  # noqa: E402
+from dtrbandit.web.inside import Caller, Declined  # noqa: E402
 from serving.served import TRIAL  # noqa: E402
 
 
@@ -36,7 +36,7 @@ def asked(*calls: tuple[Any, ...], key: str | None = None) -> list[Any]:
                 await asyncio.sleep(0.01)
             for method, path, how in calls:
                 try:
-                    found.append(await entries(app, key or own.key, method, path, **how))
+                    found.append(await Caller(app, key or own.key).entries(method, path, **how))
                 except Declined as error:
                     found.append((error.status, error.document["title"]))
             return found

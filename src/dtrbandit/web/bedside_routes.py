@@ -11,7 +11,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dtrbandit.record.events import Assigned, Completed, Enrolled, Responded, Voided, Withdrawn
-from dtrbandit.service.roles import SEES_EVERYTHING
 from dtrbandit.trial import UnitStory
 from dtrbandit.trial.units import in_words
 from dtrbandit.web.desk import Page, address, go_to
@@ -92,7 +91,7 @@ async def _unit(page: Page, unit: str, refusal: Refusal) -> Response:
     opened = await page.desk.service.trial(trial["name"])
     story = await asyncio.to_thread(opened.unit, unit)
     coming = next_of(story, len(trial["stages"]))
-    records = story.records if page.holder.role in SEES_EVERYTHING else ()
+    records = story.records if page.may("read_log") else ()
     return page.show(
         "unit.html",
         status=refusal.status,

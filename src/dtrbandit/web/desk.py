@@ -14,9 +14,8 @@ from dtrbandit.service.front import Application
 from dtrbandit.service.keys import Holder
 from dtrbandit.service.roles import MAY, Role
 from dtrbandit.service.service import Service
-from dtrbandit.web import inside
 from dtrbandit.web.forms import Fields, read_form, require_own
-from dtrbandit.web.inside import Entries
+from dtrbandit.web.inside import Caller, Entries
 from dtrbandit.web.logins import HOURS, Logins, form_token
 from dtrbandit.web.looks import Looks
 from dtrbandit.web.templates import environment, part
@@ -61,12 +60,12 @@ class Page:
         self.request = request
         self.desk: Desk = request.scope["desk"]
         self.login = request.cookies.get(self.desk.cookie, "")
-        self._key = self.desk.logins.key(self.login) or ""
+        self._caller = Caller(self.desk.endpoints, self.desk.logins.key(self.login) or "", request.scope)
         self.holder: Holder = self.require("list_trials")
 
     def require(self, endpoint: str) -> Holder:
         """Refuse whoever may not use an endpoint, or whose key has ended meanwhile."""
-        return self.desk.service.holder(f"Bearer {self._key}", endpoint)
+        return self.desk.service.holder(f"Bearer {self._caller.key}", endpoint)
 
     def may(self, endpoint: str) -> bool:
         """Say whether the role allows an endpoint."""
@@ -74,11 +73,11 @@ class Page:
 
     async def ask(self, method: str, path: str, **how: Any) -> Entries:
         """Return what an endpoint of the service answers to whoever is logged in."""
-        return await inside.entries(self.desk.endpoints, self._key, method, path, **how)
+        return await self._caller.entries(method, path, **how)
 
     async def lines(self, path: str, query: str) -> bytes:
         """Return what an endpoint answers in lines."""
-        return await inside.ask(self.desk.endpoints, self._key, "GET", path, query=query)
+        return await self._caller.ask("GET", path, query=query)
 
     async def trial(self, endpoint: str | None = None) -> Entries:
         """Return the trial of this page as everybody may know it; refused to whom the endpoint is."""

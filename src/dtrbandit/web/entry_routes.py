@@ -12,6 +12,7 @@ from starlette.routing import Route
 from dtrbandit.service.problems import Refused
 from dtrbandit.web.desk import Desk, Page, go_to, home, rendered, with_login
 from dtrbandit.web.forms import read_form, require_own
+from dtrbandit.web.inside import Caller, Declined
 from dtrbandit.web.templates import STATIC, static
 
 VISITOR = "dtrbandit-form"  # the cookie that the login form must match
@@ -37,7 +38,7 @@ async def show_login(request: Request) -> Response:
     return _login_form(request, None)
 
 
-def _login_form(request: Request, wrong: Refused | None) -> Response:
+def _login_form(request: Request, wrong: Declined | None) -> Response:
     desk: Desk = request.scope["desk"]
     visitor = request.cookies.get(VISITOR) or secrets.token_urlsafe(24)
     response = rendered(
@@ -63,8 +64,8 @@ async def log_in(request: Request) -> Response:
     require_own(fields, _token(request.cookies.get(VISITOR, "")) if VISITOR in request.cookies else secrets.token_hex())
     key = fields.get("key", "").strip()
     try:
-        desk.service.holder(f"Bearer {key}", "list_trials")
-    except Refused as error:
+        await Caller(desk.endpoints, key, request.scope).ask("GET", "/trials")
+    except Declined as error:
         return _login_form(request, error)
     return with_login(desk, go_to("/ui/"), desk.logins.begin(key))
 
