@@ -7,10 +7,13 @@ PEERS  ?= .venv-peers
 AUDIT  ?= .venv-audit
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint audit soak bench bench-peers coverage clean
+.PHONY: demo serve test lint audit soak bench bench-peers coverage clean
 
 demo: $(STAMPS)/base
 	$(BIN)/dtrbandit reproduce figure1
+
+serve: $(STAMPS)/pages
+	$(BIN)/dtrbandit serve --rehearse
 
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest
@@ -52,6 +55,10 @@ $(STAMPS)/base: pyproject.toml
 
 $(STAMPS)/test: $(STAMPS)/base
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(STAMPS)/pages: $(STAMPS)/base
+	$(BIN)/python -m pip install --quiet --editable '.[serve]'
 	touch $@
 
 $(STAMPS)/serve: $(STAMPS)/test

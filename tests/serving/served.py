@@ -41,9 +41,16 @@ class Answer(NamedTuple):
 class Served:
     """A service on a database of its own; it may be killed and started again."""
 
-    def __init__(self, folder: Path, *, storage: str | None = None, workers: int = 1, kernels: str = "plain") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        storage: str | None = None,
+        workers: int = 1,
+        kernels: str = "plain",
+    ) -> None:
         self.storage = storage or f"sqlite:///{folder}/trial.db"
-        self.workers, self.kernels = workers, kernels
+        self.workers, self.kernels, self.options = workers, kernels, options
         self.file = folder / "trial.db"
         self.key = ""
         self.port = 0
@@ -64,7 +71,7 @@ class Served:
     def _listens(self) -> bool:
         """Start a process; say whether it has come as far as to listen."""
         command = [sys.executable, "-m", "dtrbandit", "serve", "--storage", self.storage, "--port", str(self.port)]
-        command += ["--workers", str(self.workers)]
+        command += ["--workers", str(self.workers), *self.options]
         command.append("--behind-proxy")  # so that a test may say where its wrong keys come from
         environment = {**os.environ, "DTRBANDIT_KERNELS": self.kernels, "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import sleep, time
 from typing import Literal
@@ -151,16 +152,32 @@ def migrate_tables(backup: Path, storage: str) -> None:
 
 def serve_trials(storage: str, *, host: str, port: int, behind_proxy: bool, workers: int) -> None:
     """Serve until told to stop."""
-    try:
+    with _with_packages():
         from dtrbandit.service.server import require_safe, serve
         from dtrbandit.service.workers import require_shareable
-    except ImportError as error:
-        raise DesignError(f"the service needs more packages ({error}): pip install 'dtrbandit[serve]'") from error
+        from dtrbandit.web.logins import new_secret
+        from dtrbandit.web.pages import Pages
     require_safe(host, behind_proxy=behind_proxy)
     require_shareable(storage, workers)
     with _opened(connect(storage)) as store:
         _print_first_key(store)
-    serve(storage, host=host, port=port, behind_proxy=behind_proxy, workers=workers, listening=_say_where)
+    serve(
+        storage,
+        host=host,
+        port=port,
+        behind_proxy=behind_proxy,
+        workers=workers,
+        pages=partial(Pages, secure=behind_proxy, secret=new_secret()),
+        listening=_say_where,
+    )
+
+
+@contextmanager
+def _with_packages() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise DesignError(f"the service needs more packages ({error}): pip install 'dtrbandit[serve]'") from error
 
 
 def _say_where(address: str) -> None:

@@ -269,12 +269,22 @@ def serve(
         ),
     ] = False,
     workers: Annotated[int, typer.Option(help="How many processes serve; more than one needs PostgreSQL.", min=1)] = 1,
+    rehearse: Annotated[
+        bool, typer.Option("--rehearse", help="Simulated patients in a database of their own, which goes at the end.")
+    ] = False,
+    pace: Annotated[float, typer.Option(help="With --rehearse: simulated days in a second.", min=0.01, max=100)] = 3.0,
 ) -> None:
-    """Serve the trials of a database over HTTP, until SIGTERM or Ctrl-C.
+    """Serve the trials of a database over HTTP, with pages for a browser, until SIGTERM or Ctrl-C.
 
-    docs/live-trial.md explains it. With a new database this prints the first administrator's key, once.
+    docs/live-trial.md explains it, and docs/dashboard.md the pages. With a new database this prints the first
+    administrator's key, once.
     """
     with reactions():
+        if rehearse:
+            from dtrbandit.cli.rehearse import serve_rehearsal
+
+            serve_rehearsal(host=host, port=port, behind_proxy=behind_proxy, days_a_second=pace)
+            return
         from dtrbandit.cli.live import serve_trials
 
         serve_trials(storage, host=host, port=port, behind_proxy=behind_proxy, workers=workers)

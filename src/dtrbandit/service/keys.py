@@ -142,12 +142,27 @@ class KeyRing:
         row = self._rows.get(found[1]) if found else None
         same = hmac.compare_digest(digest(key), _NOBODY if row is None else row.sha256)
         if row is None or not same or not is_valid(row, now):
-            raise Refused("no-key", "the request has no key, or one that is unknown, expired or revoked")
-        return Holder(row.id, Role(row.role), row.label, row.trial, row.site)
+            raise _no_key()
+        return _holder_of(row)
+
+    def holder_of(self, key_id: str | None, *, now: datetime) -> Holder:
+        """Return the holder of a key that was shown before, or refuse if it is no longer valid."""
+        row = self._rows.get(key_id or "")
+        if row is None or not is_valid(row, now):
+            raise _no_key()
+        return _holder_of(row)
 
     def rows(self) -> list[ApiKey]:
         """Return what is kept of each key."""
         return list(self._rows.values())
+
+
+def _no_key() -> Refused:
+    return Refused("no-key", "the request has no key, or one that is unknown, expired or revoked")
+
+
+def _holder_of(row: ApiKey) -> Holder:
+    return Holder(row.id, Role(row.role), row.label, row.trial, row.site)
 
 
 def is_valid(row: ApiKey, now: datetime) -> bool:

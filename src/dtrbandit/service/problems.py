@@ -33,6 +33,7 @@ class Kind(NamedTuple):
 KINDS = {
     "bad-request": Kind(400, "The request cannot be read", "Mend the request; nothing was changed."),
     "no-key": Kind(401, "No valid key", "Send Authorization: Bearer <key>, with a key that an administrator gave you."),
+    "form": Kind(403, "The form is too old", "Open the page again and send the form from there; nothing was changed."),
     "forbidden": Kind(403, "Not for this key", "Ask somebody whose key opens it; docs/roles.md has the table."),
     "not-found": Kind(404, "There is no such thing", "Check the name; GET /trials lists the trials."),
     "method": Kind(405, "Not this method", "The header Allow names the methods of this address."),

@@ -33,6 +33,8 @@ class Visit:
         request.scope["holder"] = self.holder
 
     def _holder(self, authorization: str | None, endpoint: str, trial: str | None) -> Holder:
+        if "key_id" in self.request.scope:  # a page of this process asks, for whoever is logged in
+            return self.service.visitor(self.request.scope["key_id"], endpoint, trial)
         try:
             return self.service.holder(authorization, endpoint, trial)
         except Refused as refused:

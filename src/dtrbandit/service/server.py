@@ -13,12 +13,16 @@ import uvicorn
 
 from dtrbandit.errors import DesignError
 from dtrbandit.service.app import create_app
+from dtrbandit.service.front import Application
 from dtrbandit.service.http import CappedHttp
 from dtrbandit.service.service import Service
+from dtrbandit.trial.batch import Clock
+from dtrbandit.trial.trial import utc_now
 
 SECONDS_TO_FINISH = 30  # for requests under way, after SIGTERM
 SECONDS_IDLE = 75  # that a connection stays open between requests
 MOST_CONNECTIONS = 1000
+Pages = Callable[[Application, Service], Application]  # puts pages in front of the endpoints
 SECONDS_OF_A_TURN = 0.001  # of a thread, while others want to go on: a long look must not hold up decisions
 
 
@@ -29,6 +33,8 @@ def serve(
     port: int = 8000,
     behind_proxy: bool = False,
     workers: int = 1,
+    clock: Clock = utc_now,
+    pages: Pages | None = None,
     listening: Callable[[str], None] = print,
 ) -> None:
     """Serve the trials of a database until SIGTERM or Ctrl-C, and finish what was asked before.
@@ -42,10 +48,14 @@ def serve(
         proxy says in ``X-Forwarded-For`` is believed.
     workers
         How many processes serve; more than one needs PostgreSQL.
+    clock
+        What gives the times on record.
+    pages
+        Puts pages in front of the endpoints.
     listening
         Is told the address, once connections are accepted.
     """
-    from dtrbandit.service.workers import require_shareable, serve_by
+    from dtrbandit.service.workers import Orders, require_shareable, serve_by
 
     require_safe(host, behind_proxy=behind_proxy)
     require_shareable(url, workers)
@@ -55,15 +65,16 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         listening(f"http://{name}:{place.getsockname()[1]}")
         if workers > 1:
-            serve_by(workers, url, place, behind_proxy=behind_proxy)
+            serve_by(workers, Orders(url, *place.getsockname()[:2], behind_proxy, pages))
         else:
-            run(Service(url, behind_proxy=behind_proxy), place)
+            run(Service(url, clock=clock, behind_proxy=behind_proxy), place, pages)
 
 
-def run(service: Service, place: socket.socket) -> None:
+def run(service: Service, place: socket.socket, pages: Pages | None) -> None:
     """Serve in this process, at a place that was bound."""
+    endpoints = create_app(service)
     config = uvicorn.Config(
-        create_app(service),
+        endpoints if pages is None else pages(endpoints, service),
         http=CappedHttp,
         loop="auto",  # uvloop, which there is not for Windows
         ws="none",
@@ -78,7 +89,9 @@ def run(service: Service, place: socket.socket) -> None:
     )
     sys.setswitchinterval(SECONDS_OF_A_TURN)
     signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again, once everything is finished
-    uvicorn.Server(config).run(sockets=[place])
+    server = uvicorn.Server(config)
+    service.leaving = lambda: server.should_exit
+    server.run(sockets=[place])
 
 
 def _leave(*_: object) -> NoReturn:

@@ -22,6 +22,8 @@ from dtrbandit.service.writer import Writer
 from dtrbandit.service.wrong_keys import WrongKeys
 from dtrbandit.storage import MEMORY, Store, connect
 from dtrbandit.trial import Trial
+from dtrbandit.trial.batch import Clock
+from dtrbandit.trial.trial import utc_now
 
 SECONDS_BETWEEN_LOOKS = 1.0  # a key that is revoked by another process still opens for so long
 
@@ -32,11 +34,14 @@ log = logging.getLogger("dtrbandit.service")
 class Service:
     """The trials of one database, for one process. A patient one begins only once it is ready.
 
-    ``behind_proxy``: what a proxy in front says of the addresses of clients is trusted.
+    ``behind_proxy``: what a proxy in front says of the addresses of clients is trusted. ``clock`` gives times on record.
     """
 
-    def __init__(self, url: str, *, behind_proxy: bool = False, patient: bool = False) -> None:
-        self.url, self.behind_proxy, self._patient = url, behind_proxy, patient
+    def __init__(
+        self, url: str, *, clock: Clock = utc_now, behind_proxy: bool = False, patient: bool = False
+    ) -> None:
+        self.url, self.clock, self.behind_proxy, self._patient = url, clock, behind_proxy, patient
+        self.leaving: Callable[[], bool] = lambda: False  # whether the server is about to stop
         self.wrong_keys = WrongKeys()
         self.writer, self.requests, self.keys = Writer(), Requests(), KeyRing()
         self.ready = False
@@ -133,7 +138,7 @@ class Service:
     async def _open(self, name: str) -> Trial:
         def opened() -> Trial:
             if name not in self._trials:
-                self._trials[name] = Trial.open(name, storage=self.store)
+                self._trials[name] = Trial.open(name, storage=self.store, clock=self.clock)
             return self._trials[name]
 
         return await self.writer.do(opened)
@@ -159,9 +164,9 @@ class Service:
         def created() -> Trial:
             with self.store.turn():  # another process may create the same one
                 if name not in Trial.names(self.store):
-                    trial = Trial.create(name, design, policy, storage=self.store, actor=actor)
+                    trial = Trial.create(name, design, policy, storage=self.store, actor=actor, clock=self.clock)
                 else:
-                    trial = self._trials.get(name) or Trial.open(name, storage=self.store)
+                    trial = self._trials.get(name) or Trial.open(name, storage=self.store, clock=self.clock)
                     if (trial.design, trial.policy) != (design, policy):
                         raise ProtocolError(f"there is a trial {name!r} already, of another design or policy")
             self._trials[name] = trial
@@ -172,5 +177,11 @@ class Service:
     def holder(self, authorization: str | None, endpoint: str, trial: str | None = None) -> Holder:
         """Return who asks, or refuse: the key must be valid, and open the endpoint and the trial."""
         holder = self.keys.holder(authorization, now=datetime.now(UTC))
+        holder.require(endpoint, trial)
+        return holder
+
+    def visitor(self, key_id: str | None, endpoint: str, trial: str | None = None) -> Holder:
+        """Return who asks by a login, whose key was shown before, or refuse in the same way."""
+        holder = self.keys.holder_of(key_id, now=datetime.now(UTC))
         holder.require(endpoint, trial)
         return holder

@@ -18,7 +18,7 @@ from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
 from dtrbandit.errors import DesignError
-from dtrbandit.service.server import SECONDS_TO_FINISH, bound, run
+from dtrbandit.service.server import SECONDS_TO_FINISH, Pages, bound, run
 from dtrbandit.service.service import Service
 from dtrbandit.storage import is_postgres
 
@@ -28,12 +28,13 @@ log = logging.getLogger("dtrbandit.service")
 
 
 class Orders(NamedTuple):
-    """What every worker is told: the database, where to listen, and whether a proxy stands in front."""
+    """What every worker is told: the database, where to listen, whether a proxy stands in front, and the pages."""
 
     url: str
     host: str
     port: int
     behind_proxy: bool
+    pages: Pages | None
 
 
 class Worker(NamedTuple):
@@ -57,13 +58,11 @@ def require_shareable(url: str, workers: int) -> None:
         raise DesignError("this system cannot share a port between processes; use --workers 1")
 
 
-def serve_by(workers: int, url: str, place: socket.socket, *, behind_proxy: bool) -> None:
+def serve_by(workers: int, orders: Orders) -> None:
     """Serve at a place that was bound, by so many processes, until SIGTERM or Ctrl-C."""
     stop, told = os.pipe()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: os.write(told, b"."))
-    host, port = place.getsockname()[:2]
-    orders = Orders(url, host, port, behind_proxy)
     running = [_started(orders) for _ in range(workers)]
     try:
         while stop not in wait([stop, *(each.process.sentinel for each in running)]):
@@ -110,7 +109,7 @@ def work(orders: Orders, line: Connection) -> None:
     """Serve in this process, at a port that others share, for as long as whoever started it is there."""
     threading.Thread(target=_end_with, args=(line,), daemon=True).start()
     with bound(orders.host, orders.port, shared=True) as place:
-        run(Service(orders.url, behind_proxy=orders.behind_proxy, patient=True), place)
+        run(Service(orders.url, behind_proxy=orders.behind_proxy, patient=True), place, orders.pages)
 
 
 def _end_with(line: Connection) -> None:

@@ -1,0 +1,1 @@
+"""The dashboard: pages for statisticians, sites, auditors and administrators, and the rehearsal that fills them."""

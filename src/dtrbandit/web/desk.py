@@ -1,0 +1,153 @@
+"""Who asks for a page, and what the page may ask for in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from dtrbandit.service.front import Application
+from dtrbandit.service.keys import Holder
+from dtrbandit.service.roles import MAY, Role
+from dtrbandit.service.service import Service
+from dtrbandit.web.forms import Fields, read_form, require_own
+from dtrbandit.web.inside import Caller, Entries
+from dtrbandit.web.logins import HOURS, Logins, form_token
+from dtrbandit.web.looks import Looks
+from dtrbandit.web.templates import environment, part
+
+TABS = (  # address, name, and the endpoint that a role must be allowed
+    ("", "Overview", "summarise_trial"),
+    ("/allocation", "Allocation", "summarise_trial"),
+    ("/outcomes", "Outcomes", "summarise_trial"),
+    ("/learning", "Learning", "summarise_trial"),
+    ("/bedside", "Bedside", "enroll_unit"),
+    ("/units", "Units", "read_head"),
+    ("/integrity", "Integrity", "read_head"),
+)
+HOME = {Role.SITE: "/bedside", Role.AUDITOR: "/integrity"}  # where others than those begin: the overview
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What all pages share: the service, its endpoints, who is logged in, what was looked up.
+
+    ``secure`` is for cookies: the pages are reached by TLS. ``guests`` are keys that the login page of a rehearsal
+    offers to everybody, by the name of their role.
+    """
+
+    service: Service
+    endpoints: Application
+    looks: Looks
+    logins: Logins
+    secure: bool = False
+    guests: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie of a login; with its prefix a browser takes it by TLS alone."""
+        return "__Host-dtrbandit" if self.secure else "dtrbandit"
+
+
+class Page:
+    """One request for a page, by somebody who is logged in; Refused if nobody is."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.desk: Desk = request.scope["desk"]
+        self.login = request.cookies.get(self.desk.cookie, "")
+        self._key_id = self.desk.logins.key_id(self.login)
+        self._caller = Caller(self.desk.endpoints, origin=request.scope, key_id=self._key_id)
+        self.holder: Holder = self.require("list_trials")
+
+    def require(self, endpoint: str) -> Holder:
+        """Refuse whoever may not use an endpoint, or whose key has ended meanwhile."""
+        return self.desk.service.visitor(self._key_id, endpoint, self.request.path_params.get("trial"))
+
+    def may(self, endpoint: str) -> bool:
+        """Say whether the role allows an endpoint."""
+        return self.holder.role in MAY[endpoint]
+
+    async def ask(self, method: str, path: str, **how: Any) -> Entries:
+        """Return what an endpoint of the service answers to whoever is logged in."""
+        return await self._caller.entries(method, path, **how)
+
+    async def lines(self, path: str, query: str) -> bytes:
+        """Return what an endpoint answers in lines."""
+        return await self._caller.ask("GET", path, query=query)
+
+    async def trial(self, endpoint: str | None = None) -> Entries:
+        """Return the trial of this page as everybody may know it; refused to whom the endpoint is."""
+        if endpoint is not None:
+            self.require(endpoint)
+        return await self.ask("GET", f"/trials/{self.request.path_params['trial']}")
+
+    async def form(self) -> Fields:
+        """Return the fields of a form that was made for this login."""
+        fields = await read_form(self.request.receive)
+        require_own(fields, form_token(self.login))
+        return fields
+
+    def show(self, template: str, *, status: int = 200, trial: Entries | None = None, **content: Any) -> Response:
+        """Return a page."""
+        base = "" if trial is None else address(trial["name"])
+        tabs = [(base + path, name) for path, name, endpoint in TABS if self.may(endpoint)] if trial else []
+        shared = {
+            "holder": self.holder,
+            "token": form_token(self.login),
+            "tabs": tabs,
+            "here": self.request.url.path,
+            "base": base,
+            "trial": trial,
+            "may": self.may,
+            "live": trial is not None and self.may("read_head"),
+        }
+        return rendered(self.desk, template, status, **shared, **content)
+
+
+def rendered(desk: Desk, template: str, status: int = 200, **content: Any) -> Response:
+    """Return a template filled in."""
+    text = environment().get_template(template).render(rehearsed=bool(desk.guests), **content)
+    return HTMLResponse(text.encode(errors="replace"), status)
+
+
+def address(trial: str, path: str = "", **query: str) -> str:
+    """Return the address of a page of a trial.
+
+    Examples
+    --------
+    >>> address("pilot", "/unit", id="a/b")
+    '/ui/trials/pilot/unit?id=a%2Fb'
+    """
+    return f"/ui/trials/{part(trial)}{path}" + (f"?{urlencode(query, errors='surrogatepass')}" if query else "")
+
+
+def home(role: Role, trial: str) -> str:
+    """Return the address of the page of a trial where a role begins."""
+    return address(trial, HOME.get(role, ""))
+
+
+def go_to(place: str) -> Response:
+    """Send a browser to another page, which it gets."""
+    return RedirectResponse(place, 303)
+
+
+def with_login(desk: Desk, response: Response, login: str | None) -> Response:
+    """Set the cookie of a login, or take it away."""
+    if login is None:
+        response.delete_cookie(desk.cookie, path="/", secure=desk.secure, httponly=True, samesite="strict")
+    else:
+        response.set_cookie(
+            desk.cookie,
+            login,
+            max_age=HOURS * 3600,
+            path="/",
+            secure=desk.secure,
+            httponly=True,
+            samesite="strict",
+        )
+    return response

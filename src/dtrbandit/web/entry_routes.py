@@ -1,0 +1,104 @@
+"""Coming and going: login, logout, the list of trials, and the two files that pages load."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from dtrbandit.service.problems import Refused
+from dtrbandit.web.desk import Desk, Page, go_to, home, rendered, with_login
+from dtrbandit.web.forms import read_form, require_own
+from dtrbandit.web.inside import Caller, Declined
+from dtrbandit.web.templates import STATIC, static
+
+VISITOR = "dtrbandit-form"  # the cookie that the login form must match
+
+
+async def begin(request: Request) -> Response:
+    """Send whoever is logged in to where their role begins: with one trial, straight to its page."""
+    page = Page(request)
+    names = (await page.ask("GET", "/trials"))["trials"]
+    return go_to(home(page.holder.role, names[0]) if len(names) == 1 else "/ui/trials")
+
+
+async def show_trials(request: Request) -> Response:
+    """List the trials, each with the page where the role begins."""
+    page = Page(request)
+    names = (await page.ask("GET", "/trials"))["trials"]
+    trials = [await page.ask("GET", f"/trials/{name}") for name in names]
+    return page.show("trials.html", trials=[(each, home(page.holder.role, each["name"])) for each in trials])
+
+
+async def show_login(request: Request) -> Response:
+    """Show the form that exchanges a key for a login."""
+    return _login_form(request, None)
+
+
+def _login_form(request: Request, wrong: Declined | None) -> Response:
+    desk: Desk = request.scope["desk"]
+    visitor = request.cookies.get(VISITOR) or secrets.token_urlsafe(24)
+    response = rendered(
+        desk,
+        "login.html",
+        200 if wrong is None else wrong.status,
+        token=_token(visitor),
+        wrong=wrong,
+        guests=desk.guests,
+    )
+    response.set_cookie(VISITOR, visitor, path="/", secure=desk.secure, httponly=True, samesite="strict")
+    return response
+
+
+def _token(visitor: str) -> str:
+    return hashlib.sha256(visitor.encode(errors="surrogatepass")).hexdigest()
+
+
+async def log_in(request: Request) -> Response:
+    """Exchange a key for a login."""
+    desk: Desk = request.scope["desk"]
+    fields = await read_form(request.receive)
+    require_own(fields, _token(request.cookies.get(VISITOR, "")) if VISITOR in request.cookies else secrets.token_hex())
+    key = fields.get("key", "").strip()
+    try:
+        await Caller(desk.endpoints, key, request.scope).ask("GET", "/trials")
+    except Declined as error:
+        return _login_form(request, error)
+    holder = desk.service.holder(f"Bearer {key}", "list_trials")
+    return with_login(desk, go_to("/ui/"), desk.logins.begin(holder.id))
+
+
+async def log_out(request: Request) -> Response:
+    """End a login."""
+    page = Page(request)
+    await page.form()
+    page.desk.logins.end(page.login)
+    return with_login(page.desk, go_to("/ui/login"), None)
+
+
+async def show_file(request: Request) -> Response:
+    """Return the style sheet or the script."""
+    name = request.path_params["name"]
+    if name not in STATIC:
+        raise Refused("not-found", "there is no such file")
+    return Response(static(name), media_type=STATIC[name])
+
+
+async def go_in(_: Request) -> Response:
+    """Lead from the address of the service to its pages."""
+    return go_to("/ui/")
+
+
+routes = [
+    Route("/", go_in),
+    Route("/ui", go_in),
+    Route("/ui/", begin),
+    Route("/ui/login", show_login),
+    Route("/ui/login", log_in, methods=["POST"]),
+    Route("/ui/logout", log_out, methods=["POST"]),
+    Route("/ui/trials", show_trials),
+    Route("/ui/static/{name}", show_file),
+]

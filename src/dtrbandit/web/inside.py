@@ -1,0 +1,95 @@
+"""Calls from a page to the service's own endpoints, in the same process.
+
+A page is a client like any other: it asks as whoever is logged in. So it can do and show nothing that the same key could
+not ask for over HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dtrbandit.service.front import Application, Message
+
+Entries = dict[str, Any]
+
+
+class Declined(Exception):  # noqa: N818  # what the service did
+    """The service answered with a problem document."""
+
+    def __init__(self, status: int, document: Entries) -> None:
+        super().__init__(document.get("detail", ""))
+        self.status, self.document = status, document
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Whoever asks the endpoints of a service, by a key or, once it was shown, by its id.
+
+    ``origin`` is the scope of the request for the page: where that came from counts, as far as addresses do.
+    """
+
+    endpoints: Application
+    key: str = ""
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    key_id: str | None = None
+
+    async def ask(
+        self, method: str, path: str, *, body: Entries | None = None, query: str = "", once: str | None = None
+    ) -> bytes:
+        """Return what an endpoint answers; raises Declined with what it refuses with.
+
+        ``once`` is an idempotency key.
+        """
+        content = b"" if body is None else json.dumps(body).encode()
+        scope: Message = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(errors="surrogatepass"),
+            "root_path": "",
+            "query_string": query.encode(),
+            "headers": [*self._headers(once), (b"content-length", str(len(content)).encode())],
+            "client": self.origin.get("client"),
+            "server": None,
+        }
+        if self.key_id is not None:
+            scope["key_id"] = self.key_id
+        status, answer = await _exchange(self.endpoints, scope, content)
+        if status >= 400:
+            raise Declined(status, json.loads(answer) if answer else {"title": "The service did not answer"})
+        return answer
+
+    async def entries(self, method: str, path: str, **how: Any) -> Entries:
+        """Return what an endpoint answers in JSON."""
+        found: Entries = json.loads(await self.ask(method, path, **how))
+        return found
+
+    def _headers(self, once: str | None) -> Iterator[tuple[bytes, bytes]]:
+        yield b"authorization", b"Bearer " + self.key.encode(errors="replace")
+        yield b"host", b"inside"
+        if once is not None:
+            yield b"idempotency-key", once.encode("ascii", "replace")
+        yield from (each for each in self.origin.get("headers", ()) if each[0] == b"x-forwarded-for")
+
+
+async def _exchange(service: Application, scope: Message, content: bytes) -> tuple[int, bytes]:
+    status, parts = 500, list[bytes]()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": content, "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        else:
+            parts.append(message.get("body", b""))
+
+    await service(scope, receive, send)
+    return status, b"".join(parts)

@@ -1,0 +1,73 @@
+"""Looks at a trial for pages: computed once per version of the log, and at most once a second, for all together."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, TypeVar
+
+from dtrbandit.service.service import Service
+from dtrbandit.trial import Trial, UnitStatus
+from dtrbandit.web.ledger import Ledger
+
+FRESH = 1.0  # seconds for which a look is shown again, whatever has happened since
+LASTING = 10.0  # seconds for which it is shown while the log stands still: units become overdue by the clock
+
+Found = TypeVar("Found")
+Find = Callable[[Ledger, Trial], Found]
+State = Callable[[Ledger], Hashable]
+
+
+def by_version(ledger: Ledger) -> int:
+    """Return how many records there are."""
+    return ledger.version
+
+
+class Kept(NamedTuple):
+    """What was found, by which state of the ledger, and when."""
+
+    state: Hashable
+    time: float
+    found: Any
+
+
+class Looks:
+    """The ledgers of all trials of a service, and what was last found in them."""
+
+    def __init__(self, service: Service, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._service, self._clock = service, clock
+        self._ledgers: dict[str, Ledger] = {}
+        self._kept: dict[tuple[str, Hashable], Kept] = {}
+        self._turns: dict[str, threading.Lock] = {}
+
+    async def at(self, trial: str, what: Hashable, find: Find[Found], state: State = by_version) -> Found:
+        """Return what ``find`` gives for a trial's ledger. Calls with the same ``what`` share it.
+
+        It is found again when ``state`` is another one.
+        """
+        kept = self._kept.get((trial, what))
+        if kept is not None and self._clock() - kept.time < FRESH:
+            found: Found = kept.found
+            return found
+        return await self._service.reading(trial, lambda opened: self._look(opened, what, find, state))
+
+    async def version(self, trial: str) -> int:
+        """Return how many records there are, as it was less than a second ago."""
+        return await self.at(trial, "version", lambda ledger, _: ledger.version)
+
+    async def in_flight(self, trial: str) -> list[UnitStatus]:
+        """Return the units in flight."""
+        return await self.at(trial, "in flight", lambda _, opened: opened.units())
+
+    def _look(self, opened: Trial, what: Hashable, find: Find[Found], state: State) -> Found:
+        with self._turns.setdefault(opened.name, threading.Lock()):
+            ledger = self._ledgers.get(opened.name) or Ledger(opened.design, opened.session_log()[0])
+            self._ledgers[opened.name] = ledger = ledger.follow(opened)
+            kept = self._kept.get((opened.name, what))
+            now, own = self._clock(), (ledger.opened, state(ledger))
+            if kept is None or kept.state != own or (state is by_version and now - kept.time >= LASTING):
+                kept = Kept(own, now, find(ledger, opened))
+                self._kept[opened.name, what] = kept
+            found: Found = kept.found
+            return found

@@ -1,0 +1,236 @@
+"""A rehearsal: simulated patients come before your eyes, through the service's own writer.
+
+Time is simulated too: a day takes a part of a second. Patients are those of ``STARD``; some respond late, drop out, get
+another arm than decided, or have a value that was typed wrongly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from dtrbandit.design import Design
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes
+from dtrbandit.environments.stard import STARD
+from dtrbandit.errors import DTRError
+from dtrbandit.policies.dtr_bandit import DTRBandit
+from dtrbandit.record import Command, Complete, Correct, Enroll, Override, Respond, Withdraw
+from dtrbandit.service.key_store import create
+from dtrbandit.service.roles import Role
+from dtrbandit.service.service import Service
+from dtrbandit.storage import Store
+from dtrbandit.trial import Ask, Taken, Trial
+
+NAME = "depression"
+POLICY = DTRBandit(q=2, delta=4.0, schedule="permuted")
+COURSE = 84.0  # days that a stage takes
+BETWEEN = 1.5  # days between two patients, in the mean
+PAST = 750.0  # days that have gone by when it begins
+DAYS_A_SECOND = 3.0
+BATCH = 256  # patients drawn together
+NURSES = ("nurse North", "nurse South", "nurse East")
+SHARES = {"late": 0.12, "lost": 0.04, "overridden": 0.02, "corrected": 0.03, "excluded": 0.02}
+
+log = logging.getLogger("dtrbandit.rehearsal")
+
+
+class SimulatedClock:
+    """A clock that a rehearsal sets, and that goes on by itself from there, so many days a second."""
+
+    def __init__(self, start: datetime, *, days_a_second: float) -> None:
+        self._days_a_second = days_a_second
+        self._start, self._set_at, self._running = start, 0.0, False
+
+    def __call__(self) -> datetime:
+        """Return the simulated time."""
+        gone = time.monotonic() - self._set_at if self._running else 0.0
+        return self._start + timedelta(days=gone * self._days_a_second)
+
+    def set(self, now: datetime) -> None:
+        """Let it be now, and stand still."""
+        self._start, self._running = now, False
+
+    def run(self) -> None:
+        """Go on from here."""
+        self._start, self._set_at, self._running = self(), time.monotonic(), True
+
+    def seconds_until(self, then: datetime) -> float:
+        """Return the seconds that pass here until it is then."""
+        return (then - self()) / timedelta(days=1) / self._days_a_second
+
+
+def rehearsed_design() -> Design:
+    """Return the design of the simulated STAR*D, with the days that each stage is expected to take."""
+    plain = STARD().design
+    return Design([replace(stage, expected_days=COURSE) for stage in plain.stages], plans=plain.plans)
+
+
+def prepare(store: Store) -> dict[str, str]:
+    """Create the trial in an empty store; return a key for each role."""
+    start = datetime.now(UTC) - timedelta(days=PAST)
+    Trial.create(NAME, rehearsed_design(), POLICY, storage=store, actor="rehearsal", clock=lambda: start)
+    labels = {Role.STATISTICIAN: "Dr. Bayes", Role.SITE: NURSES[0], Role.AUDITOR: "the auditor"}
+    labels[Role.ADMINISTRATOR] = "the administrator"
+    now = datetime.now(UTC)
+    return {role.value: create(store, role.value, label, now=now).key for role, label in labels.items()}
+
+
+@dataclass(frozen=True)
+class Patient:
+    """One of the drawn units, by its number there, and what will be special about it."""
+
+    name: str
+    units: PotentialOutcomes
+    row: int
+    nurse: str
+    special: frozenset[str]
+
+    def context(self, m: int, arms: tuple[int, ...]) -> dict[str, float]:
+        """Return what is observed at a stage after these arms."""
+        return {name: float(values[(self.row, *arms[:m])]) for name, values in self.units.contexts[m].items()}
+
+    def outcome(self, arms: tuple[int, ...]) -> float:
+        """Return the outcome after these arms; who left early has the same after all that could follow."""
+        found = np.asarray(self.units.outcome[(self.row, *arms)]).ravel()
+        return float(found[np.isfinite(found)][0])
+
+
+def arrivals(rng: np.random.Generator) -> Iterator[Patient]:
+    """Give patients without end."""
+    environment, number = STARD(), 0
+    while True:
+        units = environment.draw(BATCH, rng)
+        for row in range(BATCH):
+            number += 1
+            special = frozenset(what for what, share in SHARES.items() if rng.random() < share)
+            yield Patient(f"P-{number:05}", units, row, NURSES[number % len(NURSES)], special)
+
+
+class Rehearsal:
+    """Patients on their way through a trial of a service. ``seed`` settles who comes, and when."""
+
+    def __init__(self, service: Service, clock: SimulatedClock, *, seed: int = 0) -> None:
+        self._service, self._clock = service, clock
+        self._rng = np.random.default_rng(seed)
+        self._patients = arrivals(self._rng)
+        self._due: list[tuple[datetime, int, Any]] = []  # what happens next, the earliest first
+        self._count = 0
+        self._arms: dict[str, tuple[int, ...]] = {}
+
+    @asynccontextmanager
+    async def going_on(self) -> AsyncIterator[None]:
+        """Let patients come while the service runs."""
+        task = asyncio.create_task(self.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def run(self) -> None:
+        """Play what has gone by at once, and then go on at the clock's pace, until cancelled."""
+        trial = await self._trial()
+        now = datetime.now(UTC)
+        self._plan(now - timedelta(days=PAST), self._arrive)
+        while self._due[0][0] < now:
+            await self._next(trial, sleep=False)
+        self._clock.set(now)
+        self._clock.run()
+        while True:
+            await self._next(trial, sleep=True)
+
+    async def _trial(self) -> Trial:
+        while True:
+            try:
+                return await self._service.trial(NAME)
+            except DTRError:  # it is being read
+                await asyncio.sleep(0.05)
+
+    def _plan(self, then: datetime, act: Any, *given: Any) -> None:
+        self._count += 1
+        heapq.heappush(self._due, (then, self._count, (act, given)))
+
+    async def _next(self, trial: Trial, *, sleep: bool) -> None:
+        then, _, (act, given) = heapq.heappop(self._due)
+        if sleep:
+            await asyncio.sleep(max(0.0, self._clock.seconds_until(then)))
+        else:
+            self._clock.set(then)
+        try:
+            await act(trial, then, *given)
+        except DTRError as error:  # somebody at the pages was faster, or accrual is held: life goes on
+            log.info("the rehearsal goes on: %s", error)
+
+    # -- what happens ----------------------------------------------------------------------------------------
+
+    async def _arrive(self, trial: Trial, then: datetime) -> None:
+        self._plan(then + self._days(BETWEEN * self._rng.exponential()), self._arrive)
+        patient = next(self._patients)
+        exclude = {"second": ["ssri"]} if "excluded" in patient.special else None
+        command = Enroll(patient.name, patient.context(0, ()), exclude, "allergy" if exclude else None)
+        await self._treated(trial, then, patient, await self._tell(trial, patient, command))
+
+    async def _treated(self, trial: Trial, then: datetime, patient: Patient, taken: Taken) -> None:
+        """Remember the arm of a decision, perhaps give another one, and plan what follows."""
+        design, decision = trial.design, taken.decision
+        assert decision is not None
+        m = design.stage_number(decision.stage)
+        arm = design.stages[m].arms.index(decision.arm)
+        if "overridden" in patient.special and m == 0:
+            arm = 1 - arm
+            label = design.stages[m].arms[arm]
+            await self._tell(trial, patient, Override(patient.name, label, "the patient asked for it"))
+        self._arms[patient.name] = (*self._arms.get(patient.name, ()), arm)
+        last = m + 1 == len(design.stages)
+        self._plan(then + self._wait(patient), self._end if last else self._return, patient)
+
+    async def _return(self, trial: Trial, then: datetime, patient: Patient) -> None:
+        """Let a patient come back for the second stage, or be lost."""
+        if "lost" in patient.special:
+            self._plan(then + self._days(40), self._lose, patient)
+            return
+        context = patient.context(1, self._arms[patient.name])
+        taken = await self._tell(trial, patient, Respond(patient.name, context))
+        if taken.decision is None:
+            self._plan(then + self._wait(patient), self._end, patient)
+        else:
+            await self._treated(trial, then, patient, taken)
+
+    async def _end(self, trial: Trial, then: datetime, patient: Patient) -> None:
+        outcome = patient.outcome(self._arms[patient.name])
+        typed = outcome * 10 if "corrected" in patient.special else outcome
+        await self._tell(trial, patient, Complete(patient.name, typed))
+        if typed != outcome:
+            self._plan(then + self._days(3), self._correct, patient, outcome)
+        else:
+            del self._arms[patient.name]
+
+    async def _correct(self, trial: Trial, _: datetime, patient: Patient, outcome: float) -> None:
+        del self._arms[patient.name]
+        await self._tell(trial, patient, Correct(patient.name, "typing error", outcome, None, None))
+
+    async def _lose(self, trial: Trial, _: datetime, patient: Patient) -> None:
+        del self._arms[patient.name]
+        await self._tell(trial, patient, Withdraw(patient.name, "cannot be reached"))
+
+    async def _tell(self, trial: Trial, patient: Patient, command: Command) -> Taken:
+        taken: Taken = await self._service.writer.ask(trial, Ask(command, actor=f"{patient.nurse} (simulated)"))
+        return taken
+
+    def _wait(self, patient: Patient) -> timedelta:
+        late = "late" in patient.special
+        return self._days(COURSE + self._rng.exponential(25.0) if late else COURSE - self._rng.exponential(6.0))
+
+    @staticmethod
+    def _days(days: float) -> timedelta:
+        return timedelta(days=max(days, 1.0))

@@ -1,0 +1,167 @@
+"""Forms by hand: the arm, what is wrong at which field, double clicks, and what a site never sees (P8)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from serving.served import Served
+from serving.surfer import Shown, Surfer
+
+Somebody = Callable[[str], Surfer]
+
+
+def enrol(surfer: Surfer, trial: str, unit: str, **typed: str) -> Shown:
+    form = surfer.get(f"/ui/trials/{trial}/bedside").form("/enrol")
+    return surfer.post(form, unit=unit, **{"column.x": "0.5", **typed})
+
+
+def test_a_nurse_takes_a_patient_from_enrolment_to_the_outcome(served: Served, trial: str, somebody: Somebody) -> None:
+    nurse = somebody("site")
+
+    first = enrol(nurse, trial, "u1")
+    second = nurse.post(first.form("/respond"), **{"column.z": "1.5"})
+    ended = nurse.post(second.form("/outcome"), outcome="-8.5")
+
+    arms = served.get(f"/trials/{trial}/units/u1").json["arms"]
+    assert "Enrolled, and on record." in first.text
+    assert f"<strong>{arms['first']}</strong>" in first.text
+    assert f"<strong>{arms['second']}</strong>" in second.text
+    assert "It is complete." in ended.text
+    assert [form.action for form in ended.forms()] == ["/ui/logout"]
+    actors = {record["actor"] for record in served.get(f"/trials/{trial}/units/u1").json["records"]}
+    assert [actor.startswith("the site (site, key ") for actor in actors] == [True]
+
+
+def test_who_leaves_early_needs_not_all_columns_and_awaits_the_outcome(trial: str, somebody: Somebody) -> None:
+    nurse = somebody("site")
+
+    left = nurse.post(enrol(nurse, trial, "u1").form("/respond"), **{"column.z": "-1"})
+
+    assert "It left early and awaits its outcome." in left.text
+    assert left.form("/outcome")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ({"column.x": "12,5"}, "found &#39;12,5&#39;; a number is written as 12.5"),
+        ({"column.x": ""}, "a number is missing"),
+        ({"unit": "  "}, "the unit&#39;s id is missing"),
+        ({"unit": ".."}, "dots alone are no id"),
+        ({"column.x": "1e300"}, "Nothing was recorded"),
+        ({"exclude.0.0": "yes"}, "the reason is missing"),
+        ({"exclude.0.0": "yes", "exclude.0.1": "yes", "reason": "allergy"}, "contradicts what is on record"),
+    ],
+)
+def test_what_is_wrong_is_told_at_the_form_and_what_was_typed_is_kept(
+    served: Served, trial: str, somebody: Somebody, typed: dict[str, str], told: str
+) -> None:
+    nurse = somebody("site")
+    form = nurse.get(f"/ui/trials/{trial}/bedside").form("/enrol")
+    fields = {**form.fields, "unit": "u-77", "column.x": "0.25", **typed}
+
+    shown = nurse.submit(form.action, fields)
+
+    assert shown.status in (409, 422)
+    assert told in shown.text or "A value cannot be recorded" in shown.text
+    again = shown.form("/enrol").fields
+    assert {name: again[name] for name in ("unit", "column.x", "once")} == {
+        name: fields[name] for name in ("unit", "column.x", "once")
+    }
+    assert served.records(f"/trials/{trial}") == 1
+
+
+def test_a_form_that_is_sent_twice_acts_once(served: Served, trial: str, somebody: Somebody) -> None:
+    nurse = somebody("site")
+    form = nurse.get(f"/ui/trials/{trial}/bedside").form("/enrol")
+
+    answers = [nurse.submit(form.action, {**form.fields, "unit": "u1", "column.x": "1"}) for _ in range(3)]
+    other = nurse.submit(form.action, {**form.fields, "unit": "u2", "column.x": "1"})
+
+    assert {(answer.status, answer.header("location")) for answer in answers} == {
+        (303, f"/ui/trials/{trial}/unit?id=u1&done=enrolled")
+    }
+    assert other.status == 409
+    assert served.records(f"/trials/{trial}") == 3
+
+
+@pytest.mark.parametrize("token", ["", "wrong"])
+@pytest.mark.parametrize("action", ["enrol", "respond", "outcome", "withdraw", "override"])
+def test_a_form_from_elsewhere_is_refused(
+    served: Served, trial: str, somebody: Somebody, action: str, token: str
+) -> None:
+    nurse = somebody("site")
+    fields = {"unit": "u1", "column.x": "1", "outcome": "1", "reason": "r", "arm": "a", "token": token}
+
+    answer = nurse.submit(f"/ui/trials/{trial}/{action}", fields)
+
+    assert answer.status == 403
+    assert served.records(f"/trials/{trial}") == 1
+
+
+@pytest.mark.parametrize("role", ["statistician", "auditor"])
+def test_who_may_not_treat_has_no_forms_and_cannot_send_them(
+    served: Served, trial: str, somebody: Somebody, role: str
+) -> None:
+    served.post(f"/trials/{trial}/units", {"unit": "u1", "context": {"x": 1.0}})
+    surfer = somebody(role)
+    page = surfer.get(f"/ui/trials/{trial}/unit?id=u1")
+    token = page.form("/ui/logout").fields["token"]
+
+    answer = surfer.submit(f"/ui/trials/{trial}/outcome", {"token": token, "unit": "u1", "outcome": "1"})
+
+    assert [form.action for form in page.forms()] == ["/ui/logout"]
+    assert answer.status == 403
+    assert served.records(f"/trials/{trial}") == 3
+
+
+def test_a_site_sees_arms_and_never_what_it_must_not(served: Served, trial: str, somebody: Somebody) -> None:
+    for number in range(9):
+        served.post(f"/trials/{trial}/units", {"unit": f"u{number}", "context": {"x": number / 3}})
+    nurse = somebody("site")
+
+    texts = [nurse.get(f"/ui/trials/{trial}{path}").text for path in ("/bedside", "/unit?id=u3")]
+
+    for text in texts:
+        seen = re.sub(r"<[^>]+>", " ", text)
+        assert not re.search(r"round|forced|clear|close\b|propensity|estimate|Reason|record \d|in all|\d+ units", seen)
+        assert "/events" not in text
+    assert not re.search(r">\s*[ab]\s*<", texts[0].split("In flight")[1])
+
+
+def test_a_statistician_reads_each_decision_in_words(served: Served, trial: str, somebody: Somebody) -> None:
+    served.post(f"/trials/{trial}/units", {"unit": "u1", "context": {"x": 1.0}})
+
+    text = somebody("statistician").get(f"/ui/trials/{trial}/unit?id=u1").text
+    auditors = somebody("auditor").get(f"/ui/trials/{trial}/unit?id=u1").text
+
+    assert "Reason: forced; this round is scheduled to try this arm" in text
+    assert "enrolled with x 1" in text
+    assert "enrolled with x 1" in auditors
+    assert "Reason:" not in auditors
+
+
+def test_a_withdrawal_and_an_override_need_a_reason(served: Served, trial: str, somebody: Somebody) -> None:
+    nurse = somebody("site")
+    page = enrol(nurse, trial, "u1")
+    arm = served.get(f"/trials/{trial}/units/u1").json["arms"]["first"]
+    other = "b" if arm == "a" else "a"
+
+    refused = nurse.post(page.form("/override"), arm=other)
+    given = nurse.post(refused.form("/override"), arm=other, reason="allergy")
+    gone = nurse.post(given.form("/withdraw"), reason="moved away")
+
+    assert refused.status == 422
+    assert "the reason is missing" in refused.text
+    assert f"<strong>{other}</strong>" in given.text
+    assert "It was withdrawn (moved away)." in gone.text
+
+
+def test_a_unit_that_is_not_there_is_told(trial: str, somebody: Somebody) -> None:
+    nurse = somebody("site")
+
+    assert nurse.get(f"/ui/trials/{trial}/unit?id=nobody").status == 404
+    assert nurse.get(f"/ui/trials/{trial}/unit").status in (404, 405)

@@ -1,0 +1,86 @@
+"""Looks: shared, kept while the log stands still, and fresh when it has grown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import dtrbandit as dtr
+from extras import needed
+
+needed("fastapi")
+
+from dtrbandit.service.service import Service  # noqa: E402
+from dtrbandit.trial import Trial  # noqa: E402
+from dtrbandit.web.ledger import Ledger  # noqa: E402
+from dtrbandit.web.looks import FRESH, LASTING, Looks  # noqa: E402
+
+DESIGN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x", expected_days=1)])
+
+
+class Hand:
+    """The hand of a clock."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def with_trial(act: Callable[[Service, Trial, Looks, Hand], Awaitable[None]]) -> None:
+    async def run() -> None:
+        service, hand = Service("memory://"), Hand()
+        await service.start()
+        try:
+            while not service.ready:
+                await asyncio.sleep(0.01)
+            trial = await service.create("pilot", DESIGN, dtr.DTRBandit(q=1, delta=1.0), actor="tester")
+            await act(service, trial, Looks(service, clock=hand), hand)
+        finally:
+            await service.stop()
+
+    asyncio.run(run())
+
+
+def test_a_look_is_kept_until_the_log_has_grown_and_a_second_has_passed() -> None:
+    seen: list[int] = []
+
+    def find(ledger: Ledger, _: Trial) -> int:
+        seen.append(ledger.version)
+        return ledger.units
+
+    async def act(_: Service, trial: Trial, looks: Looks, hand: Hand) -> None:
+        assert await looks.at("pilot", "units", find) == 0
+        trial.enroll("u1", {"x": 1.0})
+        assert await looks.at("pilot", "units", find) == 0
+        hand.now += FRESH
+        assert await looks.at("pilot", "units", find) == 1
+        hand.now += FRESH
+        assert await looks.at("pilot", "units", find) == 1
+        hand.now += LASTING
+        assert await looks.at("pilot", "units", find) == 1
+
+    with_trial(act)
+
+    assert seen == [1, 3, 3]
+
+
+def test_versions_and_units_in_flight_are_told() -> None:
+    async def act(_: Service, trial: Trial, looks: Looks, __: Hand) -> None:
+        trial.enroll("u1", {"x": 1.0})
+
+        assert await looks.version("pilot") == 3
+        assert [unit.unit for unit in await looks.in_flight("pilot")] == ["u1"]
+
+    with_trial(act)
+
+
+def test_many_who_look_at_once_share_one_look() -> None:
+    seen: list[int] = []
+
+    async def act(_: Service, __: Trial, looks: Looks, ___: Hand) -> None:
+        await asyncio.gather(*(looks.at("pilot", "x", lambda ledger, _: seen.append(ledger.version)) for _ in range(8)))
+
+    with_trial(act)
+
+    assert len(seen) == 1

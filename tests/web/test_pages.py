@@ -1,0 +1,85 @@
+"""Pages in front of the endpoints: headers, refusals, and endpoints that stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from extras import needed
+from serving.served import Served
+from serving.surfer import Surfer
+
+needed("jinja2")
+
+from dtrbandit.service.app import create_app  # noqa: E402
+from dtrbandit.service.service import Service  # noqa: E402
+from dtrbandit.web.pages import HEADERS, POLICY, Pages  # noqa: E402
+
+
+@pytest.mark.parametrize("path", ["/", "/ui/login", "/ui/trials", "/ui/nothing", "/ui/static/dashboard.js"])
+def test_every_page_is_guarded(served: Served, path: str) -> None:
+    shown = Surfer(served).send("GET", path)
+
+    for name, value in HEADERS.items():
+        assert [found for header, found in shown.headers if header == name] == [value]
+
+
+def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
+    assert "unsafe" not in POLICY
+    assert "data:" not in POLICY
+    assert "*" not in POLICY
+    for rule in ("default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"):
+        assert rule in POLICY
+
+
+def test_endpoints_are_what_they_were(served: Served, trial: str) -> None:
+    answer = served.get(f"/trials/{trial}")
+
+    assert answer.json["name"] == trial
+    assert "content-security-policy" not in answer.headers
+    assert served.get("/uix").status == 404
+
+
+def test_a_page_is_not_an_endpoint_with_another_door(served: Served, trial: str, keys: dict[str, str]) -> None:
+    """A key in a header opens endpoints; a cookie opens pages. Neither opens the other."""
+    by_header = served.get(f"/ui/trials/{trial}", key=keys["statistician"])
+    surfer = Surfer(served)
+    surfer.log_in(keys["statistician"])
+
+    assert by_header.headers["location"] == "/ui/login"
+    assert surfer.send("GET", f"/trials/{trial}").status == 401
+
+
+@pytest.mark.parametrize(("path", "status"), [("/ui/nothing", 404), ("/ui/trials/a/b/c", 404)])
+def test_an_address_that_is_not_there_is_a_page_too(somebody: Callable[[str], Surfer], path: str, status: int) -> None:
+    shown = somebody("auditor").get(path)
+
+    assert shown.status == status
+    assert "Back to the beginning" in shown.text
+
+
+def test_another_method_is_refused(served: Served) -> None:
+    assert Surfer(served).send("POST", "/ui/trials").status == 405
+    assert Surfer(served).send("GET", "/ui/logout").status == 405
+
+
+@pytest.mark.parametrize("body", [b"x" * (64 * 1024 + 1), b"a=1&a=2", b"%FF=1", b"\xff"])
+def test_a_body_that_cannot_be_a_form_is_refused(served: Served, trial: str, body: bytes, keys: dict[str, str]) -> None:
+    surfer = Surfer(served)
+    surfer.log_in(keys["site"])
+
+    assert surfer.send("POST", f"/ui/trials/{trial}/enrol", body).status in (400, 403, 413)
+    assert served.records(f"/trials/{trial}") == 1
+
+
+def test_behind_tls_cookies_travel_by_tls_alone() -> None:
+    service = Service("memory://")
+
+    assert Pages(create_app(service), service, secure=True).desk.cookie == "__Host-dtrbandit"
+
+
+def test_pages_are_counted(served: Served, somebody: Callable[[str], Surfer]) -> None:
+    somebody("auditor").get("/ui/trials")
+
+    assert 'dtrbandit_requests_total{endpoint="page",status="200"}' in served.get("/metrics").body.decode()
