@@ -44,13 +44,14 @@ class Served:
     def __init__(
         self,
         folder: Path,
-        *options: str,
+        *,
+        behind_proxy: bool = True,
         storage: str | None = None,
         workers: int = 1,
         kernels: str = "plain",
     ) -> None:
         self.storage = storage or f"sqlite:///{folder}/trial.db"
-        self.workers, self.kernels, self.options = workers, kernels, options
+        self.workers, self.kernels, self.behind_proxy = workers, kernels, behind_proxy
         self.file = folder / "trial.db"
         self.key = ""
         self.port = 0
@@ -71,8 +72,9 @@ class Served:
     def _listens(self) -> bool:
         """Start a process; say whether it has come as far as to listen."""
         command = [sys.executable, "-m", "dtrbandit", "serve", "--storage", self.storage, "--port", str(self.port)]
-        command += ["--workers", str(self.workers), *self.options]
-        command.append("--behind-proxy")  # so that a test may say where its wrong keys come from
+        command += ["--workers", str(self.workers)]
+        if self.behind_proxy:
+            command.append("--behind-proxy")  # so that a test may say where its wrong keys come from
         environment = {**os.environ, "DTRBANDIT_KERNELS": self.kernels, "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None

@@ -16,7 +16,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service that runs; each test has a trial of its own."""
     for module in ("fastapi", "jinja2", "uvicorn"):
         needed(module)
-    service = Served(tmp_path_factory.mktemp("pages"))
+    service = Served(tmp_path_factory.mktemp("pages"), behind_proxy=False)
     yield service
     service.stop()
 
@@ -30,9 +30,15 @@ def trial(served: Served, request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def keys(served: Served) -> dict[str, str]:
-    """A key for each role."""
-    return {role: served.new_key(role, f"the {role}") for role in ("administrator", "site", "statistician", "auditor")}
+def keys_of_all(served: Served) -> dict[str, str]:
+    """A key that opens all trials, for each role that may have one."""
+    return {role: served.new_key(role, f"the {role}") for role in ("administrator", "statistician", "auditor")}
+
+
+@pytest.fixture
+def keys(served: Served, keys_of_all: dict[str, str], trial: str) -> dict[str, str]:
+    """A key for each role; that of a site is for the trial."""
+    return {**keys_of_all, "site": served.new_key("site", "the site", trial=trial, site="north")}
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def test_a_nurse_takes_a_patient_from_enrolment_to_the_outcome(served: Served, t
     assert "It is complete." in ended.text
     assert [form.action for form in ended.forms()] == ["/ui/logout"]
     actors = {record["actor"] for record in served.get(f"/trials/{trial}/units/u1").json["records"]}
-    assert [actor.startswith("the site (site, key ") for actor in actors] == [True]
+    assert [actor.startswith("the site (site north, key ") for actor in actors] == [True]
 
 
 def test_who_leaves_early_needs_not_all_columns_and_awaits_the_outcome(trial: str, somebody: Somebody) -> None:
@@ -160,8 +160,9 @@ def test_a_withdrawal_and_an_override_need_a_reason(served: Served, trial: str, 
     assert "It was withdrawn (moved away)." in gone.text
 
 
-def test_a_unit_that_is_not_there_is_told(trial: str, somebody: Somebody) -> None:
-    nurse = somebody("site")
-
-    assert nurse.get(f"/ui/trials/{trial}/unit?id=nobody").status == 404
+def test_a_unit_that_is_not_there_is_told_and_to_a_site_looks_like_one_of_another(
+    trial: str, somebody: Somebody
+) -> None:
+    assert somebody("administrator").get(f"/ui/trials/{trial}/unit?id=nobody").status == 404
+    assert somebody("site").get(f"/ui/trials/{trial}/unit?id=nobody").status == 403
     assert nurse.get(f"/ui/trials/{trial}/unit").status in (404, 405)

@@ -41,7 +41,7 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service with one trial."""
     for module in ("fastapi", "jinja2", "uvicorn"):
         needed(module)
-    service = Served(tmp_path_factory.mktemp("browser"))
+    service = Served(tmp_path_factory.mktemp("browser"), behind_proxy=False)
     service.create("pilot")
     yield service
     service.stop()
@@ -49,7 +49,8 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def keys_of_single(single: Served) -> dict[str, str]:
-    return {role: single.new_key(role, f"the {role}") for role in ROLES}
+    place = {"site": {"trial": "pilot", "site": "north"}}
+    return {role: single.new_key(role, f"the {role}", **place.get(role, {})) for role in ROLES}
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,7 @@ def test_files_are_served_and_no_others(served: Served) -> None:
 
 
 def test_behind_a_proxy_cookies_travel_by_tls_alone(tmp_path: Path) -> None:
-    service = Served(tmp_path, "--behind-proxy")
+    service = Served(tmp_path)
     surfer = Surfer(service)
     form = surfer.get("/ui/login").form("/ui/login")
 

@@ -76,7 +76,7 @@ def test_a_body_that_cannot_be_a_form_is_refused(served: Served, trial: str, bod
 def test_behind_tls_cookies_travel_by_tls_alone() -> None:
     service = Service("memory://")
 
-    assert Pages(create_app(service), service, secure=True).desk.cookie == "__Host-dtrbandit"
+    assert Pages(create_app(service), service, secret=b"s", secure=True).desk.cookie == "__Host-dtrbandit"
 
 
 def test_pages_are_counted(served: Served, somebody: Callable[[str], Surfer]) -> None:

@@ -39,7 +39,7 @@ def test_a_site_is_not_told_what_others_do(trial: str, somebody: Callable[[str],
 
 
 def test_a_stop_ends_what_those_who_look_on_wait_for(tmp_path: Path) -> None:
-    own = Served(tmp_path)
+    own = Served(tmp_path, behind_proxy=False)
     own.create("pilot")
     surfer = Surfer(own)
     surfer.log_in(own.key)

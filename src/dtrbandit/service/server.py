@@ -26,7 +26,7 @@ Pages = Callable[[Application, Service], Application]  # puts pages in front of 
 SECONDS_OF_A_TURN = 0.001  # of a thread, while others want to go on: a long look must not hold up decisions
 
 
-def serve(
+def serve(  # noqa: PLR0913  # options of a command
     url: str,
     *,
     host: str = "127.0.0.1",
@@ -65,7 +65,8 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         listening(f"http://{name}:{place.getsockname()[1]}")
         if workers > 1:
-            serve_by(workers, Orders(url, *place.getsockname()[:2], behind_proxy, pages))
+            address, number = place.getsockname()[:2]
+            serve_by(workers, Orders(url, address, number, behind_proxy, pages))
         else:
             run(Service(url, clock=clock, behind_proxy=behind_proxy), place, pages)
 

@@ -34,12 +34,11 @@ log = logging.getLogger("dtrbandit.service")
 class Service:
     """The trials of one database, for one process. A patient one begins only once it is ready.
 
-    ``behind_proxy``: what a proxy in front says of the addresses of clients is trusted. ``clock`` gives times on record.
+    ``clock`` gives the times on record. ``behind_proxy``: what a proxy in front says of the addresses of clients is
+    trusted.
     """
 
-    def __init__(
-        self, url: str, *, clock: Clock = utc_now, behind_proxy: bool = False, patient: bool = False
-    ) -> None:
+    def __init__(self, url: str, *, clock: Clock = utc_now, behind_proxy: bool = False, patient: bool = False) -> None:
         self.url, self.clock, self.behind_proxy, self._patient = url, clock, behind_proxy, patient
         self.leaving: Callable[[], bool] = lambda: False  # whether the server is about to stop
         self.wrong_keys = WrongKeys()

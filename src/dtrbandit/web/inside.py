@@ -1,7 +1,7 @@
 """Calls from a page to the service's own endpoints, in the same process.
 
-A page is a client like any other: it asks as whoever is logged in. So it can do and show nothing that the same key could
-not ask for over HTTP.
+A page is a client like any other: it asks as whoever is logged in. So it can do and show nothing that the same key
+could not ask for over HTTP.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ BETWEEN = 1.5  # days between two patients, in the mean
 PAST = 750.0  # days that have gone by when it begins
 DAYS_A_SECOND = 3.0
 BATCH = 256  # patients drawn together
-NURSES = ("nurse North", "nurse South", "nurse East")
+SITES = ("north", "south", "east")
 SHARES = {"late": 0.12, "lost": 0.04, "overridden": 0.02, "corrected": 0.03, "excluded": 0.02}
 
 log = logging.getLogger("dtrbandit.rehearsal")
@@ -78,10 +78,11 @@ def prepare(store: Store) -> dict[str, str]:
     """Create the trial in an empty store; return a key for each role."""
     start = datetime.now(UTC) - timedelta(days=PAST)
     Trial.create(NAME, rehearsed_design(), POLICY, storage=store, actor="rehearsal", clock=lambda: start)
-    labels = {Role.STATISTICIAN: "Dr. Bayes", Role.SITE: NURSES[0], Role.AUDITOR: "the auditor"}
-    labels[Role.ADMINISTRATOR] = "the administrator"
-    now = datetime.now(UTC)
-    return {role.value: create(store, role.value, label, now=now).key for role, label in labels.items()}
+    now, site = datetime.now(UTC), SITES[0]
+    labels = {Role.STATISTICIAN: "Dr. Bayes", Role.AUDITOR: "the auditor", Role.ADMINISTRATOR: "the administrator"}
+    keys = {role.value: create(store, role.value, label, now=now).key for role, label in labels.items()}
+    nurse = create(store, Role.SITE.value, f"nurse {site.title()}", now=now, trial=NAME, site=site)
+    return {**keys, Role.SITE.value: nurse.key}
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Patient:
     name: str
     units: PotentialOutcomes
     row: int
-    nurse: str
+    site: str
     special: frozenset[str]
 
     def context(self, m: int, arms: tuple[int, ...]) -> dict[str, float]:
@@ -112,7 +113,7 @@ def arrivals(rng: np.random.Generator) -> Iterator[Patient]:
         for row in range(BATCH):
             number += 1
             special = frozenset(what for what, share in SHARES.items() if rng.random() < share)
-            yield Patient(f"P-{number:05}", units, row, NURSES[number % len(NURSES)], special)
+            yield Patient(f"P-{number:05}", units, row, SITES[number % len(SITES)], special)
 
 
 class Rehearsal:
@@ -177,7 +178,7 @@ class Rehearsal:
         self._plan(then + self._days(BETWEEN * self._rng.exponential()), self._arrive)
         patient = next(self._patients)
         exclude = {"second": ["ssri"]} if "excluded" in patient.special else None
-        command = Enroll(patient.name, patient.context(0, ()), exclude, "allergy" if exclude else None)
+        command = Enroll(patient.name, patient.context(0, ()), exclude, "allergy" if exclude else None, patient.site)
         await self._treated(trial, then, patient, await self._tell(trial, patient, command))
 
     async def _treated(self, trial: Trial, then: datetime, patient: Patient, taken: Taken) -> None:
@@ -224,7 +225,9 @@ class Rehearsal:
         await self._tell(trial, patient, Withdraw(patient.name, "cannot be reached"))
 
     async def _tell(self, trial: Trial, patient: Patient, command: Command) -> Taken:
-        taken: Taken = await self._service.writer.ask(trial, Ask(command, actor=f"{patient.nurse} (simulated)"))
+        taken: Taken = await self._service.writer.ask(
+            trial, Ask(command, actor=f"nurse {patient.site.title()} (simulated)")
+        )
         return taken
 
     def _wait(self, patient: Patient) -> timedelta:
