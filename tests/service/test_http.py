@@ -97,6 +97,16 @@ def test_a_head_that_is_too_large_is_told_so(headers: list[str], served: Served,
     assert served.records(trial) == 1
 
 
+@pytest.mark.parametrize("header", ["X: " + "a" * 7000, "X: 1"], ids=["long", "short"])
+def test_a_head_that_is_too_large_is_refused_also_when_it_comes_at_once(header: str, served: Served) -> None:
+    lines = ["GET /live HTTP/1.1", "Host: x", *[header] * (MOST_HEAD_BYTES // len(header) + 1), "Connection: close"]
+    with connected(served) as line:
+        line.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        answer = received(line)
+
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")
+
+
 def test_a_head_just_below_the_limit_is_taken(served: Served) -> None:
     answer = served.get("/live", headers={"X": "a" * (MOST_HEAD_BYTES - 1000)})
 

@@ -247,7 +247,7 @@ def test_a_key_is_enough_without_a_mouse(tab: Callable[..., Watched], keys_of_si
 def test_a_phone_shows_every_page_without_scrolling_sideways(
     tab: Callable[..., Watched], single: Served, keys_of_single: dict[str, str], role: str
 ) -> None:
-    single.post("/trials/pilot/units", {"unit": "wide" * 40, "context": {"x": 0.5}})
+    single.post("/trials/pilot/units", {"unit": "wide" * 40, "context": {"x": 0.5}, "site": "north"})
     watched = tab(390)
     page = watched.log_in(keys_of_single[role])
     pages = [link.get_attribute("href") for link in page.locator("nav a").all()]
