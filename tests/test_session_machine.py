@@ -283,7 +283,7 @@ class SessionMachine(RuleBasedStateMachine):
                 unit, values = list(self.units.values())[index], [draw(rng) for _ in range(2)]
                 self.step_on(unit, values, whole=True, barring=int(rng.integers(0, PAST_BARRINGS)))
             self.tell_of_the_past(rng)
-        if closing and self.arms_to_close(must_stay=False):
+        if closing:
             self.close_arm(seed, "because")
         self.careful, self.past, self.seen = True, len(self.units), 0
 
@@ -292,15 +292,15 @@ class SessionMachine(RuleBasedStateMachine):
         (index, which), chance = rng.integers(0, 99, size=2).tolist(), rng.random()
         if chance < 0.3 and any(unit.alternatives() for unit in self.units.values()):
             self.override_late(index, which)
-        elif chance < 0.4:
+        elif chance < 0.45:
             self.correct_outcome(index, draw(rng), "because")
-        elif chance < 0.6:
+        elif chance < 0.65:
             self.correct_context(index, which, draw(rng), "because")
         elif chance < 0.75 and any(self.units[name].outcome is not None for name in self.valid()):
             self.correct_an_outcome_there_and_back(index, draw(rng))
         elif chance < 0.9 and len(self.valid()) > 1:  # somebody is left to amend
             self.void(index, "not eligible")
-        elif chance > 0.9:
+        elif chance > 0.93:
             self.hold_or_release("because")
             self.hold_or_release("for another reason")
 
@@ -456,19 +456,22 @@ class SessionMachine(RuleBasedStateMachine):
         every = {(m, arm) for m in range(len(self.problem.names)) for arm in range(2)}
         return sorted(pair for pair in every - set(self.closed) if self.must_stay(*pair) == must_stay)
 
-    @precondition(lambda self: self.closing and len(self.closed) < 2 and self.arms_to_close(must_stay=False))
+    @precondition(lambda self: self.closing and len(self.closed) < 2)
     @rule(index=some, reason=reasons)
     def close_arm(self, index: int, reason: str) -> None:
         pairs = self.arms_to_close(must_stay=False)
+        if not pairs:
+            return
         m, arm = pairs[index % len(pairs)]
         self.accepts("close_arm", self.problem.names[m], ARMS[arm], reason=reason, events=1)
         self.closed[m, arm] = reason
         self.tally["closed"] += 1
 
-    @precondition(lambda self: self.arms_to_close(must_stay=True))
     @rule(index=some, reason=reasons)
     def close_an_arm_that_must_stay(self, index: int, reason: str) -> None:
         pairs = self.arms_to_close(must_stay=True)
+        if not pairs:
+            return
         m, arm = pairs[index % len(pairs)]
         self.refuses("close_arm", self.problem.names[m], ARMS[arm], reason=reason)
         self.tally["last or stuck"] += 1
