@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from extras import needed
 from serving.served import Served
 from serving.surfer import Surfer
+
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 COOKIE = "dtrbandit"
 

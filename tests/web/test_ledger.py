@@ -12,7 +12,8 @@ import dtrbandit as dtr
 from extras import needed
 from web.course import STAGES, small_course
 
-needed("fastapi")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.record.events import Decision  # noqa: E402
 from dtrbandit.web.ledger import (  # noqa: E402
