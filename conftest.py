@@ -4,6 +4,6 @@ from importlib.util import find_spec
 
 collect_ignore = [] if find_spec("gymnasium") else ["src/dtrbandit/environments/gymnasium.py"]
 collect_ignore_glob: list[str] = [] if find_spec("psycopg") else ["src/dtrbandit/storage/postgres*.py"]
-if not (find_spec("fastapi") and find_spec("uvicorn")):
-    needing = ("app", "*_routes", "models", "requests", "server", "workers")
-    collect_ignore_glob += [f"src/dtrbandit/service/{name}.py" for name in needing]
+if not all(find_spec(name) for name in ("fastapi", "httptools", "jinja2", "uvicorn")):
+    needing = ("app", "front", "http", "*_routes", "models", "requests", "server", "workers")
+    collect_ignore_glob += [f"src/dtrbandit/service/{name}.py" for name in needing] + ["src/dtrbandit/web/*.py"]

@@ -10,7 +10,8 @@ import pytest
 
 from extras import needed
 
-needed("jinja2")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.web.charts import (  # noqa: E402
     Chart,

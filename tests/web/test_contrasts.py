@@ -8,7 +8,8 @@ import dtrbandit as dtr
 from extras import needed
 from web.course import small_course
 
-needed("fastapi")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.web import contrasts  # noqa: E402
 from dtrbandit.web.contrasts import compared, forced_cohort  # noqa: E402

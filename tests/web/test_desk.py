@@ -8,7 +8,8 @@ import pytest
 
 from extras import needed
 
-needed("jinja2")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.service.roles import MAY, Role  # noqa: E402
 from dtrbandit.web.desk import TABS, address, home  # noqa: E402

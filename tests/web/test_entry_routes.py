@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
+from extras import needed
 from serving.served import Served
 from serving.surfer import Surfer
+
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 COOKIE = "dtrbandit"
 
@@ -56,6 +61,22 @@ def test_a_wrong_key_is_told_at_the_form(served: Served, key: str) -> None:
     assert shown.status == 401
     assert "No valid key" in shown.text
     assert COOKIE not in surfer.cookies
+
+
+def test_wrong_keys_at_the_login_are_limited_by_address_and_a_right_one_still_opens(tmp_path: Path) -> None:
+    service = Served(tmp_path)
+    surfer, ward = Surfer(service), {"X-Forwarded-For": "192.0.2.7"}
+    form = surfer.get("/ui/login").form("/ui/login")
+
+    def try_key(key: str) -> int:
+        return surfer.send("POST", "/ui/login", urlencode({**form.fields, "key": key}).encode(), ward).status
+
+    statuses = [try_key(f"{service.key[:-1]}{'AB'[service.key[-1] == 'A']}") for _ in range(20)]
+    right = try_key(service.key)
+    service.stop()
+
+    assert statuses == [401] * 10 + [429] * 10
+    assert right == 303
 
 
 def test_a_login_form_from_elsewhere_is_refused(served: Served, keys: dict[str, str]) -> None:

@@ -10,7 +10,8 @@ import dtrbandit as dtr
 from extras import needed
 from web.course import small_course
 
-needed("fastapi")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.web import figures  # noqa: E402
 from dtrbandit.web.ledger import Ledger  # noqa: E402

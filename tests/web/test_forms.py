@@ -9,7 +9,8 @@ import pytest
 
 from extras import needed
 
-needed("fastapi")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.service.front import Message  # noqa: E402
 from dtrbandit.service.problems import Refused  # noqa: E402

@@ -11,7 +11,8 @@ import pytest
 
 from extras import needed
 
-needed("fastapi")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.service.app import create_app  # noqa: E402
 from dtrbandit.service.key_store import first_key  # noqa: E402

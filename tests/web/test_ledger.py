@@ -12,7 +12,8 @@ import dtrbandit as dtr
 from extras import needed
 from web.course import STAGES, small_course
 
-needed("fastapi")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.record.events import Decision  # noqa: E402
 from dtrbandit.web.ledger import (  # noqa: E402
@@ -58,7 +59,7 @@ def test_ends_and_what_concerns_the_trial_are_counted() -> None:
     assert [ledger.count(how) for how in (IN_FLIGHT, COMPLETED, WITHDRAWN, VOIDED)] == [1, 38, 1, 1]
     assert ledger.units == 41
     assert ledger.settled() == 40
-    assert ledger.held == "review"
+    assert ledger.held == {None: "review"}
     assert [(each.stage, each.arm) for each in ledger.closed] == [("second", "b")]
 
 
@@ -74,6 +75,7 @@ def test_a_ledger_that_follows_step_by_step_is_the_same() -> None:
         lambda: trial.complete("u1", 1.0),
         lambda: trial.correct("u1", reason="wrong", outcome=2.0),
         lambda: trial.hold(reason="review"),
+        lambda: trial.hold(reason="no room", site="north"),
         lambda: trial.release(reason="reviewed"),
         lambda: trial.enroll("u2", {"x": -1.0}),
         lambda: trial.void("u2", reason="not eligible"),
@@ -84,7 +86,7 @@ def test_a_ledger_that_follows_step_by_step_is_the_same() -> None:
         ledger = ledger.follow(trial)
 
         assert columns(ledger) == columns(ledger_of(trial))
-    assert ledger.held is None
+    assert ledger.held == {"north": "no room"}
     assert ledger.version == len(trial.session_log())
 
 

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 import dtrbandit as dtr
 from extras import needed
 
-needed("fastapi")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.service.service import Service  # noqa: E402
 from dtrbandit.trial import Trial  # noqa: E402

@@ -10,7 +10,8 @@ from extras import needed
 from serving.served import Served
 from serving.surfer import Surfer
 
-needed("jinja2")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.service.app import create_app  # noqa: E402
 from dtrbandit.service.service import Service  # noqa: E402

@@ -14,7 +14,8 @@ import pytest
 import dtrbandit as dtr
 from extras import needed
 
-needed("jinja2")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.service.service import Service  # noqa: E402
 from dtrbandit.storage import connect  # noqa: E402

@@ -6,8 +6,12 @@ import http.client
 from collections.abc import Callable
 from pathlib import Path
 
+from extras import needed
 from serving.served import WITHIN, Served
 from serving.surfer import Surfer
+
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 
 def test_a_message_comes_when_the_log_has_grown_and_says_nothing_else(

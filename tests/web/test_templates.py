@@ -9,7 +9,8 @@ import pytest
 
 from extras import needed
 
-needed("jinja2")
+for module in ("fastapi", "jinja2", "uvicorn"):
+    needed(module)
 
 from dtrbandit.web.templates import STATIC, day, environment, lines, number, part, plain, static, when  # noqa: E402
 

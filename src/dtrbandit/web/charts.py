@@ -52,7 +52,7 @@ class Scale(NamedTuple):
         Examples
         --------
         >>> Scale(0, 100, 0, 1).ticks()
-        [0.0, 25.0, 50.0, 75.0, 100.0]
+        [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
         """
         span = self.high - self.low
         if span <= 0:

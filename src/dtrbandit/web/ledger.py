@@ -89,7 +89,7 @@ class Ledger:
         self.reasons: list[str] = []  # by number, as they first came
         self.names: list[str] = []  # of units, by round
         self.outcomes, self.ends, self.forced = array("d"), array("b"), array("b")  # by round
-        self.held: str | None = None
+        self.held: dict[str | None, str] = {}  # why accrual is held, by site; None: everywhere
         self.closed: list[ArmClosed] = []
         self.ended: str | None = None
         self.forced_changes = 0  # how often something new was known of a unit in a forced round
@@ -148,10 +148,10 @@ class Ledger:
 
     def _take_of_trial(self, event: Event) -> None:
         match event:
-            case Held(reason=reason):
-                self.held = reason
-            case Released():
-                self.held = None
+            case Held(reason=reason, site=site):
+                self.held[site] = reason
+            case Released(site=site):
+                self.held.pop(site, None)
             case ArmClosed():
                 self.closed.append(event)
             case Ended(reason=reason):

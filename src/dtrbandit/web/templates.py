@@ -44,8 +44,8 @@ def plain(text: object) -> str:
 
     Examples
     --------
-    >>> plain("a\\u202eb")
-    'a\\\\u202eb'
+    >>> plain("a\u202eb")
+    'a\\u202eb'
     """
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in str(text))
 
