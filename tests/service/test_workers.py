@@ -15,7 +15,9 @@ from extras import needed
 from postgres_server import Server
 from serving.faults import Nurse, assert_on_record
 from serving.served import TRIAL, WITHIN, Served
+from serving.surfer import Surfer
 
+needed("jinja2")
 needed("uvicorn")
 needed("psycopg")
 psutil = needed("psutil")
@@ -142,6 +144,15 @@ def test_what_one_worker_takes_all_others_know(served: Served) -> None:
         assert served.post("/trials", {"name": "known", **TRIAL}).status == 200
         assert served.get("/ready").status == 200
     assert served.records(trial) == 3
+
+
+def test_all_workers_know_a_login_to_the_pages(served: Served) -> None:
+    surfer = Surfer(served)
+    surfer.log_in(served.key)
+
+    statuses = [surfer.send("GET", "/ui/trials").status for _ in range(40)]  # each by a connection of its own
+
+    assert statuses == [200] * 40
 
 
 def test_workers_end_with_whoever_started_them(served: Served) -> None:
