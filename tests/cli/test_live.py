@@ -14,7 +14,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.cli import live
 from dtrbandit.cli.live import head_of
-from dtrbandit.service.checks import read_checks
+from dtrbandit.storage import Check, connect
 from dtrbandit.trial import Head
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
@@ -30,6 +30,14 @@ def storage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
             trial.enroll(f"u{number}", {"qids_start1": 10.0 + number}, actor="nurse")
     capsys.readouterr()
     return url
+
+
+def checks_of(url: str) -> list[Check]:
+    """Return what the database remembers of checks."""
+    store = connect(url)
+    found = store.last_checks()
+    store.close()
+    return found
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> str:
@@ -74,7 +82,7 @@ def test_verify_finds_nothing_and_says_when(storage: str, capsys: pytest.Capture
 
     document = json.loads(printed(capsys).splitlines()[-1])
     assert (document["name"], document["ok"], document["records"]) == ("depression", True, 7)
-    (check,) = read_checks(storage)
+    (check,) = checks_of(storage)
     assert check.ok
     assert abs(time.time() - check.time) < 600
 
@@ -87,7 +95,21 @@ def test_verify_names_what_was_edited(storage: str, tmp_path: Path, capsys: pyte
     assert live.verify_trial("depression", storage, against=None, every=0.01, as_json=False) == 1
 
     assert "First bad record: 4." in printed(capsys)
-    assert [check.ok for check in read_checks(storage)] == [False]
+    assert [check.ok for check in checks_of(storage)] == [False]
+
+
+def test_a_verification_that_cannot_be_noted_still_tells_what_it_found(
+    storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with sqlite3.connect(tmp_path / "trial.db") as database:
+        database.execute("DROP TABLE checks")
+    database.close()
+
+    assert live.verify_trial("depression", storage, against=None, every=None, as_json=True) == 0
+
+    told = capsys.readouterr()
+    assert json.loads(told.out)["ok"]
+    assert "The service will not know of this verify" in told.err
 
 
 def test_verify_finds_a_log_that_was_cut(storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,7 +148,7 @@ def test_a_backup_is_restored_with_the_same_head(
 
     assert code == 0
     assert head in printed(capsys)
-    assert [check.what for check in read_checks(storage)] == ["backup"]
+    assert [check.what for check in checks_of(storage)] == ["backup"]
     with pytest.raises(dtr.DTRError):
         live.restore_backup(tmp_path / "copy.db", storage)
 

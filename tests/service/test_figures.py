@@ -6,22 +6,22 @@ import asyncio
 from pathlib import Path
 
 from dtrbandit.cli.trial_toml import read_trial
-from dtrbandit.service.checks import Check, note_check
 from dtrbandit.service.figures import figures
 from dtrbandit.service.service import Service
+from dtrbandit.storage import Check
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
 
 
 def test_the_last_checks_are_among_them(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/trial.db"
-    note_check(url, Check("verify", "depression", 100.0, False))
-    note_check(url, Check("backup", "depression", 200.0, True))
 
     async def told() -> list[str]:
         service, wanted = Service(url), read_trial(EXAMPLE)
         await service.start()
         await service.create(*wanted, actor="me")
+        service.store.note_check(Check("verify", "depression", 100.0, False))
+        service.store.note_check(Check("backup", "depression", 200.0, True))
         lines = figures(service)
         await service.stop()
         return lines

@@ -38,7 +38,7 @@ def test_a_new_file_gets_its_tables_once(tmp_path: Path) -> None:
     for _ in range(2):
         connection = migrated(tmp_path / "trial.db")
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        assert names == {"trials", "records", "requests", "keys"}
+        assert names == {"trials", "records", "requests", "keys", "checks"}
         assert connection.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
         connection.close()

@@ -16,10 +16,9 @@ from typing import Literal
 import typer
 
 from dtrbandit.cli.trial_toml import read_trial
-from dtrbandit.errors import DesignError, Unavailable
-from dtrbandit.service.checks import Check, note_check
+from dtrbandit.errors import DesignError, DTRError, Unavailable
 from dtrbandit.service.key_store import first_key
-from dtrbandit.storage import Store, connect, connect_existing, upgrade_tables, without_secret
+from dtrbandit.storage import Check, Store, connect, connect_existing, upgrade_tables, without_secret
 from dtrbandit.storage.copying import copy_store
 from dtrbandit.trial import Head, Trial
 from dtrbandit.trial.proof import verify_stored
@@ -80,7 +79,7 @@ def verify_trial(name: str, storage: str, *, against: str | None, every: float |
     while True:
         with _opened(connect_existing(storage)) as store:
             found = verify_stored(store, name, against=head)
-        note_check(storage, Check("verify", name, time(), found.ok))
+            _note(store, Check("verify", name, time(), found.ok))
         if as_json:
             typer.echo(json.dumps({"name": name, **asdict(found)}))
         else:
@@ -116,10 +115,17 @@ def back_up(file: Path, storage: str, *, every: float | None, keep: int) -> None
 def _copy(file: Path, storage: str) -> None:
     with _opened(connect_existing(storage)) as store:
         store.backup(file)
-        names = Trial.names(store)
-    for name in names:
-        note_check(storage, Check("backup", name, time(), True))
+        for name in Trial.names(store):
+            _note(store, Check("backup", name, time(), True))
     typer.echo(f"Written: {file}")
+
+
+def _note(store: Store, check: Check) -> None:
+    """Remember a check in the database that was checked; a damaged one may not take it."""
+    try:
+        store.note_check(check)
+    except DTRError as error:
+        typer.echo(f"The service will not know of this {check.what}: {error}", err=True)
 
 
 def restore_backup(file: Path, storage: str) -> int:

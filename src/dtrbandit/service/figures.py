@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dtrbandit.service.checks import read_checks
 from dtrbandit.service.metrics import Labels, series
 from dtrbandit.service.service import Service
+from dtrbandit.storage import Check
 
 Samples = list[tuple[Labels, float]]
 
@@ -17,11 +17,10 @@ def figures(service: Service) -> list[str]:
     lines = series("dtrbandit_ready", "gauge", "Whether the service is ready.", [({}, float(service.ready))])
     lines += series("dtrbandit_log_records", "gauge", "Records in the log.", records)
     lines += series("dtrbandit_units_in_flight", "gauge", "Units that await something.", waiting)
-    return lines + _checked(service.url)
+    return lines + _checked(service.store.last_checks())
 
 
-def _checked(url: str) -> list[str]:
-    checks = read_checks(url)
+def _checked(checks: list[Check]) -> list[str]:
     verified: Samples = [({"trial": check.trial}, check.time) for check in checks if check.what == "verify"]
     good: Samples = [({"trial": check.trial}, float(check.ok)) for check in checks if check.what == "verify"]
     copied: Samples = [({"trial": check.trial}, check.time) for check in checks if check.what == "backup" and check.ok]

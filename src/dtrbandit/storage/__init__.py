@@ -4,11 +4,12 @@ from dtrbandit.storage.address import MEMORY, is_postgres, path_of, without_secr
 from dtrbandit.storage.connect import connect, connect_existing, upgrade_tables
 from dtrbandit.storage.memory import MemoryStore
 from dtrbandit.storage.sqlite import SQLiteStore
-from dtrbandit.storage.store import ApiKey, IdempotencyKey, Storage, Store, TrialEntry
+from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, Storage, Store, TrialEntry
 
 __all__ = [
     "MEMORY",
     "ApiKey",
+    "Check",
     "IdempotencyKey",
     "MemoryStore",
     "SQLiteStore",

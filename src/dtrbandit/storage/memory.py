@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dtrbandit.errors import Conflict
 from dtrbandit.record.chain import EMPTY, Head, Stored
-from dtrbandit.storage.store import ApiKey, IdempotencyKey, TrialEntry
+from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 
 
 class MemoryStore:
@@ -28,6 +28,7 @@ class MemoryStore:
         self._trials: dict[str, TrialEntry] = {}
         self._logs: dict[int, MemoryLog] = {}
         self._api_keys: dict[str, ApiKey] = {}
+        self._checks: dict[tuple[str, str], Check] = {}
         self._lock = threading.RLock()
         self._depth = 0
         self._undo: list[Callable[[], object]] = []  # what takes back the present turn, last step first
@@ -95,6 +96,17 @@ class MemoryStore:
             before = dict(self._api_keys)
             self._undo.append(lambda: setattr(self, "_api_keys", before))
             self._api_keys[key.id] = key
+
+    def last_checks(self) -> list[Check]:
+        """Return the latest check of each kind for each trial, by kind and trial."""
+        return [self._checks[key] for key in sorted(self._checks)]
+
+    def note_check(self, check: Check) -> None:
+        """Remember the latest check of its kind for its trial."""
+        with self.turn():
+            before = dict(self._checks)
+            self._undo.append(lambda: setattr(self, "_checks", before))
+            self._checks[check.what, check.trial] = check
 
     def take_back(self, step: Callable[[], object]) -> None:
         """Remember what takes back a step of the present turn."""

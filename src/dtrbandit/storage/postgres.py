@@ -53,6 +53,7 @@ TYPES = {  # of the columns of each table
     "records": ("integer", "bigint", "bytea", "text"),
     "requests": ("integer", "text", "text", "text", "bigint", "integer"),
     "keys": ("text",) * len(ApiKey._fields),
+    "checks": ("text", "text", "double precision", "integer"),
 }
 Prepare = Callable[[Connection, str], object]
 

@@ -32,6 +32,10 @@ STEPS = (
         id TEXT COLLATE "C" PRIMARY KEY, sha256 TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
         created TEXT NOT NULL, expires TEXT, revoked TEXT, trial TEXT, site TEXT
     );
+    CREATE TABLE checks (
+        what TEXT COLLATE "C" NOT NULL, trial TEXT COLLATE "C" NOT NULL, time DOUBLE PRECISION NOT NULL,
+        ok INTEGER NOT NULL, PRIMARY KEY (what, trial)
+    );
     """,
 )
 NUMBER = "dtrbandit_step"  # the table that says how many steps were taken

@@ -31,6 +31,9 @@ STEPS = (
         id TEXT PRIMARY KEY NOT NULL, sha256 TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
         created TEXT NOT NULL, expires TEXT, revoked TEXT, trial TEXT, site TEXT
     ) WITHOUT ROWID;
+    CREATE TABLE checks (
+        what TEXT NOT NULL, trial TEXT NOT NULL, time REAL NOT NULL, ok INTEGER NOT NULL, PRIMARY KEY (what, trial)
+    ) WITHOUT ROWID;
     """,
 )
 

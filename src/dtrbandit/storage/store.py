@@ -57,6 +57,15 @@ class ApiKey(NamedTuple):
     site: str | None = None
 
 
+class Check(NamedTuple):
+    """What was done (``verify`` or ``backup``) for which trial, when (Unix time), and whether all was well."""
+
+    what: str
+    trial: str
+    time: float
+    ok: bool
+
+
 class TrialEntry(NamedTuple):
     """A trial's name and the numbers of its logs; ``live`` is None until it is locked."""
 
@@ -119,6 +128,12 @@ class Store(Protocol):
 
     def put_api_key(self, key: ApiKey) -> None:
         """Add an API key, or replace the one of the same id."""
+
+    def last_checks(self) -> list[Check]:
+        """Return the latest check of each kind for each trial, by kind and trial."""
+
+    def note_check(self, check: Check) -> None:
+        """Remember the latest check of its kind for its trial."""
 
     def check(self) -> str | None:
         """Say what is wrong with the database itself; None if it is in order."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from dtrbandit.errors import Conflict, LogError
 from dtrbandit.record.chain import EMPTY, Head, Stored
-from dtrbandit.storage.store import ApiKey, IdempotencyKey, TrialEntry
+from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 
 AT_ONCE = 4_096  # records that are read in one go
 MOST_VALUES = 500  # in one question; releases of SQLite differ in what they allow
@@ -118,6 +118,17 @@ class TableStore(ABC):
         with self.turn():
             self.ask("DELETE FROM keys WHERE id = ?", key.id)
             self.add_rows("keys", [key])
+
+    def last_checks(self) -> list[Check]:
+        """Return the latest check of each kind for each trial, by kind and trial."""
+        rows = self.ask("SELECT what, trial, time, ok FROM checks ORDER BY what, trial")
+        return [Check(text_of(what), text_of(trial), time, bool(ok)) for what, trial, time, ok in rows]
+
+    def note_check(self, check: Check) -> None:
+        """Remember the latest check of its kind for its trial."""
+        with self.turn():
+            self.ask("DELETE FROM checks WHERE what = ? AND trial = ?", check.what, check.trial)
+            self.add_rows("checks", [check._replace(ok=int(check.ok))])
 
 
 class TableLog:

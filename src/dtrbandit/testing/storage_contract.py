@@ -14,13 +14,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dtrbandit.errors import Conflict
 from dtrbandit.record.chain import EMPTY, Head, Record, Stored, linked
 from dtrbandit.record.events import Completed
-from dtrbandit.storage import ApiKey, IdempotencyKey, Storage, Store, connect_existing
+from dtrbandit.storage import ApiKey, Check, IdempotencyKey, Storage, Store, connect_existing
 
 MANY = 10_000  # records: more than are read in one go
 KEY = IdempotencyKey("site", "k1", "f" * 64, 1, 2)
@@ -137,6 +137,19 @@ class StorageContract:
         for add, name in ((store.add_trial, "b"), (store.add_live, "b"), (store.add_live, "c")):
             with _raises(Conflict):
                 add(name)
+
+    def test_the_latest_check_of_each_kind_is_remembered(self) -> None:
+        """An earlier one of the same kind and trial is replaced; one in a turn that failed does not count."""
+        store = self.store()
+        first, backup = Check("verify", "a", 1.0, True), Check("backup", "a", 2.5, True)
+
+        for check in (first, backup, first._replace(time=3.0, ok=False), first._replace(trial="b")):
+            store.note_check(check)
+        with suppress(RuntimeError), store.turn():
+            store.note_check(backup._replace(time=4.0))
+            raise RuntimeError
+
+        assert store.last_checks() == [backup, first._replace(time=3.0, ok=False), first._replace(trial="b")]
 
     def test_api_keys_are_kept_and_replaced(self) -> None:
         """By their ids."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dtrbandit.service.checks import read_checks
 from dtrbandit.trial import Trial
 from dtrbandit.trial.units import OUTCOME
 from dtrbandit.web import figures
@@ -169,7 +169,8 @@ async def show_integrity(request: Request) -> Response:
     since = max(0, head["sequence"] - LATEST)
     lines = await page.lines(f"/trials/{trial['name']}/log", f"since={since}&most={LATEST}")
     records = [json.loads(line) for line in lines.splitlines()]
-    own = [each for each in read_checks(page.desk.service.url) if each.trial == trial["name"]]
+    found = await asyncio.to_thread(page.desk.service.store.last_checks)
+    own = [each for each in found if each.trial == trial["name"]]
     checks = {each.what: {"ok": each.ok, "time": datetime.fromtimestamp(each.time, UTC)} for each in own}
     return page.show("integrity.html", trial=trial, head=head, records=records[::-1], checks=checks)
 
