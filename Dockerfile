@@ -8,7 +8,8 @@ RUN python -m venv /opt/dtrbandit \
     && /opt/dtrbandit/bin/pip install --no-cache-dir '.[serve,postgres]'
 # Machine code for every processor of this kind, so that no server compiles and the file system can be read-only.
 ENV NUMBA_CPU_NAME=generic DTRBANDIT_CACHE_DIR=/opt/dtrbandit/cache
-RUN /opt/dtrbandit/bin/dtrbandit compile
+RUN /opt/dtrbandit/bin/dtrbandit compile \
+    && chmod --recursive a+rX /opt/dtrbandit/cache
 
 FROM python:3.13-slim
 COPY --from=build /opt/dtrbandit /opt/dtrbandit
