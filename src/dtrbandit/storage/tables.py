@@ -128,7 +128,7 @@ class TableStore(ABC):
         """Remember the latest check of its kind for its trial."""
         with self.turn():
             self.ask("DELETE FROM checks WHERE what = ? AND trial = ?", check.what, check.trial)
-            self.add_rows("checks", [check._replace(ok=int(check.ok))])
+            self.add_rows("checks", [(check.what, check.trial, check.time, int(check.ok))])
 
 
 class TableLog:
