@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode
@@ -89,6 +90,15 @@ def test_a_login_form_from_elsewhere_is_refused(served: Served, keys: dict[str, 
 
     assert (without_token.status, without_cookie.status) == (403, 403)
     assert COOKIE not in surfer.cookies
+
+
+@pytest.mark.parametrize("cookie", ['"a\\012b"', "short", "x" * 5000, '"\\377"'])
+def test_a_cookie_that_is_not_of_our_making_is_not_sent_back(served: Served, cookie: str) -> None:
+    surfer = Surfer(served)
+    surfer.cookies["dtrbandit-form"] = cookie
+
+    assert surfer.get("/ui/login").status == 200
+    assert re.fullmatch(r"[A-Za-z0-9_-]{32}", surfer.cookies["dtrbandit-form"])
 
 
 def test_log_out_needs_the_token_of_the_login(somebody: Callable[[str], Surfer]) -> None:

@@ -116,3 +116,22 @@ def test_where_no_interval_is_valid_there_is_none_and_it_says_why(
 
     assert (found.low, found.high) == (None, None)
     assert why in found.why
+
+
+def test_equal_outcomes_have_no_interval_of_no_width() -> None:
+    found = figures.mean(np.ones(12), 0, True)
+
+    assert (found.mean, found.low, found.high) == (1.0, None, None)
+    assert "all these outcomes are equal" in found.why
+
+
+def test_once_an_arm_is_closed_forced_rounds_have_no_interval() -> None:
+    trial = small_course(tidy=True)
+    before = figures.benefit(Ledger(trial.design, trial.session_log()[0]).follow(trial)).forced
+    trial.close_arm("second", "b", reason="harm")
+
+    after = figures.benefit(Ledger(trial.design, trial.session_log()[0]).follow(trial)).forced
+
+    assert before.low is not None
+    assert (after.mean, after.low, after.high) == (before.mean, None, None)
+    assert "an arm was closed" in after.why

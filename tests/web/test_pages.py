@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, MutableMapping
+from typing import Any
 
 import pytest
 
+from dtrbandit.errors import LogError
 from extras import needed
 from serving.served import Served
 from serving.surfer import Surfer
@@ -13,7 +16,13 @@ from serving.surfer import Surfer
 for module in ("fastapi", "jinja2", "uvicorn"):
     needed(module)
 
+from starlette.requests import Request  # noqa: E402
+from starlette.responses import Response  # noqa: E402
+from starlette.routing import Route  # noqa: E402
+
 from dtrbandit.service.app import create_app  # noqa: E402
+from dtrbandit.service.keys import Holder  # noqa: E402
+from dtrbandit.service.roles import Role  # noqa: E402
 from dtrbandit.service.service import Service  # noqa: E402
 from dtrbandit.web.pages import HEADERS, POLICY, Pages  # noqa: E402
 
@@ -50,6 +59,37 @@ def test_a_page_is_not_an_endpoint_with_another_door(served: Served, trial: str,
 
     assert by_header.headers["location"] == "/ui/login"
     assert surfer.send("GET", f"/trials/{trial}").status == 401
+
+
+@pytest.mark.parametrize(("role", "blind"), [(Role.SITE, True), (Role.AUDITOR, False)])
+def test_a_page_for_a_site_does_not_say_what_an_error_tells_of_the_log(role: Role, blind: bool) -> None:
+    service = Service("memory://")
+    pages = Pages(create_app(service), service, secret=b"secret")
+
+    async def fails(request: Request) -> Response:
+        request.scope["holder"] = Holder("0" * 12, role, "somebody")
+        raise LogError("record 4711 of log 2 is missing")
+
+    shown = asyncio.run(_body(pages, Route("/ui/fails", fails)))
+
+    assert (b"4711" in shown) is not blind
+    assert b"The log cannot be continued" in shown
+
+
+async def _body(pages: Pages, route: Route) -> bytes:
+    """Return what an additional page shows."""
+    parts: list[bytes] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        parts.append(message.get("body", b""))
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.request"}
+
+    pages.app.router.routes.append(route)
+    scope = {"type": "http", "method": "GET", "path": route.path, "headers": [], "query_string": b""}
+    await pages(scope, receive, send)
+    return b"".join(parts)
 
 
 @pytest.mark.parametrize(("path", "status"), [("/ui/nothing", 404), ("/ui/trials/a/b/c", 404)])

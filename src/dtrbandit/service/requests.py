@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from dtrbandit.record import Command
+from dtrbandit.record import Command, Unblind
 from dtrbandit.service.body import read_body
 from dtrbandit.service.keys import Holder
 from dtrbandit.service.models import Body, Problem, Reply, Wanted, body_as
@@ -53,8 +53,10 @@ class Visit:
     async def take(self, name: str, command: Command) -> Taken:
         """Let a trial take a command, and return what it replied once that is committed."""
         trial = await self.service.trial(name)
-        holder = self.holder
-        ask = Ask(command, holder.actor, self._idempotency_key(), holder.id, holder.site)
+        holder, key = self.holder, self._idempotency_key()
+        if isinstance(command, Unblind):
+            key = None  # each look is a record of its own: a repetition may show what has happened since
+        ask = Ask(command, holder.actor, key, holder.id, holder.site)
         taken: Taken = await self.service.writer.ask(trial, ask)
         return taken
 

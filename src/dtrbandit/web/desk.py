@@ -60,13 +60,14 @@ class Page:
         self.request = request
         self.desk: Desk = request.scope["desk"]
         self.login = request.cookies.get(self.desk.cookie, "")
-        self._key_id = self.desk.logins.key_id(self.login)
-        self._caller = Caller(self.desk.endpoints, origin=request.scope, key_id=self._key_id)
         self.holder: Holder = self.require("list_trials")
+        self._caller = Caller(self.desk.endpoints, origin=request.scope, key_id=self.holder.id)
+        request.scope["holder"] = self.holder
 
     def require(self, endpoint: str) -> Holder:
-        """Refuse whoever may not use an endpoint, or whose key has ended meanwhile."""
-        return self.desk.service.visitor(self._key_id, endpoint, self.request.path_params.get("trial"))
+        """Refuse whoever may not use an endpoint, or whose key or login has ended meanwhile."""
+        key_id = self.desk.logins.key_id(self.login)
+        return self.desk.service.visitor(key_id, endpoint, self.request.path_params.get("trial"))
 
     def may(self, endpoint: str) -> bool:
         """Say whether the role allows an endpoint."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 
 from starlette.requests import Request
@@ -16,6 +17,7 @@ from dtrbandit.web.inside import Caller, Declined
 from dtrbandit.web.templates import STATIC, static
 
 VISITOR = "dtrbandit-form"  # the cookie that the login form must match
+_OWN = re.compile(r"[A-Za-z0-9_-]{32}")  # nothing else is sent back to a browser
 
 
 async def begin(request: Request) -> Response:
@@ -40,7 +42,8 @@ async def show_login(request: Request) -> Response:
 
 def _login_form(request: Request, wrong: Declined | None) -> Response:
     desk: Desk = request.scope["desk"]
-    visitor = request.cookies.get(VISITOR) or secrets.token_urlsafe(24)
+    known = request.cookies.get(VISITOR, "")
+    visitor = known if _OWN.fullmatch(known) else secrets.token_urlsafe(24)
     response = rendered(
         desk,
         "login.html",

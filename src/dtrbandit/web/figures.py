@@ -149,7 +149,12 @@ def benefit(ledger: Ledger) -> Benefit:
     kinds = [(rounds == kind) & (ends != VOIDED) for kind in (FORCED, FREE)]
     lines = [_running(np.where(kind & (ends == COMPLETED), outcomes, np.nan), settled) for kind in kinds]
     means = [
-        mean(outcomes[kind & (ends == COMPLETED)], int((kind & (ends == WITHDRAWN)).sum()), is_forced)
+        mean(
+            outcomes[kind & (ends == COMPLETED)],
+            int((kind & (ends == WITHDRAWN)).sum()),
+            is_forced,
+            closed=bool(ledger.closed),
+        )
         for kind, is_forced in zip(kinds, (True, False), strict=True)
     ]
     labels = "forced rounds", "free rounds"
@@ -168,16 +173,23 @@ def _running(outcomes: Array, settled: int) -> Array:
         return np.array(sums[at] / counts[at]) if settled else np.array([])
 
 
-def mean(outcomes: Array, dropped: int, forced: bool) -> Mean:
-    """Return a mean outcome with Student's interval where it is valid: forced rounds are a randomised trial."""
+def mean(outcomes: Array, dropped: int, forced: bool, *, closed: bool = False) -> Mean:
+    """Return a mean outcome with Student's interval where it is valid: forced rounds are a randomised trial.
+
+    ``closed``: an arm was closed, so that what is scheduled may depend on outcomes.
+    """
     n = len(outcomes)
     average = float(outcomes.mean()) if n else None
     if not forced:
         why = "No interval: earlier outcomes chose these arms, and no interval for their mean was shown to be valid."
     elif dropped:
         why = f"No interval: {dropped} of {n + dropped} dropped out, and a mean of the others may be off."
+    elif closed:
+        why = "No interval: an arm was closed, perhaps for its outcomes, and forced rounds go on without it."
     elif n < FEWEST:
         why = f"No interval: it takes {FEWEST} outcomes of forced rounds."
+    elif np.ptp(outcomes) == 0:
+        why = "No interval: all these outcomes are equal, so that they do not show how much outcomes vary."
     else:
         from scipy.stats import t
 

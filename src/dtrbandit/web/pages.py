@@ -16,6 +16,7 @@ from dtrbandit.errors import DTRError
 from dtrbandit.service.body import Gone, Receive
 from dtrbandit.service.front import Application, Message, Send, failed
 from dtrbandit.service.problems import Refused, refusal
+from dtrbandit.service.requests import must_stay_blind
 from dtrbandit.service.service import Service
 from dtrbandit.web import bedside_routes, entry_routes, reader_routes, stream
 from dtrbandit.web.desk import Desk, go_to, rendered
@@ -69,8 +70,8 @@ class Pages:
         self._endpoints, self._service, self._work = endpoints, service, work
         self.desk = Desk(service, endpoints, Looks(service), Logins(secret), secure, guests or {})
         routes = [*entry_routes.routes, *stream.routes, *bedside_routes.routes, *reader_routes.routes]
-        self._app = Starlette(routes=routes, exception_handlers=_HANDLERS)
-        self._app.router.redirect_slashes = False
+        self.app = Starlette(routes=routes, exception_handlers=_HANDLERS)
+        self.app.router.redirect_slashes = False
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request for a page; leave all others to the endpoints."""
@@ -94,7 +95,7 @@ class Pages:
             await send(message)
 
         try:
-            await self._app(scope, receive, guarded)
+            await self.app(scope, receive, guarded)
         finally:
             if not scope["path"].endswith("/events"):  # which lasts as long as somebody looks
                 self._service.requests.count("page", status, time.perf_counter() - began)
@@ -122,6 +123,8 @@ class Pages:
 
 def _handler(document: Callable[[Any], tuple[int, Mapping[str, object]]]) -> Callable[..., Awaitable[Response]]:
     async def handle(request: Request, error: Exception) -> Response:
+        if isinstance(error, DTRError):
+            error = refusal(error, blind=must_stay_blind(request))
         status, found = document(error)
         if status == 401 and request.method == "GET":
             return go_to("/ui/login")
@@ -145,7 +148,7 @@ async def _no_answer(_: Request, __: Exception) -> Response:
 
 _HANDLERS: dict[Any, Any] = {
     Refused: _handler(_of_refused),
-    DTRError: _handler(lambda error: _of_refused(refusal(error))),
+    DTRError: _handler(_of_refused),
     Declined: _handler(lambda error: (error.status, error.document)),
     HTTPException: _handler(_of_status),
     Exception: _handler(lambda error: _of_refused(failed(error))),

@@ -9,9 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from dtrbandit.errors import Unavailable
+from dtrbandit.errors import DTRError, Unavailable
 from dtrbandit.service.problems import Refused
 from dtrbandit.web.desk import Page
+from dtrbandit.web.looks import Looks
 
 SECONDS = 0.5  # between two looks at the version
 SILENCE = 15.0  # seconds after which a comment keeps the connection open
@@ -37,21 +38,29 @@ async def _messages(page: Page, trial: str) -> AsyncIterator[bytes]:
     open_streams.add(me)
     try:
         yield b"retry: 2000\n\n"
-        version, silent = await looks.version(trial), 0.0
+        version, silent = await version_of(looks, trial, None), 0.0
         while not leaving():
             await asyncio.sleep(SECONDS)
-            found, silent = await looks.version(trial), silent + SECONDS
+            page.require("read_head")
+            found, silent = await version_of(looks, trial, version), silent + SECONDS
             if found != version:
                 version, silent = found, 0.0
                 yield MOVED
             elif silent >= SILENCE:
                 silent = 0.0
-                page.require("read_head")
                 yield b": nothing new\n\n"
-    except Refused:  # the key has ended: so does this
+    except Refused:  # the key or the login has ended: so does this
         return
     finally:
         open_streams.discard(me)
+
+
+async def version_of(looks: Looks, trial: str, before: int | None) -> int | None:
+    """Return how many records there are; while the database is away, as many as before."""
+    try:
+        return await looks.version(trial)
+    except DTRError:  # a page that asks is told
+        return before
 
 
 routes = [Route("/ui/trials/{trial}/events", follow)]
