@@ -43,7 +43,7 @@ def test_rotation_keeps_role_label_expiry_trial_and_site() -> None:
 
 
 def test_a_key_that_another_process_revokes_meanwhile_is_not_rotated(tmp_path: Path) -> None:
-    """Either the revocation waits for the rotation, or the rotation finds it: no holder of a revoked key gets another."""
+    """The revocation waits for the rotation, or the rotation finds it: who was revoked gets no other key."""
     other = SQLiteStore(tmp_path / "trial.db", patience=0.01)
     first_key(other, now=NOW)
     old = create(other, "auditor", "leaver", now=NOW)
