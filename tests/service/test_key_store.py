@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +12,7 @@ import dtrbandit as dtr
 from dtrbandit.errors import NotFound
 from dtrbandit.service.key_store import create, first_key, revoke, rotate
 from dtrbandit.service.keys import is_valid
-from dtrbandit.storage import MemoryStore
+from dtrbandit.storage import ApiKey, MemoryStore, SQLiteStore
 
 NOW = datetime(2026, 11, 17, 9, tzinfo=UTC)
 
@@ -38,6 +40,28 @@ def test_rotation_keeps_role_label_expiry_trial_and_site() -> None:
     assert (new.row.trial, new.row.site) == ("pilot", "north")
     assert is_valid(rows[old.row.id], NOW + timedelta(minutes=59))
     assert not is_valid(rows[old.row.id], NOW + timedelta(hours=1))
+
+
+def test_a_key_that_another_process_revokes_meanwhile_is_not_rotated(tmp_path: Path) -> None:
+    """The revocation waits for the rotation, or the rotation finds it: who was revoked gets no other key."""
+    other = SQLiteStore(tmp_path / "trial.db", patience=0.01)
+    first_key(other, now=NOW)
+    old = create(other, "auditor", "leaver", now=NOW)
+    revoked: list[ApiKey] = []
+
+    class Interrupted(SQLiteStore):
+        def api_keys(self) -> list[ApiKey]:
+            rows = super().api_keys()
+            with suppress(dtr.Unavailable):
+                revoked.append(revoke(other, old.row.id, now=NOW))
+            return rows
+
+    store = Interrupted(tmp_path / "trial.db")
+    rotate(store, old.row.id, now=NOW)
+    store.close()
+    other.close()
+
+    assert revoked == []
 
 
 def test_the_last_administrator_stays() -> None:

@@ -95,6 +95,12 @@ def test_of_an_ipv6_address_the_network_counts() -> None:
     assert one == two != three
 
 
+def test_ipv4_addresses_that_an_ipv6_socket_writes_are_told_apart() -> None:
+    mapped = [address_of(scope(f"::ffff:192.0.2.{last}"), behind_proxy=False) for last in (7, 8)]
+
+    assert mapped == ["192.0.2.7", "192.0.2.8"]
+
+
 def test_a_request_without_a_key_has_no_wrong_one() -> None:
     assert [names_a_key(text) for text in (None, "", "Bearer", "Bearer  ")] == [False] * 4
     assert [names_a_key(text) for text in ("Bearer x", "Basic abc")] == [True] * 2

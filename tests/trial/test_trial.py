@@ -357,8 +357,8 @@ def test_several_trials_share_a_file(tmp_path: Path) -> None:
         assert (one.head.sequence, two.head.sequence) == (3, 1)
 
 
-@pytest.mark.parametrize("name", ["", " a", "a\n", "a" * 201, None])
-def test_a_name_is_a_short_text(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["", " a", "a\n", "a" * 201, None, "a/b", "pilot/units", "..", "."])
+def test_a_name_is_a_short_text_that_an_address_can_hold(name: str, tmp_path: Path) -> None:
     with pytest.raises(dtr.DesignError, match="a trial's name"):
         Trial.create(name, DESIGN, POLICY, storage=address(tmp_path))
 

@@ -88,6 +88,23 @@ def test_a_form_that_is_sent_twice_acts_once(served: Served, trial: str, somebod
     assert served.records(f"/trials/{trial}") == 3
 
 
+def test_a_form_that_the_browser_kept_serves_for_the_next_patient_once_that_was_said(
+    served: Served, trial: str, somebody: Somebody
+) -> None:
+    nurse = somebody("site")
+    form = nurse.get(f"/ui/trials/{trial}/bedside").form("/enrol")
+    nurse.post(form, unit="u1", **{"column.x": "0.5"})
+
+    told = nurse.post(form, unit="u2", **{"column.x": "0.5"})
+    before = served.records(f"/trials/{trial}")
+    taken = nurse.post(told.form("/enrol"))
+
+    assert (told.status, before) == (409, 3)
+    assert "This form was sent before, with other values" in told.text
+    assert "idempotency" not in told.text
+    assert "Enrolled, and on record." in taken.text
+
+
 @pytest.mark.parametrize("token", ["", "wrong"])
 @pytest.mark.parametrize("action", ["enrol", "respond", "outcome", "withdraw", "override"])
 def test_a_form_from_elsewhere_is_refused(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -117,6 +119,24 @@ def test_trials_are_listed_with_the_page_where_the_role_begins(trial: str, someb
     shown = somebody("auditor").get("/ui/trials")
 
     assert f'href="/ui/trials/{trial}/integrity"' in shown.text
+
+
+def test_a_trial_that_cannot_be_opened_hides_no_other(tmp_path: Path) -> None:
+    service = Served(tmp_path, behind_proxy=False)
+    for name in ("damaged", "sound"):
+        service.post(f"{service.create(name)}/units", {"unit": "u1", "context": {"x": 1.0}})
+    service.stop()
+    with closing(sqlite3.connect(service.file)) as database, database:
+        database.execute("DELETE FROM records WHERE log = 1 AND sequence = 2")
+    service.start()
+    surfer = Surfer(service)
+
+    shown = surfer.log_in(service.key)
+    service.stop()
+
+    assert shown.status == 200
+    assert "The log cannot be continued" in shown.text
+    assert 'href="/ui/trials/sound"' in shown.text
 
 
 def test_files_are_served_and_no_others(served: Served) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -88,6 +89,22 @@ def test_a_ledger_that_follows_step_by_step_is_the_same() -> None:
         assert columns(ledger) == columns(ledger_of(trial))
     assert ledger.held == {"north": "no room"}
     assert ledger.version == len(trial.session_log())
+
+
+def test_a_database_that_is_away_meanwhile_counts_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = small_course()
+    ledger = Ledger(trial.design, trial.session_log()[0])
+
+    def away(*_: object) -> NoReturn:
+        raise dtr.Unavailable("the database is away")
+
+    with monkeypatch.context() as fault:
+        fault.setattr(trial, "unit", away)
+        for _ in range(2):
+            with pytest.raises(dtr.Unavailable):
+                ledger.follow(trial)
+
+    assert columns(ledger.follow(trial)) == columns(ledger_of(trial))
 
 
 def test_a_locked_trial_begins_a_new_ledger() -> None:

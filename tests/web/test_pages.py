@@ -92,6 +92,12 @@ async def _body(pages: Pages, route: Route) -> bytes:
     return b"".join(parts)
 
 
+def test_a_page_that_does_not_know_a_method_names_those_that_it_knows(served: Served) -> None:
+    shown = Surfer(served).send("PUT", "/ui/trials")
+
+    assert (shown.status, {*shown.header("allow").split(", ")}) == (405, {"GET", "HEAD"})
+
+
 @pytest.mark.parametrize(("path", "status"), [("/ui/nothing", 404), ("/ui/trials/a/b/c", 404)])
 def test_an_address_that_is_not_there_is_a_page_too(somebody: Callable[[str], Surfer], path: str, status: int) -> None:
     shown = somebody("auditor").get(path)

@@ -47,12 +47,12 @@ def rotate(
 
     ``within`` is the one trial whose keys may be touched; None: all.
     """
-    old = _row(store, name, within)
-    if not is_valid(old, now):
-        raise ProtocolError(f"the key {name!r} has expired or was revoked; create another one")
-    new = new_key(Role(old.role), old.label, now=now, trial=old.trial, site=old.site)
-    row = new.row._replace(expires=old.expires)
-    with store.turn():
+    with store.turn():  # another process may rotate or revoke the same one
+        old = _row(store, name, within)
+        if not is_valid(old, now):
+            raise ProtocolError(f"the key {name!r} has expired or was revoked; create another one")
+        new = new_key(Role(old.role), old.label, now=now, trial=old.trial, site=old.site)
+        row = new.row._replace(expires=old.expires)
         store.put_api_key(row)
         store.put_api_key(old._replace(revoked=as_text(now + overlap)))
     return NewKey(new.key, row)

@@ -75,6 +75,8 @@ def _known(text: str) -> str | None:
         address = ipaddress.ip_address(text)
     except ValueError:
         return None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped  # as a socket for both writes it
     if address.version == 4:
         return str(address)
     return str(ipaddress.ip_network((int(address), 64), strict=False).network_address)

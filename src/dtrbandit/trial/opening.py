@@ -11,7 +11,7 @@ from dtrbandit._version import NUMERICS
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import label
 from dtrbandit.engine import Session
-from dtrbandit.errors import ProtocolError
+from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import Head, Record, Stored, linked
 from dtrbandit.record.events import Event, Opened, Taught
@@ -31,6 +31,8 @@ def begin_rehearsal(
 ) -> tuple[Session, list[Stored]]:
     """Return the session of a new trial, and its first records: that it was opened, and what it was taught."""
     label(name, "a trial's name")
+    if "/" in name or set(name) <= {"."}:
+        raise DesignError(f"a trial's name is part of an address: no '/', and not dots alone; found {name!r}")
     session = Session(design, policy, seed=drawn() if seed is None else seed, prior=prior)
     return session, _first(session.log, actor, time)
 

@@ -33,10 +33,15 @@ class Refusal(NamedTuple):
 
     def once(self, form: str) -> str:
         """Return the key under which a form may act once: after a refusal the same as before."""
-        return (self.fields.get(ONCE) if form == self.form else None) or new_once()
+        return (self.fields.get(ONCE) if form == self.form and self.document is not SENT else None) or new_once()
 
 
 NOTHING = Refusal("", {}, {}, None, 200)
+SENT = {  # what a form is told that the browser has kept, and that holds something else by now
+    "title": "This form was sent before, with other values",
+    "detail": "What was sent then is on record. What stands here is not",
+    "remedy": "If it is meant, send it now.",
+}
 
 
 class Next(NamedTuple):
@@ -186,7 +191,11 @@ async def _post(page: Page, typed: Typed, path: str, body: Entries, fields: Fiel
     """Send what a form says to the service, under the key of the form; Declined without it if something is wrong."""
     if typed.wrong:
         raise Declined(422, {})
-    await page.ask("POST", path, body=body, once=fields.get(ONCE) or new_once())
+    once = fields.get(ONCE) or new_once()
+    try:
+        await page.ask("POST", path, body=body, once=once)
+    except Declined as error:
+        raise Declined(error.status, SENT) if repr(once) in str(error) else error from None
 
 
 def _form(path: str, endpoint: Any) -> Route:

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from dtrbandit.service.problems import Refused
 from dtrbandit.web.desk import Desk, Page, go_to, home, rendered, with_login
 from dtrbandit.web.forms import read_form, require_own
-from dtrbandit.web.inside import Caller, Declined
+from dtrbandit.web.inside import Caller, Declined, Entries
 from dtrbandit.web.templates import STATIC, static
 
 VISITOR = "dtrbandit-form"  # the cookie that the login form must match
@@ -31,8 +31,16 @@ async def show_trials(request: Request) -> Response:
     """List the trials, each with the page where the role begins."""
     page = Page(request)
     names = (await page.ask("GET", "/trials"))["trials"]
-    trials = [await page.ask("GET", f"/trials/{name}") for name in names]
-    return page.show("trials.html", trials=[(each, home(page.holder.role, each["name"])) for each in trials])
+    trials = [(await _seen(page, name), home(page.holder.role, name)) for name in names]
+    return page.show("trials.html", trials=trials)
+
+
+async def _seen(page: Page, name: str) -> Entries:
+    """Return a trial as everybody may know it; of one that cannot be opened, what is wrong: the others are in order."""
+    try:
+        return await page.ask("GET", f"/trials/{name}")
+    except Declined as error:
+        return {"name": name, "phase": "unavailable", "stages": [], "problem": error.document}
 
 
 async def show_login(request: Request) -> Response:

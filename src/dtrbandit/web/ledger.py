@@ -95,21 +95,22 @@ class Ledger:
         self.forced_changes = 0  # how often something new was known of a unit in a forced round
         self._rounds: dict[str, int] = {}
         self._contexts: dict[str, tuple[Context, ...]] = {}  # of units in flight
+        self._amended: dict[str, None] = {}  # units to read again: the database may be away just then
 
     def follow(self, trial: Trial) -> Ledger:
         """Take in what is new; return the ledger itself, or a new one if the trial has another log by now."""
         log = trial.session_log()
         if log[0] != self.opened:
             return Ledger(trial.design, log[0]).follow(trial)
-        amended: dict[str, None] = {}
         for event in log[self.version :]:
             unit = self._take(event)
+            self.version += 1
             if unit is not None:
-                amended[unit] = None
+                self._amended[unit] = None
                 self._note(unit)
-        for unit in amended:
+        for unit in list(self._amended):
             self._read_again(trial, unit)
-        self.version = len(log)
+            del self._amended[unit]
         return self
 
     def _take(self, event: Event) -> str | None:

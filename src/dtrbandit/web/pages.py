@@ -128,7 +128,9 @@ def _handler(document: Callable[[Any], tuple[int, Mapping[str, object]]]) -> Cal
         status, found = document(error)
         if status == 401 and request.method == "GET":
             return go_to("/ui/login")
-        return rendered(request.scope["desk"], "problem.html", status, problem=found)
+        response = rendered(request.scope["desk"], "problem.html", status, problem=found)
+        response.headers.update(getattr(error, "headers", None) or {})  # Allow, Retry-After
+        return response
 
     return handle
 
