@@ -97,21 +97,25 @@ class Service:
 
     async def _keep_up(self) -> None:
         """Take what other processes have stored: keys, and facts, so that no decision waits for many of them."""
-        told = ""
+        told: dict[str, str] = {}  # what was last said to be wrong
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
-            try:
-                await self.read_keys()
-                for trial in self.trials.values():
-                    await self.writer.do(trial.catch_up)
-                told = ""
-            except DTRError as error:  # the database is away, or damaged: whoever asks is told
-                if told != (told := str(error)):
-                    log.error("what is new cannot be read: %s", error)
+            looks = {f"the trial {name!r}": trial.catch_up for name, trial in self.trials.items()}
+            for what, look in {"the keys": self._take_keys, **looks}.items():
+                try:
+                    await self.writer.do(look)
+                    told.pop(what, None)
+                except DTRError as error:  # the database is away, or damaged: whoever asks is told
+                    if told.get(what) != str(error):
+                        log.error("what is new in %s cannot be read: %s", what, error)
+                    told[what] = str(error)
 
     async def read_keys(self) -> None:
         """Take the keys as the database has them."""
-        self.keys.replace(await self.writer.do(self.store.api_keys))
+        await self.writer.do(self._take_keys)
+
+    def _take_keys(self) -> None:
+        self.keys.replace(self.store.api_keys())
 
     @property
     def store(self) -> Store:
