@@ -170,3 +170,9 @@ def test_a_service_that_comes_back_is_found_again(tmp_path: Path) -> None:
     trial.client.close()
     back.join(WITHIN)
     service.stop()
+
+
+@pytest.mark.parametrize("key", ["dtrb_…", "dtrb_ 1", "dtrb_\n"])
+def test_what_cannot_be_a_key_is_refused_when_it_is_given(key: str) -> None:
+    with pytest.raises(dtr.ObservationError, match="a key is dtrb_ and letters"):
+        Client("https://trials.example.org", key=key)

@@ -58,6 +58,8 @@ class Client:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise ObservationError(f"the address must look like https://trials.example.org, found {url!r}")
+        if not (key.isascii() and key.isprintable() and " " not in key):
+            raise ObservationError(f"a key is dtrb_ and letters, digits, - and _, found {key[:12]!r}…")
         self.url, self._parts, self._key, self._patience = url.rstrip("/"), parts, key, patience
         self._own = threading.local()
 

@@ -197,7 +197,9 @@ def test_tables_of_this_release_are_left_as_they_are(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_backups_on_a_schedule_keep_the_latest(storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backups_on_a_schedule_keep_the_latest_until_stopped(
+    storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     rests: list[float] = []
 
     def rest(seconds: float) -> None:
@@ -207,9 +209,9 @@ def test_backups_on_a_schedule_keep_the_latest(storage: str, tmp_path: Path, mon
 
     monkeypatch.setattr("dtrbandit.cli.live.sleep", rest)
 
-    with pytest.raises(KeyboardInterrupt):
-        live.back_up(tmp_path / "copies", storage, every=60.0, keep=2)
+    live.back_up(tmp_path / "copies", storage, every=60.0, keep=2)
 
+    assert capsys.readouterr().err.endswith("Stopped.\n")
     assert len(list((tmp_path / "copies").iterdir())) == 2
     assert set(rests) == {60.0}
 

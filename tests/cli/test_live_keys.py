@@ -38,12 +38,17 @@ def test_a_key_is_made_shown_rotated_and_revoked(storage: str, capsys: pytest.Ca
     key = capsys.readouterr().out.split()[-1]
     name = key.split("_")[1]
     live_keys.rotate_one(name, 1.0, storage)
-    successor = capsys.readouterr().out.split()[-1]
+    told = capsys.readouterr().out
+    successor = told.splitlines()[1].strip()
+    live_keys.show_keys(storage)
+    between = capsys.readouterr().out
     live_keys.revoke_one(name, storage)
     capsys.readouterr()
     live_keys.show_keys(storage)
 
     listed = capsys.readouterr().out
+    ends = told.splitlines()[2].removeprefix(f"The old key {name} works until ").removesuffix(".")
+    assert f"site north  (replaced, until {ends})" in between
     assert holder_of(storage, successor) == "nurse A"
     assert f"{name}  site           nurse A, trial pilot, site north  (revoked)" in listed
     assert ", until " in listed

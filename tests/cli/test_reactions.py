@@ -8,7 +8,7 @@ import pytest
 import typer
 
 import dtrbandit as dtr
-from dtrbandit.cli.reactions import reactions
+from dtrbandit.cli.reactions import reactions, until_stopped
 from dtrbandit.environments import Synthetic
 
 
@@ -59,3 +59,10 @@ def test_an_error_of_ours_is_not_hidden() -> None:
     """What the package does not raise on purpose keeps its traceback."""
     with pytest.raises(ZeroDivisionError), reactions():
         raise ZeroDivisionError
+
+
+def test_what_goes_on_until_it_is_stopped_ends_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    with until_stopped("Stopped. Nothing is left."):
+        raise KeyboardInterrupt
+
+    assert capsys.readouterr().err == "Stopped. Nothing is left.\n"

@@ -21,7 +21,7 @@ from serving.served import WITHIN, Answer, Served
 
 needed("uvicorn")
 
-from dtrbandit.service.server import bound, require_safe  # noqa: E402
+from dtrbandit.service.server import bound, require_free, require_safe  # noqa: E402
 
 KILLS, CLIENTS = 3, 8
 
@@ -182,3 +182,14 @@ def test_answers_are_sent_without_waiting_for_the_client() -> None:
     """Asyncio sets TCP_NODELAY where a socket names its protocol; otherwise an answer in two parts takes 40 ms."""
     with bound("127.0.0.1", 0) as place:
         assert place.proto == socket.IPPROTO_TCP
+
+
+def test_a_port_that_is_taken_is_refused_in_words() -> None:
+    with bound("127.0.0.1", 0) as place:
+        place.listen()
+        port = place.getsockname()[1]
+
+        with pytest.raises(dtr.DesignError, match=f"cannot listen at port {port} of 127.0.0.1: .*; stop what listens"):
+            require_free("127.0.0.1", port)
+
+    require_free("127.0.0.1", 0)

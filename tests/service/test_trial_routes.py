@@ -90,12 +90,13 @@ def test_accrual_is_held_at_one_site(served: Served, trial: str, keys: dict[str,
     def enrol(unit: str, key: str) -> int:
         return served.post(f"{trial}/units", {"unit": unit, "context": {"x": 0.5}}, key=key).status
 
-    assert served.post(f"{trial}/hold", {"reason": "no staff", "site": "north"}).status == 200
+    assert served.post(f"{trial}/hold", {"reason": "no staff", "site": "north"}).json["keys"] == 1
     assert (enrol("u1", keys["site"]), enrol("u2", south)) == (409, 200)
     assert served.get(f"{trial}/summary").json["held_sites"] == {"north": "no staff"}
     assert served.post(f"{trial}/release", {"reason": "back", "site": "south"}).status == 409
     assert served.post(f"{trial}/release", {"reason": "back", "site": "north"}).status == 200
     assert enrol("u1", keys["site"]) == 200
+    assert served.post(f"{trial}/hold", {"reason": "no staff", "site": "nort"}).json["keys"] == 0  # a slip
 
 
 def test_a_closed_arm_is_given_no_more(served: Served, trial: str) -> None:

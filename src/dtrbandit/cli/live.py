@@ -15,6 +15,7 @@ from typing import Literal
 
 import typer
 
+from dtrbandit.cli.reactions import until_stopped
 from dtrbandit.cli.trial_toml import read_trial
 from dtrbandit.errors import DesignError, DTRError, Unavailable
 from dtrbandit.service.key_store import first_key
@@ -76,19 +77,25 @@ def show_head(name: str, storage: str) -> None:
 def verify_trial(name: str, storage: str, *, against: str | None, every: float | None, as_json: bool) -> int:
     """Verify a trial, once or again and again until something is wrong; return the exit code."""
     head = None if against is None else head_of(against)
-    while True:
-        with _opened(connect_existing(storage)) as store:
-            found = verify_stored(store, name, against=head)
-            _note(store, Check("verify", name, time(), found.ok))
-        if as_json:
-            typer.echo(json.dumps({"name": name, **asdict(found)}))
-        else:
-            typer.echo(f"{_now()}  {name}: {found}")
-        if not found.ok:
-            return WRONG
-        if every is None:
-            return 0
-        sleep(every)
+    if every is None:
+        return _verify(name, storage, head, as_json=as_json)
+    with until_stopped():
+        while not _verify(name, storage, head, as_json=as_json):
+            sleep(every)
+        return WRONG
+    return 0
+
+
+def _verify(name: str, storage: str, against: Head | None, *, as_json: bool) -> int:
+    with _opened(connect_existing(storage)) as store:
+        found = verify_stored(store, name, against=against)
+        _note(store, Check("verify", name, time(), found.ok))
+    if as_json:
+        typer.echo(json.dumps({"name": name, **asdict(found)}))
+    else:
+        since = f" It goes on from the head {_head_text(against)}." if against and found.ok else ""
+        typer.echo(f"{_now()}  {name}: {found}{since}")
+    return 0 if found.ok else WRONG
 
 
 def export_trial(name: str, file: Path, form: Literal["csv", "parquet", "jsonl"], storage: str) -> None:
@@ -105,11 +112,12 @@ def back_up(file: Path, storage: str, *, every: float | None, keep: int) -> None
         _copy(file, storage)
         return
     file.mkdir(parents=True, exist_ok=True)
-    while True:
-        _copy(file / f"backup-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.db", storage)
-        for old in sorted(file.glob("backup-*Z.db"))[:-keep]:
-            old.unlink()
-        sleep(every)
+    with until_stopped():
+        while True:
+            _copy(file / f"backup-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.db", storage)
+            for old in sorted(file.glob("backup-*Z.db"))[:-keep]:
+                old.unlink()
+            sleep(every)
 
 
 def _copy(file: Path, storage: str) -> None:
@@ -159,12 +167,13 @@ def migrate_tables(backup: Path, storage: str) -> None:
 def serve_trials(storage: str, *, host: str, port: int, behind_proxy: bool, workers: int) -> None:
     """Serve until told to stop."""
     with _with_packages():
-        from dtrbandit.service.server import require_safe, serve
+        from dtrbandit.service.server import require_free, require_safe, serve
         from dtrbandit.service.workers import require_shareable
         from dtrbandit.web.logins import new_secret
         from dtrbandit.web.pages import Pages
     require_safe(host, behind_proxy=behind_proxy)
     require_shareable(storage, workers)
+    require_free(host, port)
     with _opened(connect(storage)) as store:
         _print_first_key(store)
     serve(

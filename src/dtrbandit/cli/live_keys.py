@@ -8,7 +8,7 @@ import typer
 
 from dtrbandit.service.key_store import create, revoke, rotate
 from dtrbandit.service.keys import NewKey, is_valid
-from dtrbandit.storage import connect_existing
+from dtrbandit.storage import ApiKey, connect_existing
 
 
 def show_keys(storage: str) -> None:
@@ -16,12 +16,19 @@ def show_keys(storage: str) -> None:
     store = connect_existing(storage)
     now = datetime.now(UTC)
     for row in store.api_keys():
-        ends = "" if row.expires is None else f", until {row.expires[:16]}Z"
-        state = "valid" + ends if is_valid(row, now) else "revoked" if row.revoked else "expired"
+        state = _state(row, now)
         trial = "" if row.trial is None else f", trial {row.trial}"
         site = "" if row.site is None else f", site {row.site}"
         typer.echo(f"{row.id}  {row.role:<13}  {row.label}{trial}{site}  ({state})")
     store.close()
+
+
+def _state(row: ApiKey, now: datetime) -> str:
+    """Say whether a key opens, and until when: it ends by its date, or when its successor takes over."""
+    if not is_valid(row, now):
+        return "revoked" if row.revoked else "expired"
+    ends = min((each for each in (row.expires, row.revoked) if each is not None), default=None)
+    return ("replaced" if row.revoked else "valid") + ("" if ends is None else f", until {ends[:16]}Z")
 
 
 def make_key(
@@ -45,7 +52,10 @@ def rotate_one(key: str, overlap: float, storage: str) -> None:
     """Make the successor of a key and print it."""
     store = connect_existing(storage)
     try:
-        _print(rotate(store, key, now=datetime.now(UTC), overlap=timedelta(hours=overlap)))
+        now = datetime.now(UTC)
+        _print(rotate(store, key, now=now, overlap=timedelta(hours=overlap)))
+        ends = f"works until {now + timedelta(hours=overlap):%Y-%m-%dT%H:%M}Z" if overlap else "opens nothing any more"
+        typer.echo(f"The old key {key} {ends}.")
     finally:
         store.close()
 

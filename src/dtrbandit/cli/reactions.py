@@ -33,6 +33,15 @@ def reactions() -> Iterator[None]:
         _stop(f"interrupted{_saved(interruption)}", INTERRUPTED)
 
 
+@contextmanager
+def until_stopped(said: str = "Stopped.") -> Iterator[None]:
+    """Let a command that goes on until Ctrl-C end by it in order."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(said, err=True)
+
+
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     typer.echo(f"warning: {message}", err=True)
 

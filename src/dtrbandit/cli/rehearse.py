@@ -15,7 +15,7 @@ from dtrbandit.storage import connect
 def serve_rehearsal(*, host: str, port: int, behind_proxy: bool, days_a_second: float) -> None:
     """Serve simulated patients, in a new folder that goes when it ends. No other database is touched."""
     try:
-        from dtrbandit.service.server import require_safe, serve
+        from dtrbandit.service.server import require_free, require_safe, serve
         from dtrbandit.web.logins import new_secret
         from dtrbandit.web.pages import Pages
         from dtrbandit.web.rehearsal import Rehearsal, SimulatedClock, prepare
@@ -24,6 +24,7 @@ def serve_rehearsal(*, host: str, port: int, behind_proxy: bool, days_a_second: 
     if behind_proxy:
         raise DesignError("a rehearsal shows its keys to everybody who comes: it is for this machine alone, no proxy")
     require_safe(host, behind_proxy=False)
+    require_free(host, port)
     clock = SimulatedClock(datetime.now(UTC), days_a_second=days_a_second)
     with tempfile.TemporaryDirectory(prefix="dtrbandit-rehearsal-") as folder:
         storage = f"sqlite:///{folder}/rehearsal.db"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dtrbandit.cli.reactions import reactions
+from dtrbandit.cli.reactions import reactions, until_stopped
 
 trial = typer.Typer(no_args_is_help=True, help="Live trials: create, lock, verify, export, back up.")
 keys = typer.Typer(no_args_is_help=True, help="Keys to the service: who may do what.")
@@ -283,11 +283,13 @@ def serve(
         if rehearse:
             from dtrbandit.cli.rehearse import serve_rehearsal
 
-            serve_rehearsal(host=host, port=port, behind_proxy=behind_proxy, days_a_second=pace)
+            with until_stopped("Stopped. The rehearsal's database is removed."):
+                serve_rehearsal(host=host, port=port, behind_proxy=behind_proxy, days_a_second=pace)
             return
         from dtrbandit.cli.live import serve_trials
 
-        serve_trials(storage, host=host, port=port, behind_proxy=behind_proxy, workers=workers)
+        with until_stopped():
+            serve_trials(storage, host=host, port=port, behind_proxy=behind_proxy, workers=workers)
 
 
 def doctor(storage: Storage = DEFAULT, json: Json = False) -> None:

@@ -6,9 +6,9 @@ import asyncio
 
 from fastapi import APIRouter, Request, Response
 
-from dtrbandit.errors import Unavailable
 from dtrbandit.service import metrics
 from dtrbandit.service.figures import figures
+from dtrbandit.service.problems import Refused
 from dtrbandit.service.requests import Visit, described, replied
 
 routes = APIRouter(tags=["health"])
@@ -24,7 +24,7 @@ async def is_alive() -> Response:
 async def is_ready(request: Request) -> Response:
     """Say that all trials are read and all kernels compiled; 503 until then."""
     if not request.scope["service"].ready:
-        raise Unavailable("the service is still reading its trials or compiling; try again in a moment")
+        raise Refused("starting", "the service is reading its trials, or compiling its kernels")
     return replied({"ready": True})
 
 

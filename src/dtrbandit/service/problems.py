@@ -53,6 +53,9 @@ KINDS = {
         "No arm was given. Repeat the same request. If a patient cannot wait: decide by your paper procedure, "
         "and record it with override when the service is back.",
     ),
+    "starting": Kind(
+        503, "Not ready yet", "Wait until this answers 200. Trials that are read already decide meanwhile, only slower."
+    ),
     "log": Kind(503, "The log cannot be continued", "Run dtrbandit trial verify and dtrbandit doctor on the server."),
 }
 

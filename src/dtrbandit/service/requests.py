@@ -72,11 +72,11 @@ class Visit:
             entries["decision"] = decision_explained(taken.decision)
         return replied(entries, taken.repeated)
 
-    async def record(self, name: str, command: Any, what: str) -> Response:
-        """Reply that something is on record."""
+    async def record(self, name: str, command: Any, what: str, **more: object) -> Response:
+        """Reply that something is on record, and what else there is to say."""
         taken = await self.take(name, command)
         unit = {"unit": command.unit} if hasattr(command, "unit") else {"trial": name}
-        return replied({**unit, "recorded": what}, taken.repeated)
+        return replied({**unit, "recorded": what, **more}, taken.repeated)
 
     def _idempotency_key(self) -> str | None:
         key = self.request.headers.get("idempotency-key")

@@ -112,6 +112,17 @@ def require_safe(host: str, *, behind_proxy: bool) -> None:
         )
 
 
+def require_free(host: str, port: int) -> None:
+    """Refuse a port that somebody listens at, before anything is made for it."""
+    try:
+        bound(host, port).close()
+    except OSError as error:
+        raise DesignError(
+            f"cannot listen at port {port} of {host}: {error.strerror or error}; stop what listens there, "
+            "or say --port and another number"
+        ) from error
+
+
 def bound(host: str, port: int, *, shared: bool = False) -> socket.socket:
     """Return a socket that has its address; raises OSError if it is taken. Others of this user may share it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

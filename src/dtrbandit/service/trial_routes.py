@@ -72,10 +72,15 @@ async def lock_trial(request: Request, trial: str) -> Response:
 
 @routes.post("/{trial}/hold", **described("hold_accrual", body=Accrual))
 async def hold_accrual(request: Request, trial: str) -> Response:
-    """Hold accrual, everywhere or at one site: no unit enrols there until it is released."""
+    """Hold accrual, everywhere or at one site: no unit enrols there until it is released.
+
+    For a site the reply says how many keys it has: 0 means that no site is called so, or that it has none yet.
+    """
     visit = Visit(request, "hold_accrual", trial)
     body = await visit.body(Accrual)
-    return await visit.record(trial, Hold(body.reason, body.site), "hold")
+    own = [row for row in visit.service.keys.rows() if (row.trial, row.site) == (trial, body.site)]
+    site = {} if body.site is None else {"site": body.site, "keys": len(own)}
+    return await visit.record(trial, Hold(body.reason, body.site), "hold", **site)
 
 
 @routes.post("/{trial}/release", **described("release_accrual", body=Accrual))

@@ -57,7 +57,7 @@ def require_lockable(session: Session, name: str, phase: str, *, paper_schedule:
     if getattr(session.policy, "schedule", None) == "paper" and not paper_schedule:
         raise ProtocolError(
             f'the policy of trial {name!r} has schedule="paper": who knows it can guess the forced arms. Create the '
-            'trial with schedule="permuted", or lock it with paper_schedule=True'
+            'trial with schedule="permuted", or lock it with paper_schedule=True (--paper-schedule)'
         )
 
 

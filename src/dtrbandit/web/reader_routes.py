@@ -32,8 +32,7 @@ LATEST = 50  # records on the page of an auditor
 OF_ARMS = "The share of each arm really given, in parts of equal size."
 OF_REASONS = "What led to the decisions, in the same parts."
 OF_OUTCOMES = (
-    "Mean outcome so far, of units in the order of enrolment before the first under way. "
-    "No interval: the Outcomes page says why."
+    "Mean outcome so far, of units in the order of enrolment before the first under way. No interval along the way."
 )
 OF_LEADS = (
     "By how much Q̃ of the best arm exceeds the next best, at free decisions: median, and the middle 80 %. Above Δ/2 "

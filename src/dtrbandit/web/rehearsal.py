@@ -113,7 +113,9 @@ def arrivals(rng: np.random.Generator) -> Iterator[Patient]:
         for row in range(BATCH):
             number += 1
             special = frozenset(what for what, share in SHARES.items() if rng.random() < share)
-            yield Patient(f"P-{number:05}", units, row, SITES[number % len(SITES)], special)
+            site = SITES[number % len(SITES)]
+            name = f"{site[0].upper()}-{number // len(SITES) + 1:04}"  # a number of all sites would be a count
+            yield Patient(name, units, row, site, special)
 
 
 class Rehearsal:
