@@ -30,7 +30,11 @@ def test_wal_is_for_versions_without_the_defect(version: str, safe: bool) -> Non
 
 def migrated(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
-    migrate(connection, path)
+    try:
+        migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from dtrbandit.errors import Conflict
@@ -193,14 +193,13 @@ class StorageContract:
 
         store.backup(tmp_path / "backup.db")
 
-        copy = connect_existing(f"sqlite:///{tmp_path}/backup.db")
-        (found,) = copy.trials()
-        assert found.live is not None
-        assert (list(copy.log(found.rehearsal).read()), copy.log(found.rehearsal).all_keys()) == (stored, [KEY])
-        assert list(copy.log(found.live).read()) == stored[:1]
-        assert (copy.api_keys(), copy.check()) == ([API_KEY], None)
-        assert [file.name for file in tmp_path.iterdir()] == ["backup.db"]
-        copy.close()
+        with closing(connect_existing(f"sqlite:///{tmp_path}/backup.db")) as copy:
+            (found,) = copy.trials()
+            assert found.live is not None
+            assert (list(copy.log(found.rehearsal).read()), copy.log(found.rehearsal).all_keys()) == (stored, [KEY])
+            assert list(copy.log(found.live).read()) == stored[:1]
+            assert (copy.api_keys(), copy.check()) == ([API_KEY], None)
+            assert [file.name for file in tmp_path.iterdir()] == ["backup.db"]
 
     def _log(self) -> Storage:
         store = self.store()
