@@ -22,8 +22,8 @@ def test_an_address_says_of_which_kind_it_is() -> None:
     [
         ("postgresql://nurse@db/trials", "postgresql://nurse@db/trials"),
         ("postgresql://db:5432/trials", "postgresql://db:5432/trials"),
-        ("postgresql://nurse:SECRET@db:5432/trials", "postgresql://nurse:***@db:5432/trials"),  # pragma: allowlist secret
-        ("postgresql://nurse:SE@RET:SECRET@db/trials", "postgresql://nurse:***@db/trials"),  # pragma: allowlist secret
+        ("postgresql://nurse:SECRET@db:5432/trials", "postgresql://nurse:***@db:5432/trials"),
+        ("postgresql://nurse:SE@RET:SECRET@db/trials", "postgresql://nurse:***@db/trials"),
         ("postgresql://:SECRET@db/trials", "postgresql://:***@db/trials"),
         ("postgresql:///trials?host=/run&password=SECRET", "postgresql:///trials?host=/run&password=***"),
         ("postgresql://db/trials?sslpassword=SECRET&sslmode=require", "postgresql://db/trials?sslpassword=***&sslmode=require"),

@@ -45,7 +45,7 @@ def test_an_address_of_a_server_says_which_package_it_needs(
     monkeypatch.setitem(sys.modules, "psycopg", None)
 
     with pytest.raises(dtr.DesignError, match=r"pip install 'dtrbandit\[postgres\]'"):
-        open_it("postgresql://nurse:SECRET@db/trials")  # pragma: allowlist secret
+        open_it("postgresql://nurse:SECRET@db/trials")
 
 
 WITHOUT = """

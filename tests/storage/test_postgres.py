@@ -218,7 +218,7 @@ def test_a_store_that_was_closed_stays_closed(postgres: str) -> None:
 
 def test_a_server_that_is_away_is_unavailable_and_no_password_is_said(tmp_path: Path) -> None:
     with pytest.raises(dtr.Unavailable, match="cannot connect to") as away:
-        PostgresStore(f"postgresql://nurse:SECRET@/trials?host={tmp_path}")  # pragma: allowlist secret
+        PostgresStore(f"postgresql://nurse:SECRET@/trials?host={tmp_path}")
 
     assert "SECRET" not in str(away.value)
     assert "SECRET" not in str(away.value.__cause__)
@@ -282,7 +282,7 @@ def test_the_password_may_come_from_a_file(
 
     store = PostgresStore(postgres_server.new())
 
-    assert store._connection.info.password == "s3cret"  # pragma: allowlist secret
+    assert store._connection.info.password == "s3cret"
     assert "s3cret" not in repr(store)
     store.close()
 

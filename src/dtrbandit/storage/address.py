@@ -38,7 +38,7 @@ def without_secret(address: str) -> str:
 
     Examples
     --------
-    >>> without_secret("postgresql://nurse:secret@db.example.org/trials?password=secret&sslmode=require")  # pragma: allowlist secret
+    >>> without_secret("postgresql://nurse:secret@db.example.org/trials?password=secret&sslmode=require")
     'postgresql://nurse:***@db.example.org/trials?password=***&sslmode=require'
     """
     address = re.sub(r"(//[^:/?#]*):.*@", r"\1:***@", address)
