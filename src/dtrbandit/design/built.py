@@ -49,10 +49,11 @@ def called(text: TomlText, kind: type[Any], parameters: Mapping[str, object], ke
 
 def table_at(text: TomlText, *keys: str | int) -> Mapping[str, object]:
     """Return the table at a place of a file, or say that something else is there."""
-    found: object = text.tables
+    found: Any = text.tables
     for key in keys:
-        found = found[key]  # type: ignore[index]  # looked at before, one level up
+        found = found[key]
     with text.at(*keys):
         if not isinstance(found, Mapping):
             raise DesignError(f'{keys[-1]} must be a table such as {{ name = "…" }}, found {shown(found)}')
-    return found
+    table: Mapping[str, object] = found
+    return table

@@ -293,12 +293,12 @@ def _as_values(numbers: QValues) -> Values[float | None] | None:
 def _pack_taught(log: PackedLog, fact: Taught, t: int, before: int) -> bytes:
     """Pack what happened to a unit; its name, which is nowhere else, comes last."""
     unit, contexts, arms, outcome = fact
-    labels = tuple([context.labels for context in contexts if type(context) is Values])
-    head = (_taught, labels, arms, outcome is None)
-    number = log.numbers.get(head) or log.new_head(head) if len(labels) == len(contexts) else 0
+    values = [context for context in contexts if type(context) is Values]
+    head = (_taught, tuple([each.labels for each in values]), arms, outcome is None)
+    number = log.numbers.get(head) or log.new_head(head) if len(values) == len(contexts) else 0
     if not number:
         return _pack_of_trial(log, fact, t, before)
-    packed = b"".join([context.packed for context in contexts])  # type: ignore[attr-defined]  # of Values, as checked
+    packed = b"".join([each.packed for each in values])
     return WITH_NUMBER.pack(number, t, before, NONE if outcome is None else outcome) + packed + unit.encode()
 
 

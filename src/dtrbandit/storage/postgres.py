@@ -93,9 +93,10 @@ class PostgresStore(TableStore):
             raise DesignError(
                 f"the address {self._name} cannot be read; it is postgresql://user@host/database"
             ) from None  # whose text holds the whole address
+        settings: dict[str, Any] = {**TO_CONNECT, **parameters, "client_encoding": "utf8", "autocommit": True}
         limits = (self._patience, SECONDS_OF_A_STATEMENT, SECONDS_OF_AN_IDLE_TURN)
         try:
-            connection = psycopg.connect(**{**TO_CONNECT, **parameters}, client_encoding="utf8", autocommit=True)  # type: ignore[arg-type]  # texts and numbers, as libpq knows them
+            connection = psycopg.connect(**settings)
         except psycopg.Error as error:
             raise Unavailable(f"cannot connect to {self._name}: {_one_line(error)}; nothing was recorded") from error
         try:

@@ -111,7 +111,7 @@ class TableStore(ABC):
     def api_keys(self) -> list[ApiKey]:
         """Return all API keys in the order of their ids."""
         rows = self.ask(f"SELECT {', '.join(ApiKey._fields)} FROM keys ORDER BY id")
-        return [ApiKey(*(None if each is None else text_of(each) for each in row)) for row in rows]  # type: ignore[arg-type]  # as the columns are
+        return [ApiKey._make(None if each is None else text_of(each) for each in row) for row in rows]
 
     def put_api_key(self, key: ApiKey) -> None:
         """Add an API key, or replace the one of the same id."""

@@ -61,7 +61,7 @@ def plot_diversity(diversity: Diversity, ax: Axes | None = None) -> Axes:
 def _legend_above(ax: Axes, own_picture: bool) -> None:
     """Name every line above the picture, where no line runs through the names; a picture of its own grows by them."""
     if own_picture:
-        width, height = ax.figure.get_size_inches()  # type: ignore[union-attr]  # whole: panel made it
+        width, height = ax.figure.get_size_inches()  # type: ignore[union-attr]  # no part of a figure: panel made it
         ax.figure.set_size_inches(width, height + LINE * len(ax.lines))  # type: ignore[union-attr]  # likewise
     legend = ax.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
     for text in legend.get_texts():

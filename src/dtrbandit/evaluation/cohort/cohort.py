@@ -152,8 +152,14 @@ class Cohort:
         roles = Roles(arms, outcome, unit, weights, {} if recode is None else recode, exclude or {})
         found = FrameReader(design, read_frame(frame), roles, missing).read()
         columns = found.contexts, found.arms, found.outcome, found.weights
-        told = {"left_out": found.left_out, "origin": Origin.named(origin), "excluded": found.excluded}
-        cohort = cls(design, found.units, *columns, **told)  # type: ignore[arg-type]  # each of its type
+        cohort = cls(
+            design,
+            found.units,
+            *columns,
+            left_out=found.left_out,
+            origin=Origin.named(origin),
+            excluded=found.excluded,
+        )
         _require_usable(cohort, found.rows)
         return cohort
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -113,7 +113,7 @@ def _draw_plane(ax: Axes, scene: Scene) -> None:
     x, y = (_scattered(axis, scene.units.entry(axis.name), seed=SEED + k) for k, axis in enumerate(scene.axes))
     size = float(np.clip(60 / np.sqrt(scene.units.size), 2.2, 5.0))
     for arm, state, own in _groups(scene):
-        ax.plot(x[own], y[own], linestyle="", markersize=size, zorder=3 if state == TOLD else 2, **_mark(arm, state))  # type: ignore[arg-type]  # texts
+        ax.plot(x[own], y[own], linestyle="", markersize=size, zorder=3 if state == TOLD else 2, **_mark(arm, state))
     _ticks(ax, across, up)
 
 
@@ -146,7 +146,7 @@ def _draw_strip(ax: Axes, scene: Scene, axis: Axis) -> None:
     x = _scattered(axis, values, seed=SEED)
     for arm, state, own in _groups(scene):
         height = np.full(own.sum(), strip[1] + (0.08 if state == TOLD else 0.045) * (above - below))
-        ax.plot(x[own], height, linestyle="", markersize=3, zorder=2, **_mark(arm, state))  # type: ignore[arg-type]  # texts
+        ax.plot(x[own], height, linestyle="", markersize=3, zorder=2, **_mark(arm, state))
     ax.set_ylim(foot, above)
 
 
@@ -163,7 +163,7 @@ def _colour(arm: int) -> str:
     return PALETTE[arm % len(PALETTE)]
 
 
-def _mark(arm: int, state: str) -> dict[str, object]:
+def _mark(arm: int, state: str) -> dict[str, Any]:
     """Return the mark of a unit: full where its arm is told from the others, hollow where not, else a cross."""
     face = "white" if state == NOT_TOLD else _colour(arm)
     marker = "x" if state == NO_INTERVAL else "o"
@@ -228,7 +228,7 @@ def _explain(ax: Axes, scene: Scene) -> None:
 
     marks, names = [], []
     for arm, state, own in _groups(scene):
-        marks.append(Line2D([], [], linestyle="", markersize=5, **_mark(arm, state)))  # type: ignore[arg-type]  # texts
+        marks.append(Line2D([], [], linestyle="", markersize=5, **_mark(arm, state)))
         told = "" if scene.adaptive else f", {state}"
         names.append(f"{scene.arms[arm]}{told} ({own.sum():,})")
     title = f"recommended at stage {scene.units.design.stages[scene.units.m].name} (units)"
