@@ -1,7 +1,7 @@
 """A live trial over HTTP: the verbs of a session, with retries that cannot act twice.
 
 >>> from dtrbandit.client import Client
->>> trial = Client("http://127.0.0.1:8000", key="dtrb_…").trial("stard")
+>>> trial = Client("http://127.0.0.1:8000", key="dtrb_...").trial("stard")
 
 and then, with a service at that address::
 

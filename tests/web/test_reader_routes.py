@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
+
 from serving.served import Served
 from serving.surfer import Surfer
 
@@ -108,3 +110,15 @@ def test_a_trial_that_is_not_there_is_told(somebody: Callable[[str], Surfer]) ->
 
     assert shown.status == 404
     assert "There is no such thing" in shown.text
+
+
+@pytest.mark.parametrize("role", ["statistician", "administrator", "auditor"])
+def test_a_key_of_one_trial_opens_no_page_of_another(served: Served, trial: str, role: str) -> None:
+    other = f"{trial}-other"
+    served.create(other)
+    surfer = Surfer(served)
+    surfer.log_in(served.new_key(role, trial=other))
+    pages = ("", "/allocation", "/outcomes", "/learning", "/units", "/integrity", "/bedside", "/unit?id=u1", "/events")
+
+    assert {page: surfer.send("GET", f"/ui/trials/{trial}{page}").status for page in pages} == dict.fromkeys(pages, 403)
+    assert surfer.send("GET", f"/ui/trials/{other}/integrity").status == 200
