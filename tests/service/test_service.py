@@ -17,6 +17,8 @@ from dtrbandit.service.key_store import create
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
 from dtrbandit.trial import Ask
+from extras import needed
+from postgres_server import Server
 
 DESIGN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
 Done = TypeVar("Done")
@@ -130,3 +132,40 @@ def test_a_trial_with_the_same_name_must_be_the_same() -> None:
         return await service.create("pilot", DESIGN, dtr.Greedy(), actor="me") is first
 
     assert with_service("memory://", act)
+
+
+def test_a_database_that_is_away_at_the_start_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server()
+    service = Service(server.new(), patient=True)
+
+    async def act() -> bool:
+        server.stop()
+        starting = asyncio.create_task(service.start())
+        while not caplog.records:
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(server.start)
+        await starting
+        ready = service.ready
+        await service.stop()
+        return ready
+
+    ready = asyncio.run(act())
+    server.close()
+
+    assert ready
+    told = [record.getMessage() for record in caplog.records]
+    assert told[0].startswith("the database cannot be read yet: cannot connect to")
+    assert len(told) == len(set(told))  # each thing is said once
+
+
+def test_a_start_that_waits_for_a_database_can_be_ended(tmp_path: Path) -> None:
+    needed("psycopg")
+    service = Service(f"postgresql:///trials?host={tmp_path}")
+    service.leaving = lambda: True
+
+    async def act() -> None:
+        with pytest.raises(Unavailable, match="cannot connect to"):
+            await service.start()
+        await service.stop()
+
+    asyncio.run(act())

@@ -13,7 +13,7 @@ import pytest
 import dtrbandit as dtr
 from extras import needed
 from postgres_server import Server
-from serving.faults import Nurse, assert_on_record
+from serving.faults import Nurse, assert_on_record, workers_of
 from serving.served import TRIAL, WITHIN, Served
 from serving.surfer import Surfer
 
@@ -52,18 +52,6 @@ def served(service: Served) -> Served:
         service.start()
     until(lambda: len(workers_of(service)) == WORKERS and are_listening(service))
     return service
-
-
-def workers_of(served: Served) -> list[Any]:
-    """Return the processes that serve: those that were spawned to."""
-    found = []
-    for child in psutil.Process(served.process.pid).children():
-        try:
-            if any("spawn_main" in word for word in child.cmdline()):
-                found.append(child)
-        except psutil.Error:  # it ended meanwhile
-            continue
-    return found
 
 
 def are_listening(served: Served) -> bool:

@@ -8,9 +8,11 @@ import random
 import socket
 import threading
 import time
+from typing import Any
 
 import dtrbandit as dtr
 from dtrbandit.storage import connect_existing
+from extras import needed
 from serving.served import WITHIN, Served
 
 
@@ -67,6 +69,19 @@ def assert_on_record(served: Served, name: str, acknowledged: dict[tuple[str, st
     dtr.verify(trial.session_log())
     assert store.check() is None
     store.close()
+
+
+def workers_of(served: Served) -> list[Any]:
+    """Return the processes that serve: those that were spawned to."""
+    psutil = needed("psutil")
+    found = []
+    for child in psutil.Process(served.process.pid).children():
+        try:
+            if any("spawn_main" in word for word in child.cmdline()):
+                found.append(child)
+        except psutil.Error:  # it ended meanwhile
+            continue
+    return found
 
 
 class Lossy(threading.Thread):

@@ -53,8 +53,8 @@ class Service:
     async def start(self) -> None:
         """Begin: answer at once, and be ready once the trials are read and the kernels compiled."""
         self.writer.start()
-        self._store = await self.writer.do(lambda: connect(self.url))
-        await self.read_keys()
+        self._store = await self._once_there("the database", lambda: connect(self.url))
+        await self._once_there("the keys", self._take_keys)
         self._tasks = [asyncio.create_task(work()) for work in (self._warm_up, self._keep_up)]
         if self._patient:
             await self._tasks[0]
@@ -72,7 +72,7 @@ class Service:
             self._store.close()
 
     async def _warm_up(self) -> None:
-        for name in await self._names():
+        for name in await self._once_there("the trials", lambda: Trial.names(self.store)):
             try:
                 await self._open(name)
             except DTRError as error:  # the other trials go on; whoever asks about this one is told
@@ -86,13 +86,18 @@ class Service:
                 await self.reading(name, Trial.units)  # reads it, so that the first who asks need not wait
         gc.freeze()
 
-    async def _names(self) -> list[str]:
-        """Return the names of the trials, as soon as the database gives them."""
+    async def _once_there(self, what: str, act: Callable[[], Done]) -> Done:
+        """Do what a start needs, as soon as the database is there; say once what is wrong until then."""
+        told = ""
         while True:
             try:
-                return await self.writer.do(lambda: Trial.names(self.store))
+                return await self.writer.do(act)
             except Unavailable as error:
-                log.error("the trials cannot be read: %s", error)
+                if self.leaving():
+                    raise
+                if told != str(error):
+                    log.error("%s cannot be read yet: %s", what, error)
+                told = str(error)
                 await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
 
     async def _keep_up(self) -> None:
