@@ -117,7 +117,7 @@ class MemoryStore:
         return None
 
     def backup(self, path: str | Path) -> None:
-        """Write a copy to an SQLite file."""
+        """Write a copy to a new SQLite file."""
         from dtrbandit.storage.copying import write_copy
 
         write_copy(self, path)

@@ -218,7 +218,7 @@ class PostgresStore(TableStore):
         return f"without a valid primary key: {', '.join(missing)}; restore a backup" if missing else None
 
     def backup(self, path: str | Path) -> None:
-        """Write a copy to an SQLite file, whole or not at all, from a snapshot: others go on."""
+        """Write a copy to a new SQLite file, whole or not at all, from a snapshot: others go on."""
         snapshot = PostgresStore(self._address, turns=SNAPSHOT, prepare=require_tables)
         try:
             write_copy(snapshot, path)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dtrbandit.errors import Conflict, LogError, Unavailable
-from dtrbandit.record.durable import beside, settle
+from dtrbandit.record.durable import beside, require_absent, settle
 from dtrbandit.storage.schema import is_safe_for_wal, migrate
 from dtrbandit.storage.tables import TableStore, text_of
 
@@ -146,7 +146,8 @@ class SQLiteStore(TableStore):
         return None if found == ["ok"] else "; ".join(found)
 
     def backup(self, path: str | Path) -> None:
-        """Write a copy to a file, whole or not at all, while others go on."""
+        """Write a copy to a new file, whole or not at all, while others go on."""
+        require_absent(path, "a backup")
         place = Path(path).resolve()
         with beside(place) as draft:
             os.close(os.open(draft, os.O_CREAT | os.O_RDWR, 0o600))

@@ -47,7 +47,7 @@ class TableStore(ABC):
 
     @abstractmethod
     def backup(self, path: str | Path) -> None:
-        """Write a copy to a file, whole or not at all, while others go on."""
+        """Write a copy to a new file, whole or not at all, while others go on."""
 
     @abstractmethod
     def close(self) -> None:
