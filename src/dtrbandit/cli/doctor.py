@@ -21,6 +21,7 @@ from dtrbandit.storage import SQLiteStore, Store, connect_existing, is_postgres,
 from dtrbandit.storage.schema import is_safe_for_wal
 from dtrbandit.trial import Trial
 from dtrbandit.trial.proof import verify_stored
+from dtrbandit.words import counted
 
 GOOD, NOTE, WRONG = "good", "note", "wrong"
 MARKS = {GOOD: "✓", NOTE: "·", WRONG: "✗"}
@@ -109,7 +110,9 @@ def kernel_cache() -> Finding:
     except (NoCache, OSError) as error:
         return Finding("kernels", NOTE, f"no cache ({error}): set DTRBANDIT_CACHE_DIR to a folder of your own")
     if missing:
-        return Finding("kernels", NOTE, f"{missing} are not compiled yet; dtrbandit compile does it beforehand")
+        return Finding(
+            "kernels", NOTE, f"{counted(missing, 'kernel')} not compiled yet; dtrbandit compile does it beforehand"
+        )
     return Finding("kernels", GOOD, f"all compiled, in {cache.folder}")
 
 
@@ -125,7 +128,8 @@ def database(store: Store) -> Iterator[Finding]:
     """Look at a database and at each of its trials."""
     wrong = store.check()
     mode = f"journal mode {store.journal_mode}" if isinstance(store, SQLiteStore) else type(store).__name__
-    yield Finding("database", WRONG if wrong else GOOD, wrong or f"in order, {mode}, {len(store.api_keys())} keys")
+    keys = counted(len(store.api_keys()), "key")
+    yield Finding("database", WRONG if wrong else GOOD, wrong or f"in order, {mode}, {keys}")
     times: list[datetime] = []
     for name in Trial.names(store):
         try:

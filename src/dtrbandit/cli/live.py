@@ -17,7 +17,6 @@ import typer
 
 from dtrbandit.cli.reactions import until_stopped
 from dtrbandit.cli.trial_toml import read_trial
-from dtrbandit.design.values import counted
 from dtrbandit.errors import DesignError, DTRError, NotFound, Unavailable
 from dtrbandit.record.durable import beside, settle
 from dtrbandit.service.key_store import first_key
@@ -26,11 +25,12 @@ from dtrbandit.storage.copying import copy_store
 from dtrbandit.trial import Head, Trial
 from dtrbandit.trial.opening import is_guessable
 from dtrbandit.trial.proof import verify_stored
+from dtrbandit.words import counted
 
 WRONG = 1
 PAPER_SCHEDULE = (
-    'warning: the policy has schedule = "paper": a site could guess the forced arms. To rehearse, that is no harm. Lock '
-    'will refuse it. Create the trial with schedule = "permuted", or lock it with --paper-schedule'
+    'warning: the policy has schedule = "paper": a site could guess the forced arms. A rehearsal may, and '
+    'lock will refuse it. Create the trial with schedule = "permuted", or lock it with --paper-schedule'
 )
 
 

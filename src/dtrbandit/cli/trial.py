@@ -308,8 +308,8 @@ def _require_fitting(context: typer.Context, *, rehearse: bool) -> None:
     typed = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     if typed and rehearse:
         raise DesignError(
-            f"--rehearse does not go with --{typed[0]}: a rehearsal is one process on a database of its own, which goes "
-            "when it ends, and touches no other; leave out one of the two"
+            f"--rehearse does not go with --{typed[0]}: a rehearsal is one process on a database of its own, which "
+            "goes when it ends, and touches no other; leave out one of the two"
         )
     if typed:
         raise DesignError("--pace is for simulated patients; say --rehearse too, or leave it out")

@@ -1,4 +1,4 @@
-"""Values from outside: numbers as plain floats, and the text of a value or a count for a message."""
+"""Values from outside: numbers as plain floats, and the text of a value for an error message."""
 
 from __future__ import annotations
 
@@ -24,17 +24,6 @@ def as_float(value: object) -> float:
         return float(value)
     except OverflowError:
         return math.inf
-
-
-def counted(count: int, thing: str) -> str:
-    """Return how many there are of a thing whose name takes an s.
-
-    Examples
-    --------
-    >>> counted(1, "unit"), counted(0, "unit"), counted(12_000, "record")
-    ('1 unit', '0 units', '12,000 records')
-    """
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def nearest(found: object, known: Iterable[str]) -> str | None:

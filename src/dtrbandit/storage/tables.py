@@ -15,6 +15,7 @@ from typing import Any
 from dtrbandit.errors import Conflict, LogError
 from dtrbandit.record.chain import EMPTY, Head, Stored
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
+from dtrbandit.words import counted
 
 AT_ONCE = 4_096  # records that are read in one go
 MOST_VALUES = 500  # in one question; releases of SQLite differ in what they allow
@@ -142,7 +143,9 @@ class TableLog:
         with self._store.turn():
             found = self.head().sequence
             if found != expected:
-                raise Conflict(f"log {self._number} has {found} records, expected {expected}; follow what is new")
+                raise Conflict(
+                    f"log {self._number} has {counted(found, 'record')}, expected {expected}; follow what is new"
+                )
             number = self._number
             rows = ((number, sequence, *stored) for sequence, stored in enumerate(records, expected + 1))
             self._store.add_rows("records", rows)

@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Any, Literal
 
 from dtrbandit.design.spec import Design
-from dtrbandit.design.values import counted
 from dtrbandit.engine import Session
 from dtrbandit.errors import Conflict, DTRError, NotFound, ProtocolError, Unavailable
 from dtrbandit.policies.policy import Policy
@@ -32,6 +31,7 @@ from dtrbandit.trial.proof import Progress, Verification, verify_stored
 from dtrbandit.trial.restoring import restore_file
 from dtrbandit.trial.units import UnitStatus, UnitStory, statuses, story
 from dtrbandit.trial.verbs import Verbs
+from dtrbandit.words import counted
 
 Phase = Literal["rehearsal", "live", "ended"]
 ATTEMPTS = 3  # to store something after what others have stored meanwhile
@@ -382,5 +382,5 @@ class Trial(Verbs):
 
     def __repr__(self) -> str:
         with self._lock:
-            phase, units = self.phase, len(self._log.session.histories)
-            return f"<Trial {self.name!r}, {phase}: {counted(units, 'unit')}, {counted(self._log.head.sequence, 'record')}>"
+            phase, units = self.phase, counted(len(self._log.session.histories), "unit")
+            return f"<Trial {self.name!r}, {phase}: {units}, {counted(self._log.head.sequence, 'record')}>"

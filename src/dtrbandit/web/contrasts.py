@@ -19,6 +19,7 @@ from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.events import Event
 from dtrbandit.trial import Trial
 from dtrbandit.web.ledger import COMPLETED, Ledger
+from dtrbandit.words import counted
 
 MOST_UNITS = 2_000  # whose log a page reads as a whole
 
@@ -70,7 +71,8 @@ def compared(ledger: Ledger, trial: Trial) -> list[Compared]:
 def _values_of_forced(ledger: Ledger, trial: Trial) -> tuple[Values, Sequence[str]]:
     cohort = forced_cohort(ledger, trial)
     found, about = _values(ledger, cohort)
-    first = f"{len(cohort):,} of {ledger.units:,} units: their arms came by the schedule, as in a randomised trial."
+    among = counted(ledger.units, "unit")
+    first = f"{len(cohort):,} of {among}: their arms came by the schedule, as in a randomised trial."
     return found, [first, *about[1:]]
 
 
