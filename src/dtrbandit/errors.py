@@ -37,12 +37,14 @@ class NotEstimable(DTRError):  # noqa: N818  # what it is, not that it is one
 class ProtocolError(DTRError):
     """The call contradicts what is already recorded.
 
-    ``blind`` says the same to those who must not know reasons of the trial as a whole.
+    ``blind`` says the same to those who must not know reasons of the trial as a whole. ``remedy`` says what to do,
+    where that is not to look at the unit.
     """
 
-    def __init__(self, message: str, *, blind: str | None = None) -> None:
+    def __init__(self, message: str, *, blind: str | None = None, remedy: str | None = None) -> None:
         super().__init__(message)
         self.blind = message if blind is None else blind
+        self.remedy = remedy
 
 
 class NotFound(ProtocolError):  # noqa: N818  # what it is, not that it is one

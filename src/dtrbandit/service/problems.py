@@ -75,9 +75,18 @@ OF_ERRORS: dict[type[DTRError], str] = {
 class Refused(Exception):  # noqa: N818  # what happened to the request
     """A request that gets a problem document in place of what it asked for."""
 
-    def __init__(self, kind: str, detail: str, *, error: str | None = None, wait: int = RETRY_SECONDS) -> None:
+    def __init__(
+        self,
+        kind: str,
+        detail: str,
+        *,
+        error: str | None = None,
+        wait: int = RETRY_SECONDS,
+        remedy: str | None = None,
+    ) -> None:
         super().__init__(detail)
         self.kind, self.detail, self.error, self.wait = kind, detail, error, wait
+        self.remedy = remedy or KINDS[kind].remedy
 
     @property
     def status(self) -> int:
@@ -106,7 +115,7 @@ class Refused(Exception):  # noqa: N818  # what happened to the request
             "title": kind.title,
             "status": kind.status,
             "detail": self.detail,
-            "remedy": kind.remedy,
+            "remedy": self.remedy,
             **error,
         }
 
@@ -135,4 +144,4 @@ def refusal(error: DTRError, *, blind: bool = False) -> Refused:
     else:
         kind, name = "unavailable", None
     detail = getattr(error, "blind", BLIND.get(kind, str(error))) if blind else str(error)
-    return Refused(kind, detail, error=name)
+    return Refused(kind, detail, error=name, remedy=getattr(error, "remedy", None))
