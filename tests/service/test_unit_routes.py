@@ -299,7 +299,19 @@ def test_nothing_that_a_site_sees_depends_on_other_sites(served: Served) -> None
     ]  # fmt: skip
     assert crowded == [(status, headers, body.replace("trial-n1", "trial-n2")) for status, headers, body in alone]
     text = " ".join(body for _, _, body in crowded)
-    for hidden in ("south", "closed", "ineligible", "41 units", "17 of", "p = 0.03", "FixedRegime", "round", "q_hat", "propensity", "sequence"):
+    for hidden in (
+        "south",
+        "closed",
+        "ineligible",
+        "41 units",
+        "17 of",
+        "p = 0.03",
+        "FixedRegime",
+        "round",
+        "q_hat",
+        "propensity",
+        "sequence",
+    ):
         assert hidden not in text, hidden
 
 

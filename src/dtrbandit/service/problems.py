@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
 from typing import NamedTuple
 
 from dtrbandit.errors import (
@@ -20,6 +22,9 @@ from dtrbandit.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
+SECONDS_BETWEEN_LINES = 60.0  # of the same words in the server's log
+
+log = logging.getLogger("dtrbandit.service")
 
 
 class Kind(NamedTuple):
@@ -125,17 +130,22 @@ class Refused(Exception):  # noqa: N818  # what happened to the request
 
 
 BLIND = {  # what a site hears in place of an error that may tell numbers of records, or the policy
-    "unavailable": "the service cannot store anything now; nothing was decided",
+    "unavailable": "the service cannot store anything now; nothing was decided. The server's log says why",
     "log": "the log of this trial cannot be continued here; nothing was decided",
     "design": "the set-up of this trial failed; nothing was recorded",
     "not-estimable": "there is no such answer yet",
 }
 
 
+class Busy(Unavailable):
+    """The service itself cannot take this now. The message is for whoever asks, and names nothing of the server."""
+
+
 def refusal(error: DTRError, *, blind: bool = False) -> Refused:
     """Return the refusal for an error of the package, which names the error's class for the client.
 
     ``blind``: for a site, which must not know numbers of records, reasons of the trial as a whole, or the policy.
+    What a database says when it cannot be used names hosts and paths: that goes to the server's log, and to nobody.
     """
     for each in type(error).__mro__:
         if each in OF_ERRORS:
@@ -143,5 +153,21 @@ def refusal(error: DTRError, *, blind: bool = False) -> Refused:
             break
     else:
         kind, name = "unavailable", None
-    detail = getattr(error, "blind", BLIND.get(kind, str(error))) if blind else str(error)
+    is_private = kind == "unavailable" and not isinstance(error, Busy)
+    if is_private:
+        _tell_the_log(str(error))
+    detail = getattr(error, "blind", BLIND.get(kind, str(error))) if blind or is_private else str(error)
     return Refused(kind, detail, error=name, remedy=getattr(error, "remedy", None))
+
+
+_told: dict[str, float] = {}  # when something was last written to the server's log
+
+
+def _tell_the_log(words: str) -> None:
+    """Write to the server's log why nothing can be stored; the same words once a minute, however many ask."""
+    now = time.monotonic()
+    if now - _told.get(words, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
+        if len(_told) >= 100:
+            _told.clear()
+        _told[words] = now
+        log.error("nothing can be stored: %s", words)
