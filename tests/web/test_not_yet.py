@@ -50,9 +50,10 @@ def test_the_plans_that_lack_units_are_counted_and_who_holds_others_back_is_name
     one = none.replace(f"{arms['first']}, then {arms['second']}: 0", f"{arms['first']}, then {arms['second']}: 1")
     assert forced == (
         f"Not yet. Each plan needs 5 units that followed it to their outcome; too few so far: {none}. Units count in "
-        "the order of enrolment, before slow, the first still under way. The values come by themselves."
+        "the order of enrolment, before slow, the first still under way. Once they are there, the values appear by "
+        "themselves."
     )
-    assert f"too few so far: {one}. The values come" in after
+    assert f"too few so far: {one}. Once they are there" in after
     assert free == NO_FREE
 
 

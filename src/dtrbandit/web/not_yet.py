@@ -65,7 +65,7 @@ def _too_few(ledger: Ledger, rows: list[int], counting: range | list[int]) -> st
     words = f"Not yet. Each plan needs {FEWEST} units that followed it to their outcome; too few so far: {so_far}."
     if first is not None:
         words += f" Units count in the order of enrolment, before {ledger.names[first]}, the first still under way."
-    return f"{words} The values come by themselves."
+    return f"{words} Once they are there, the values appear by themselves."
 
 
 def _followed(ledger: Ledger, t: int, plan: tuple[int, ...]) -> bool:
