@@ -219,7 +219,7 @@ def test_a_site_sees_arms_and_nothing_else(served: Served, trial: str, keys: dic
     for answer in answers:
         for word in ("round", "q_hat", "q_tilde", "propensity", "reason", "policy", "schedule", "seed", "sequence"):
             assert f'"{word}"' not in answer.body.decode()
-        assert "1 units" not in answer.body.decode()
+        assert "1 unit" not in answer.body.decode()
     assert set(answers[1].json["units"][0]) == {"unit", "stage", "awaiting", "since", "due", "overdue"}
 
 
