@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import dtrbandit as dtr
 from dtrbandit import errors
 from dtrbandit.service.problems import KINDS, OF_ERRORS, Busy, Refused, refusal
+from dtrbandit.storage import connect
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,7 +81,23 @@ def test_where_the_database_is_stands_in_the_log_and_in_no_answer(caplog: pytest
     assert len(set(answers)) == 1
     assert "db.internal" not in answers[0]
     assert "/run/pg" not in answers[0]
-    assert [record.getMessage() for record in caplog.records] == [f"nothing can be stored: {away}"]  # once a minute
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the database cannot be used: {away}"
+    ]  # once a minute
+
+
+def test_a_database_that_is_damaged_is_called_so_without_its_path(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "trial.db").write_bytes(b"no database" * 1000)
+
+    with pytest.raises(dtr.LogError) as damaged:
+        connect(f"sqlite:///{tmp_path}/trial.db")
+    answer = refusal(damaged.value).body().decode()
+
+    assert "is damaged" in answer
+    assert str(tmp_path) not in answer
+    assert str(tmp_path) in caplog.text
 
 
 def test_what_the_service_says_of_itself_is_said_to_all_but_sites() -> None:

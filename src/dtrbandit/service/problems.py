@@ -153,10 +153,14 @@ def refusal(error: DTRError, *, blind: bool = False) -> Refused:
             break
     else:
         kind, name = "unavailable", None
-    is_private = kind == "unavailable" and not isinstance(error, Busy)
-    if is_private:
+    own = str(error)
+    if kind == "unavailable" and not isinstance(error, Busy):
+        own = BLIND[kind]
+    elif isinstance(error, LogError):
+        own = error.outside
+    if own != str(error):
         _tell_the_log(str(error))
-    detail = getattr(error, "blind", BLIND.get(kind, str(error))) if blind or is_private else str(error)
+    detail = getattr(error, "blind", BLIND.get(kind, own)) if blind else own
     return Refused(kind, detail, error=name, remedy=getattr(error, "remedy", None))
 
 
@@ -164,10 +168,10 @@ _told: dict[str, float] = {}  # when something was last written to the server's 
 
 
 def _tell_the_log(words: str) -> None:
-    """Write to the server's log why nothing can be stored; the same words once a minute, however many ask."""
+    """Write to the server's log why the database cannot be used; the same words once a minute, however many ask."""
     now = time.monotonic()
     if now - _told.get(words, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
         if len(_told) >= 100:
             _told.clear()
         _told[words] = now
-        log.error("nothing can be stored: %s", words)
+        log.error("the database cannot be used: %s", words)

@@ -17,6 +17,7 @@ from dtrbandit.record.chain import EMPTY, Head, Stored
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
+DAMAGED = "the database is damaged; restore a backup. The server's log says where"
 AT_ONCE = 4_096  # records that are read in one go
 MOST_VALUES = 500  # in one question; releases of SQLite differ in what they allow
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
