@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,10 @@ def test_a_site_hears_no_numbers_of_records_no_reasons_and_no_policy() -> None:
     assert {type(error) for error in told} == set(OF_ERRORS)
 
 
-def test_where_the_database_is_stands_in_the_log_and_in_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+def test_where_the_database_is_stands_in_the_log_once_in_a_while_and_in_no_answer(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dtrbandit.service.problems.SECONDS_BETWEEN_LINES", math.inf)
     away = errors.Unavailable('cannot connect to db.internal: connection to socket "/run/pg/.s.PGSQL.5432" failed')
 
     answers = [refusal(away, blind=blind).body().decode() for blind in (True, False, False)]
@@ -81,9 +85,7 @@ def test_where_the_database_is_stands_in_the_log_and_in_no_answer(caplog: pytest
     assert len(set(answers)) == 1
     assert "db.internal" not in answers[0]
     assert "/run/pg" not in answers[0]
-    assert [record.getMessage() for record in caplog.records] == [
-        f"the database cannot be used: {away}"
-    ]  # once a minute
+    assert [record.getMessage() for record in caplog.records] == [f"the database cannot be used: {away}"]
 
 
 def test_a_database_that_is_damaged_is_called_so_without_its_path(
