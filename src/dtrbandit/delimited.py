@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dtrbandit.errors import DesignError
+from dtrbandit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +58,7 @@ def _require_whole(file: Path, lines: Mapping[int, list[str]], width: int) -> No
     wrong = [(number, len(cells)) for number, cells in lines.items() if len(cells) != width]
     if wrong:
         found = ", ".join(f"line {number} has {cells:,}" for number, cells in wrong[:MOST_LINES])
-        more = f" and {len(wrong) - MOST_LINES:,} more lines have others" if len(wrong) > MOST_LINES else ""
+        more = f", and so on in {counted(len(wrong) - MOST_LINES, 'more line')}" if len(wrong) > MOST_LINES else ""
         raise DesignError(
             f"cannot read {file}: every line must have as many cells as the header, {width:,}; {found}{more} (lines "
             "count from 1, the header's). The cells of a drop-out are blank, not absent: add them, or export it again"

@@ -40,6 +40,7 @@ from dtrbandit.record.log import Log
 from dtrbandit.record.teaching import Prior
 from dtrbandit.record.upgrading import segments
 from dtrbandit.summary import Coefficient, Summary, coefficient_table, summarise
+from dtrbandit.words import counted
 
 Exclude = Mapping[str, Iterable[str]]  # arms by stage
 Given = TypeVar("Given")
@@ -322,7 +323,8 @@ class Session:
 
     def __repr__(self) -> str:
         with self._turn:
-            return f"<Session of {len(self._readable().histories)} units under {self.policy!r}, seed {self.seed}>"
+            units = counted(len(self._readable().histories), "unit")
+            return f"<Session of {units} under {self.policy!r}, seed {self.seed}>"
 
     def _estimates(self) -> Estimates:
         with self._turn:

@@ -37,12 +37,14 @@ class NotEstimable(DTRError):  # noqa: N818  # what it is, not that it is one
 class ProtocolError(DTRError):
     """The call contradicts what is already recorded.
 
-    ``blind`` says the same to those who must not know reasons of the trial as a whole.
+    ``blind`` says the same to those who must not know reasons of the trial as a whole. ``remedy`` says what to do,
+    where that is not to look at the unit.
     """
 
-    def __init__(self, message: str, *, blind: str | None = None) -> None:
+    def __init__(self, message: str, *, blind: str | None = None, remedy: str | None = None) -> None:
         super().__init__(message)
         self.blind = message if blind is None else blind
+        self.remedy = remedy
 
 
 class NotFound(ProtocolError):  # noqa: N818  # what it is, not that it is one
@@ -60,12 +62,14 @@ class Conflict(DTRError):  # noqa: N818  # what it is, not that it is one
 class LogError(DTRError):
     """A log is damaged, incomplete, out of order or of another release.
 
-    ``sequence`` is the number of the first event that is wrong, from 1; None where it is not one event.
+    ``sequence`` is the number of the first event that is wrong, from 1; None where it is not one event. ``outside``
+    says the same to those who need not know where the database is.
     """
 
-    def __init__(self, message: str, *, sequence: int | None = None) -> None:
+    def __init__(self, message: str, *, sequence: int | None = None, outside: str | None = None) -> None:
         super().__init__(message)
         self.sequence = sequence
+        self.outside = message if outside is None else outside
 
 
 class Unavailable(DTRError):  # noqa: N818  # what it is, not that it is one

@@ -12,6 +12,7 @@ from dtrbandit.estimators.estimates import Coefficients, Estimates
 from dtrbandit.rank import scaled_rows
 from dtrbandit.record.events import ArmClosed, Held, Overridden, in_words
 from dtrbandit.record.histories import Histories, UnitRecord
+from dtrbandit.words import counted
 
 
 class Coefficient(NamedTuple):
@@ -34,7 +35,7 @@ class Gap(NamedTuple):
     missing: int
 
     def __str__(self) -> str:
-        units = f"{self.missing} more unit{'s' if self.missing > 1 else ''}"
+        units = counted(self.missing, "more unit")
         rounds = "" if self.estimate == "hat" else " in forced rounds"
         features = ", ".join("intercept" if name == "1" else name for name in self.features)
         return f"{self.arm} at stage {self.stage}: {features} (at least {units}{rounds})"
@@ -78,9 +79,9 @@ class Summary:
     held_sites: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        lines = [f"{self.units} unit{'' if self.units == 1 else 's'} enrolled under {self.policy}."]
+        lines = [f"{counted(self.units, 'unit')} enrolled under {self.policy}."]
         if self.taught:
-            lines.append(f"Taught by {self.taught:,} unit{'' if self.taught == 1 else 's'} of an earlier trial.")
+            lines.append(f"Taught by {counted(self.taught, 'unit')} of an earlier trial.")
         if self.held is not None:
             lines.append(f"Accrual is held: {self.held}.")
         lines += [f"Accrual is held at site {site}: {reason}." for site, reason in self.held_sites.items()]

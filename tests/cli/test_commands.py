@@ -15,6 +15,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.cli import app
 from dtrbandit.environments import Synthetic
+from dtrbandit.words import counted
 
 EXAMPLE = Path(__file__).parents[2] / "examples/study.toml"
 Run = Callable[..., tuple[int, str, str]]
@@ -227,7 +228,9 @@ def test_ctrl_c_saves_finished_paths_and_a_later_command_goes_on(tmp_path: Path)
 
     kept = dtr.load_study(tmp_path / "results/long")
     assert (child.returncode, out) == (130, "")
-    said = f"interrupted; {len(kept.paths):,} finished paths are saved; the same command goes on from what is saved:"
+    said = (
+        f"interrupted; saved: {counted(len(kept.paths), 'finished path')}; the same command goes on from what is saved:"
+    )
     assert f"{said}\n  dtrbandit simulate long.toml --jobs 2\n" in err  # a worker may say something, too, as it dies
     assert 1 <= len(kept.paths) < 1_900
     wanted = max(kept.paths) + 3

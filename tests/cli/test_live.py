@@ -16,6 +16,8 @@ from dtrbandit.cli import live
 from dtrbandit.cli.live import head_of
 from dtrbandit.storage import Check, connect
 from dtrbandit.trial import Head
+from extras import needed
+from serving.served import TRIAL, Served
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
 
@@ -63,6 +65,49 @@ def test_the_list_tells_where_trials_stand(storage: str, capsys: pytest.CaptureF
     assert printed(capsys) == "depression: rehearsal, 7 records, 3 units in flight\n"
 
 
+def test_counts_of_one_have_no_s(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with dtr.Trial.open("depression", storage=storage) as trial:
+        for number in range(2):
+            trial.respond(f"u{number}", {"qids_end1": 3.0})
+            trial.complete(f"u{number}", -3.0)
+        live.show_trials(storage)
+    live.lock_trial("depression", storage, "chair", reason="approved", paper_schedule=False)
+    live.show_trials(storage)
+
+    first, _, locked = printed(capsys).splitlines()
+    assert first.endswith(" records, 1 unit in flight")
+    assert locked == "depression: live, 1 record, 0 units in flight"
+
+
+def test_ending_a_rehearsal_says_that_it_was_one(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    live.end_trial("depression", storage, "chair", reason="complete")
+    live.end_trial("depression", storage, "chair", reason="complete")
+    live.show_trials(storage)
+
+    *ended, listed = printed(capsys).splitlines()
+    for line in ended:
+        assert "has ended. It was a rehearsal: it was never live, and cannot be locked any more." in line
+    assert len(ended) == 2
+    assert listed.startswith("depression: ended in rehearsal, 8 records")
+
+
+def test_the_paper_schedule_is_warned_about_when_a_trial_is_created(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    (tmp_path / "paper.toml").write_text(text.replace('schedule = "permuted"', 'schedule = "paper"'), encoding="utf-8")
+
+    live.create_trial(EXAMPLE, f"sqlite:///{tmp_path}/permuted.db", "lead")
+    permuted = capsys.readouterr()
+    live.create_trial(tmp_path / "paper.toml", f"sqlite:///{tmp_path}/paper.db", "lead")
+    paper = capsys.readouterr()
+
+    assert permuted.err == ""
+    assert paper.err.startswith('warning: the policy has schedule = "paper": a site could guess the forced arms.')
+    assert "--paper-schedule" in paper.err
+    assert "Created trial" in paper.out
+
+
 def test_a_trial_is_locked_and_ended_by_somebody(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
     live.lock_trial("depression", storage, "chair", reason="approved", paper_schedule=False)
     live.end_trial("depression", storage, "chair", reason="complete")
@@ -70,7 +115,9 @@ def test_a_trial_is_locked_and_ended_by_somebody(storage: str, capsys: pytest.Ca
     with dtr.Trial.open("depression", storage=storage) as trial:
         assert trial.phase == "ended"
         assert [record.actor for record in trial.records()] == ["chair", "chair"]
-    assert "is live. Its head is 1:" in printed(capsys)
+    told = printed(capsys)
+    assert "is live. Its head is 1:" in told
+    assert "Trial 'depression' has ended. Its head is 2:" in told
 
 
 def test_verify_finds_nothing_and_says_when(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,7 +190,7 @@ def test_a_backup_is_restored_with_the_same_head(
     live.show_head("depression", storage)
     head = printed(capsys).strip()
 
-    live.back_up(tmp_path / "copy.db", storage, every=None, keep=1)
+    live.back_up(tmp_path / "copy.db", storage)
     code = live.restore_backup(tmp_path / "copy.db", f"sqlite:///{tmp_path}/restored.db")
 
     assert code == 0
@@ -151,6 +198,28 @@ def test_a_backup_is_restored_with_the_same_head(
     assert [check.what for check in checks_of(storage)] == ["backup"]
     with pytest.raises(dtr.DTRError):
         live.restore_backup(tmp_path / "copy.db", storage)
+
+
+def test_a_backup_replaces_an_earlier_one_only_if_told(
+    storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live.back_up(tmp_path / "copy.db", storage)
+    before = (tmp_path / "copy.db").read_bytes()
+    with dtr.Trial.open("depression", storage=storage) as trial:
+        trial.enroll("new", {"qids_start1": 10.0})
+        head = trial.head
+
+    with pytest.raises(dtr.ProtocolError, match="a backup replaces nothing"):
+        live.back_up(tmp_path / "copy.db", storage)
+    assert (tmp_path / "copy.db").read_bytes() == before
+    live.back_up(tmp_path / "copy.db", storage, replace=True)
+    with pytest.raises(dtr.DesignError, match="is the database itself"):
+        live.back_up(tmp_path / "trial.db", storage, replace=True)
+
+    with dtr.Trial.open("depression", storage=f"sqlite:///{tmp_path}/copy.db") as copy:
+        assert copy.head == head
+    assert printed(capsys) == f"Written: {tmp_path}/copy.db\n" * 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["copy.db", "trial.db"]
 
 
 def test_a_copy_to_postgresql_and_back_has_the_same_head(
@@ -224,6 +293,26 @@ def test_a_head_that_is_none_is_refused(text: str) -> None:
 
 def test_a_head_is_read() -> None:
     assert head_of("7:" + "a" * 64 + "\n") == Head(7, "a" * 64)
+
+
+def test_serve_says_which_database_it_made_and_what_it_serves(tmp_path: Path) -> None:
+    needed("uvicorn")
+    needed("jinja2")
+    served, told = Served(tmp_path), []
+    for _ in range(3):
+        told.append(served.told)
+        served.post("/trials", {"name": "pilot", **TRIAL} if len(told) == 2 else {})
+        served.stop()
+        served.start()
+    served.stop()
+
+    (made, advice, _, key, _), (empty, _), (known, listens) = told
+    assert made.startswith(f"NEW DATABASE: there was none at {tmp_path}/trial.db, so an empty one was made there.")
+    assert "--storage sqlite:////folder/trial.db" in advice
+    assert key.strip() == served.key
+    assert empty.startswith(f"{tmp_path}/trial.db holds no trial yet.")
+    assert known == f"{tmp_path}/trial.db: 1 trial (pilot)."
+    assert listens.startswith("Listening at")
 
 
 def test_serve_says_what_is_missing_without_the_extra(tmp_path: Path) -> None:

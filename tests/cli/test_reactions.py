@@ -42,7 +42,7 @@ def test_a_study_that_failed_or_was_interrupted_says_what_is_saved_and_how_to_go
     failed = dtr.StudyError("in Python", study)
     failed.__cause__ = ZeroDivisionError("no arm today")
     command = "dtrbandit simulate 'my study.toml'"
-    saved = f"3 finished paths are saved; the same command goes on from what is saved:\n  {command}\n"
+    saved = f"saved: 3 finished paths; the same command goes on from what is saved:\n  {command}\n"
 
     assert stopped_by(failed, capsys) == (2, f"error: ZeroDivisionError('no arm today'); {saved}")
     assert stopped_by(dtr.StudyInterrupted("in Python", study), capsys) == (130, f"interrupted; {saved}")

@@ -98,5 +98,23 @@ def test_mistakes_have_exit_code_2_and_one_message(run: Run) -> None:
         assert "Traceback" not in error
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--rehearse", "--storage", "sqlite:///mine.db"), "--rehearse does not go with --storage"),
+        (("--rehearse", "--workers", "2"), "--rehearse does not go with --workers"),
+        (("--pace", "5"), "--pace is for simulated patients"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    run: Run, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    code, out, told = run("serve", *options)
+
+    assert (code, out) == (2, "")
+    assert message in told
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_roles_of_the_command_line_are_those_of_the_service() -> None:
     assert [role.value for role in RoleName] == [role.value for role in Role]

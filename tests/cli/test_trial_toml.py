@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,20 @@ def test_the_example_can_be_created_and_locked() -> None:
     trial.lock(actor="me", reason="approved")
 
     assert (trial.name, trial.phase) == ("depression", "live")
+
+
+def test_the_example_explains_every_entry_where_it_first_stands() -> None:
+    lines = (EXAMPLES / "trial.toml").read_text(encoding="utf-8").splitlines()
+    explained, seen = set(), set()
+    for before, line in zip(["", *lines], lines, strict=False):
+        if found := re.match(r"(?:# )?(\w+) = ", line):
+            key = found[1]
+            seen.add(key)
+            explained |= {key} if "#" in line or before.startswith("#") or before == "[policy]" else set()
+
+    assert seen == explained
+    allowed = {each.name for kind in (dtr.Stage, dtr.DTRBandit) for each in fields(kind)} | {"name", "plans"}
+    assert seen == allowed
 
 
 def test_a_design_may_stand_in_a_file_beside(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_leaver_without_an_outcome_teaches_nothing() -> None:
     ("fact", "words"),
     [
         (WHOLE._replace(unit=" a"), "printable text"),
-        (WHOLE._replace(contexts=(FIRST,)), "1 contexts and 2 arms"),
+        (WHOLE._replace(contexts=(FIRST,)), "1 context and 2 arms"),
         (WHOLE._replace(contexts=(FIRST, SECOND), arms=()), "2 contexts and 0 arms"),
         (WHOLE._replace(contexts=(), arms=()), "0 contexts"),
         (Taught("a", (FIRST, SECOND), "ssri", 2.0), "must be tuples"),  # type: ignore[arg-type]  # what is refused
@@ -108,7 +108,7 @@ def test_nobody_teaches_once_something_has_happened() -> None:
     session = opened(WHOLE)
     session.hold(reason="not yet")
 
-    with pytest.raises(dtr.LogError, match="before anything happens in it, and 1 events have"):
+    with pytest.raises(dtr.LogError, match="before anything happens in it, and 1 event came before"):
         session.follow([LEAVER])
     assert len(session.log) == 3
 

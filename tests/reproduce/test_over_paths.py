@@ -39,7 +39,7 @@ def test_medians_may_be_infinite_and_need_six_paths() -> None:
 
     assert (found.low, found.high) == (-np.inf, np.inf)
     assert math.isnan(median(np.arange(5.0)).low)
-    assert "5 paths are too few" in median(np.arange(5.0)).remark
+    assert "too few for an interval: 5 paths" in median(np.arange(5.0)).remark
 
 
 def test_fewer_than_a_thousand_paths_have_no_interval_for_a_mean_and_say_so() -> None:

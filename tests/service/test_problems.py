@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+from pathlib import Path
 
 import pytest
 
 import dtrbandit as dtr
 from dtrbandit import errors
-from dtrbandit.service.problems import KINDS, OF_ERRORS, Refused, refusal
+from dtrbandit.service.problems import KINDS, OF_ERRORS, Busy, Refused, refusal
+from dtrbandit.storage import connect
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,7 +54,7 @@ def test_an_unknown_error_of_the_package_is_no_fault_of_the_caller() -> None:
 def test_a_site_hears_no_numbers_of_records_no_reasons_and_no_policy() -> None:
     told = {
         errors.Conflict("the log has 4711 records"): "cannot store anything now",
-        errors.Unavailable("4711 requests are waiting"): "cannot store anything now",
+        errors.Unavailable("4711 rows do not fit on the disk"): "cannot store anything now",
         errors.LogError("event 4711 of the log", sequence=4711): "cannot be continued here",
         errors.DesignError("the policy Greedy(4711) failed"): "nothing was recorded",
         errors.NotEstimable("4711 units"): "no such answer",
@@ -67,8 +70,44 @@ def test_a_site_hears_no_numbers_of_records_no_reasons_and_no_policy() -> None:
         assert detail in seen.detail
         assert "4711" not in seen.body().decode()
         assert (seen.kind, seen.error) == (all_of_it.kind, all_of_it.error)
-        assert all_of_it.detail == str(error)
+        assert all_of_it.detail == (seen.detail if all_of_it.kind == "unavailable" else str(error))
     assert {type(error) for error in told} == set(OF_ERRORS)
+
+
+def test_where_the_database_is_stands_in_the_log_once_in_a_while_and_in_no_answer(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dtrbandit.service.problems.SECONDS_BETWEEN_LINES", math.inf)
+    away = errors.Unavailable('cannot connect to db.internal: connection to socket "/run/pg/.s.PGSQL.5432" failed')
+
+    answers = [refusal(away, blind=blind).body().decode() for blind in (True, False, False)]
+
+    assert len(set(answers)) == 1
+    assert "db.internal" not in answers[0]
+    assert "/run/pg" not in answers[0]
+    assert [record.getMessage() for record in caplog.records] == [f"the database cannot be used: {away}"]
+
+
+def test_a_database_that_is_damaged_is_called_so_without_its_path(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "trial.db").write_bytes(b"no database" * 1000)
+
+    with pytest.raises(dtr.LogError) as damaged:
+        connect(f"sqlite:///{tmp_path}/trial.db")
+    answer = refusal(damaged.value).body().decode()
+
+    assert "is damaged" in answer
+    assert str(tmp_path) not in answer
+    assert str(tmp_path) in caplog.text
+
+
+def test_what_the_service_says_of_itself_is_said_to_all_but_sites() -> None:
+    busy = Busy("2000 requests are waiting already")
+
+    assert refusal(busy).detail == "2000 requests are waiting already"
+    assert "2000" not in refusal(busy, blind=True).detail
+    assert refusal(busy).error == "Unavailable"
 
 
 def test_who_sends_too_many_wrong_keys_is_told_how_long_to_wait() -> None:

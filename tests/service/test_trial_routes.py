@@ -115,8 +115,9 @@ def test_an_ended_trial_decides_no_more_and_shows_its_seed(served: Served, trial
     opened = served.get(f"{trial}/log").body.splitlines()[0]
     assert b"withheld" in opened
 
-    assert served.post(f"{trial}/end", {"reason": "complete"}).status == 200
+    ended = served.post(f"{trial}/end", {"reason": "complete"})
 
+    assert (ended.status, ended.json["recorded"], ended.json["rehearsal"]) == (200, "end", True)
     assert served.get(trial).json["phase"] == "ended"
     assert served.post(f"{trial}/units", {"unit": "u2", "context": {"x": 0.5}}).status == 409
     assert type(json.loads(served.get(f"{trial}/log").body.splitlines()[0])["event"]["seed"]) is int

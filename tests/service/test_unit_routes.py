@@ -219,7 +219,7 @@ def test_a_site_sees_arms_and_nothing_else(served: Served, trial: str, keys: dic
     for answer in answers:
         for word in ("round", "q_hat", "q_tilde", "propensity", "reason", "policy", "schedule", "seed", "sequence"):
             assert f'"{word}"' not in answer.body.decode()
-        assert "1 units" not in answer.body.decode()
+        assert "1 unit" not in answer.body.decode()
     assert set(answers[1].json["units"][0]) == {"unit", "stage", "awaiting", "since", "due", "overdue"}
 
 
@@ -276,6 +276,13 @@ def seen_by_north(served: Served, name: str, *, others: bool) -> list[tuple[int,
     served.post(f"{trial}/arms/close", closing)
     for query in ("", "?explain=false"):
         seen.append(served.post(f"{trial}/units{query}", {"unit": "u4", "context": {"x": 0.5}}, key=north))
+    for what in ({"reason": "seen"}, {"reason": "staff", "site": "south"}):
+        served.post(f"{trial}/release", what)
+    excluding = {**ENROL, "unit": "u5", "exclude": {"second": ["b"]}, "reason": "allergy"}
+    seen.append(served.post(f"{trial}/units", excluding, key=north))
+    served.post(f"{trial}/units/u2/void", {"reason": "ineligible, as 3 others"})
+    seen.append(served.post(f"{trial}/units/u2/corrections", {"reason": "typo", "outcome": 1.0}, key=north))
+    seen.append(served.get(f"{trial}/units/u2", key=north))
     served.post(f"{trial}/end", {"reason": "arm a is better, p = 0.03"})
     seen.append(served.post(f"{trial}/units/u3/responses", {"context": {"z": 1.0}}, key=north))
     seen.append(served.get(trial, key=north))
@@ -289,12 +296,53 @@ def test_nothing_that_a_site_sees_depends_on_other_sites(served: Served) -> None
 
     assert [status for status, _, _ in alone] == [
         200, 200, 409, 422, 409, 200, 409, 200, 200, 200, 200, 409, 403, 409, 200, 200, 409, 200, 403, 200, 403,
-        200, 200, 409, 409, 409, 200,
+        200, 200, 409, 409, 409, 409, 200, 409, 200,
     ]  # fmt: skip
     assert crowded == [(status, headers, body.replace("trial-n1", "trial-n2")) for status, headers, body in alone]
     text = " ".join(body for _, _, body in crowded)
-    for hidden in ("south", "41 units", "17 of", "p = 0.03", "FixedRegime", "round", "q_hat", "propensity", "sequence"):
+    for hidden in (
+        "south",
+        "closed",
+        "ineligible",
+        "41 units",
+        "17 of",
+        "p = 0.03",
+        "FixedRegime",
+        "round",
+        "q_hat",
+        "propensity",
+        "sequence",
+    ):
         assert hidden not in text, hidden
+
+
+def test_a_site_that_asks_why_is_refused_and_nothing_is_recorded(
+    served: Served, trial: str, keys: dict[str, str]
+) -> None:
+    enrol(served, trial, key=keys["site"])
+    before = served.records(trial)
+
+    looks = {role: served.get(f"{trial}/units/u1?explain=true", key=keys[role]).status for role in keys}
+    asked = served.post(f"{trial}/units?explain=true", {"unit": "u2", "context": {"x": 0.5}}, key=keys["site"])
+
+    assert looks == {"administrator": 200, "site": 403, "statistician": 200, "auditor": 403}
+    assert (asked.status, served.records(trial)) == (403, before)
+    assert "may not explain decisions" in asked.json["detail"]
+    told = json.loads(served.get("/openapi.json").body)["paths"]
+    for path, method in (("/trials/{trial}/units/{unit}", "get"), ("/trials/{trial}/units", "post")):
+        (own,) = [each for each in told[path][method]["parameters"] if each["name"] == "explain"]
+        assert "to a site or an auditor it is 403" in own["description"]
+
+
+def test_a_hold_says_who_ends_it_and_nothing_of_corrections(served: Served, trial: str, keys: dict[str, str]) -> None:
+    served.post(f"{trial}/hold", {"reason": "41 units are enough"})
+
+    for key in (keys["site"], keys["administrator"]):
+        answer = served.post(f"{trial}/units", ENROL, key=key)
+        assert answer.status == 409
+        assert "accrual is held" in answer.json["detail"]
+        assert answer.json["remedy"].startswith("Wait until an administrator of the trial releases accrual")
+        assert ("41 units" in answer.body.decode()) == (key == keys["administrator"])
 
 
 def test_units_of_other_sites_are_closed_to_a_site(served: Served, trial: str) -> None:

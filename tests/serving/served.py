@@ -78,7 +78,9 @@ class Served:
         environment = {**os.environ, "DTRBANDIT_KERNELS": self.kernels, "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
+        self.told: list[str] = []  # on the terminal, before it listened
         for line in self.process.stdout:
+            self.told.append(line.rstrip("\n"))
             if found := re.search(r"dtrb_\S+", line):
                 self.key = found[0]
             if found := re.search(r"Listening at http://127.0.0.1:(\d+)", line):

@@ -8,6 +8,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import ArrivalProcess, Exponential, Fixed, Gamma, Linear, LogNormal, Synthetic
+from dtrbandit.simulation.run_paths import run_paths
 from dtrbandit.simulation.study_toml import read_study
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +67,66 @@ def test_a_study_file_says_everything_that_simulate_takes(tmp_path: Path) -> Non
         seed=study.seed,
         arrivals=study.arrivals,
     )
+
+
+CLOSINGS = """\
+closings = [
+    { round = 30, stage = "stage2", arm = "1" },
+    { round = 20, stage = "stage1", arm = "2" },
+]
+"""
+
+
+@pytest.mark.parametrize(
+    "closings",
+    [
+        (CLOSINGS, ""),
+        ("", '[[closings]]\nround = 30\nstage = "stage2"\narm = "1"\n'
+             '[[closings]]\nround = 20\nstage = "stage1"\narm = "2"\n'),
+    ],
+)  # fmt: skip
+def test_arms_are_closed_as_by_simulate(tmp_path: Path, closings: tuple[str, str]) -> None:
+    before, after = closings
+
+    study = read_study(written(tmp_path, before + TEXT.replace('optimist = { name = "LSVIUCB" }\n', "") + after))
+
+    assert study.closings == (dtr.Closing(20, "stage1", "2"), dtr.Closing(30, "stage2", "1"))
+    run = run_paths(study)
+    for name in ("DTRB(5, 0.5)", "fixed"):
+        assert (run.arms[name][:, 19:, 0] == 0).all()
+        assert (run.arms[name][:, 29:, 1] != 0).all()
+
+
+@pytest.mark.parametrize(
+    ("closings", "told"),
+    [
+        ("7", "closings must be a list of tables"),
+        ("[7]", "a closing is a table such as { round = 500"),
+        ('[{ round = 5, stage = "stage1" }]', "a closing is a table such as { round = 500"),
+        ('[{ round = 5, stage = "stage1", arm = "1", why = "harm" }]', "unknown entry of a closing 'why'"),
+        (
+            '[{ round = 0, stage = "stage1", arm = "1" }]',
+            "Closing: round must be a whole number of at least 1, found 0",
+        ),
+        ('[{ round = 5, stage = "first", arm = "1" }]', "there is no stage 'first'; the stages are"),
+        ('[{ round = 5, stage = "stage1", arm = "9" }]', "stage 'stage1' has no arm '9'; its arms are"),
+        ('[{ round = 5, stage = 1, arm = "1" }]', "there is no stage 1"),
+        ('[{ round = 5, stage = "stage1", arm = "1" }, { round = 6, stage = "stage1", arm = "2" }]', "it is the last"),
+    ],
+)
+def test_a_closing_that_cannot_be_is_told_on_its_line(tmp_path: Path, closings: str, told: str) -> None:
+    file = written(tmp_path, TEXT.replace("seed = 7", f"closings = {closings}"))
+
+    with pytest.raises(dtr.DesignError) as refused:
+        read_study(file)
+
+    assert str(refused.value).startswith(f"{file}, line 4: ")
+    assert told in str(refused.value)
+
+
+def test_an_earlier_trial_is_refused_and_not_overlooked(tmp_path: Path) -> None:
+    with pytest.raises(dtr.DesignError, match=r"line 4: an earlier trial is given in Python: simulate\(..., prior="):
+        read_study(written(tmp_path, TEXT.replace("seed = 7", 'prior = "earlier.csv"')))
 
 
 def test_the_example_is_read_as_it_says() -> None:

@@ -58,7 +58,7 @@ def test_the_contract_catches_too_few_units() -> None:
     def without_the_last(units: PotentialOutcomes) -> PotentialOutcomes:
         return Tabulated(units).draw(len(units.outcome) - 1, np.random.default_rng(0))
 
-    with pytest.raises(AssertionError, match="asked for 1 units, found 0"):
+    with pytest.raises(AssertionError, match="asked for 1 unit, found 0"):
         contract(Changed(Synthetic(), without_the_last)).test_units_fit_the_design()
 
 

@@ -35,6 +35,41 @@ def test_a_nurse_takes_a_patient_from_enrolment_to_the_outcome(served: Served, t
     assert [actor.startswith("the site (site north, key ") for actor in actors] == [True]
 
 
+def test_an_administrator_enrols_for_a_site_and_the_site_has_the_unit(
+    served: Served, trial: str, somebody: Somebody
+) -> None:
+    nurse, administrator = somebody("site"), somebody("administrator")
+
+    form = administrator.get(f"/ui/trials/{trial}/bedside")
+    shown = enrol(administrator, trial, "u1", site=" north ")
+    enrol(administrator, trial, "u2", site="")
+
+    assert '<label for="enrol-site">Site</label>' in form.text
+    assert '<option value="north"></option>' in form.text
+    assert "Enrolled, and on record." in shown.text
+    assert [served.get(f"/trials/{trial}/units/{unit}").json["site"] for unit in ("u1", "u2")] == ["north", None]
+    assert nurse.get(f"/ui/trials/{trial}/unit?id=u1").status == 200
+    assert nurse.get(f"/ui/trials/{trial}/unit?id=u2").status == 403
+    assert "enrol-site" not in nurse.get(f"/ui/trials/{trial}/bedside").text
+
+
+def test_a_site_that_cannot_be_one_is_told_at_the_form_and_kept(served: Served, trial: str, somebody: Somebody) -> None:
+    shown = enrol(somebody("administrator"), trial, "u1", site="n" * 300)
+
+    assert shown.status == 422
+    assert shown.form("/enrol").fields["site"] == "n" * 300
+    assert served.records(f"/trials/{trial}") == 1
+
+
+def test_a_site_enrols_for_no_other_whatever_its_form_says(served: Served, trial: str, somebody: Somebody) -> None:
+    nurse = somebody("site")
+    form = nurse.get(f"/ui/trials/{trial}/bedside").form("/enrol")
+
+    nurse.submit(form.action, {**form.fields, "unit": "u1", "column.x": "0.5", "site": "south"})
+
+    assert served.get(f"/trials/{trial}/units/u1").json["site"] == "north"
+
+
 def test_who_leaves_early_needs_not_all_columns_and_awaits_the_outcome(trial: str, somebody: Somebody) -> None:
     nurse = somebody("site")
 

@@ -57,7 +57,8 @@ def test_too_few_units_are_told_and_not_valued() -> None:
 
     assert forced.values == ()
     assert forced.refused is not None
-    assert forced.refused.startswith("None: ")
+    assert forced.refused.startswith("Not yet. Each plan needs 5 units that followed it to their outcome;")
+    assert "at least 5 are needed" in str(forced.reason)
 
 
 def test_a_long_log_is_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +67,8 @@ def test_a_long_log_is_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
     _, adaptive = both(trial)
 
-    assert "at most 10 units" in str(adaptive.refused)
+    assert adaptive.refused == contrasts.LONG
+    assert "at most 10 units" in str(adaptive.reason)
 
 
 def test_only_units_of_forced_rounds_are_read() -> None:

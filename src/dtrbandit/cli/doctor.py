@@ -21,6 +21,7 @@ from dtrbandit.storage import SQLiteStore, Store, connect_existing, is_postgres,
 from dtrbandit.storage.schema import is_safe_for_wal
 from dtrbandit.trial import Trial
 from dtrbandit.trial.proof import verify_stored
+from dtrbandit.words import counted
 
 GOOD, NOTE, WRONG = "good", "note", "wrong"
 MARKS = {GOOD: "✓", NOTE: "·", WRONG: "✗"}
@@ -109,7 +110,9 @@ def kernel_cache() -> Finding:
     except (NoCache, OSError) as error:
         return Finding("kernels", NOTE, f"no cache ({error}): set DTRBANDIT_CACHE_DIR to a folder of your own")
     if missing:
-        return Finding("kernels", NOTE, f"{missing} are not compiled yet; dtrbandit compile does it beforehand")
+        return Finding(
+            "kernels", NOTE, f"{counted(missing, 'kernel')} not compiled yet; dtrbandit compile does it beforehand"
+        )
     return Finding("kernels", GOOD, f"all compiled, in {cache.folder}")
 
 
@@ -125,15 +128,21 @@ def database(store: Store) -> Iterator[Finding]:
     """Look at a database and at each of its trials."""
     wrong = store.check()
     mode = f"journal mode {store.journal_mode}" if isinstance(store, SQLiteStore) else type(store).__name__
-    yield Finding("database", WRONG if wrong else GOOD, wrong or f"in order, {mode}, {len(store.api_keys())} keys")
-    last: datetime | None = None
+    keys = counted(len(store.api_keys()), "key")
+    yield Finding("database", WRONG if wrong else GOOD, wrong or f"in order, {mode}, {keys}")
+    times: list[datetime] = []
     for name in Trial.names(store):
         try:
             verified = verify_stored(store, name)
             yield Finding(f"trial {name}", GOOD if verified.ok else WRONG, str(verified))
-            trial = Trial.open(name, storage=store)
-            times = [record.time for record in trial.records(max(0, trial.head.sequence - 1)) if record.time]
-            last = max([*times, *([] if last is None else [last])], default=None)
+            if verified.ok:  # what is not in order cannot be opened either, and was said
+                times += _last_time(store, name)
         except DTRError as error:
             yield Finding(f"trial {name}", WRONG, str(error))
-    yield clock(last, datetime.now(UTC))
+    yield clock(max(times, default=None), datetime.now(UTC))
+
+
+def _last_time(store: Store, name: str) -> list[datetime]:
+    """Return the time of the last record of a trial, if it has one."""
+    trial = Trial.open(name, storage=store)
+    return [record.time for record in trial.records(max(0, trial.head.sequence - 1)) if record.time]

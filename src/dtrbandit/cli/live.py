@@ -17,14 +17,21 @@ import typer
 
 from dtrbandit.cli.reactions import until_stopped
 from dtrbandit.cli.trial_toml import read_trial
-from dtrbandit.errors import DesignError, DTRError, Unavailable
+from dtrbandit.errors import DesignError, DTRError, NotFound, Unavailable
+from dtrbandit.record.durable import beside, settle
 from dtrbandit.service.key_store import first_key
-from dtrbandit.storage import Check, Store, connect, connect_existing, upgrade_tables, without_secret
+from dtrbandit.storage import Check, Store, connect, connect_existing, path_of, upgrade_tables, without_secret
 from dtrbandit.storage.copying import copy_store
 from dtrbandit.trial import Head, Trial
+from dtrbandit.trial.opening import is_guessable
 from dtrbandit.trial.proof import verify_stored
+from dtrbandit.words import counted
 
 WRONG = 1
+PAPER_SCHEDULE = (
+    'warning: the policy has schedule = "paper": a site could guess the forced arms. A rehearsal may, and '
+    'lock will refuse it. Create the trial with schedule = "permuted", or lock it with --paper-schedule'
+)
 
 
 def create_trial(file: Path, storage: str, actor: str | None) -> None:
@@ -33,8 +40,10 @@ def create_trial(file: Path, storage: str, actor: str | None) -> None:
     with _opened(connect(storage)) as store:
         trial = Trial.create(wanted.name, wanted.design, wanted.policy, storage=store, actor=_who(actor))
         typer.echo(str(trial.design))
-        where = without_secret(storage)
+        where = _place(storage)
         typer.echo(f"Created trial {trial.name!r} in {where}, in rehearsal. dtrbandit trial lock ends the rehearsal.")
+        if is_guessable(trial.policy):
+            typer.echo(PAPER_SCHEDULE, err=True)
         _print_first_key(store)
 
 
@@ -43,8 +52,9 @@ def show_trials(storage: str) -> None:
     with _opened(connect_existing(storage)) as store:
         for name in Trial.names(store):
             trial = Trial.open(name, storage=store)
-            records = f"{trial.head.sequence:,} records"
-            typer.echo(f"{name}: {trial.phase}, {records}, {trial.in_flight:,} units in flight")
+            phase = trial.phase if trial.locked or trial.phase == "rehearsal" else "ended in rehearsal"
+            records = counted(trial.head.sequence, "record")
+            typer.echo(f"{name}: {phase}, {records}, {counted(trial.in_flight, 'unit')} in flight")
 
 
 def lock_trial(name: str, storage: str, actor: str | None, *, reason: str, paper_schedule: bool) -> None:
@@ -58,7 +68,8 @@ def end_trial(name: str, storage: str, actor: str | None, *, reason: str) -> Non
     """End a trial."""
     with Trial.open(name, storage=storage) as trial:
         trial.end(actor=_who(actor), reason=reason)
-        typer.echo(f"Trial {name!r} has ended. Its head is {_head_text(trial.head)}")
+        never = " It was a rehearsal: it was never live, and cannot be locked any more." if not trial.locked else ""
+        typer.echo(f"Trial {name!r} has ended.{never} Its head is {_head_text(trial.head)}")
 
 
 def upgrade_trial(name: str, storage: str, actor: str | None, *, reason: str) -> None:
@@ -102,14 +113,17 @@ def export_trial(name: str, file: Path, form: Literal["csv", "parquet", "jsonl"]
     """Write a trial to a file."""
     with Trial.open(name, storage=storage) as trial:
         done = trial.export(file, form)
-    waiting = f"; {done.waiting:,} wait behind the first that has not ended" if done.waiting else ""
-    typer.echo(f"Written: {file} ({done.units:,} units{waiting})")
+    waiting = f"; from the first that has not ended on, {done.waiting:,} wait" if done.waiting else ""
+    typer.echo(f"Written: {file} ({counted(done.units, 'unit')}{waiting})")
 
 
-def back_up(file: Path, storage: str, *, every: float | None, keep: int) -> None:
-    """Copy a database, once to a file, or again and again into a folder of which the oldest copies go."""
+def back_up(file: Path, storage: str, *, every: float | None = None, keep: int = 30, replace: bool = False) -> None:
+    """Copy a database, once to a new file, or again and again into a folder of which the oldest copies go.
+
+    ``replace``: an earlier copy of this name goes, once the new one is whole.
+    """
     if every is None:
-        _copy(file, storage)
+        _copy(file, storage, replace=replace)
         return
     file.mkdir(parents=True, exist_ok=True)
     with until_stopped():
@@ -120,12 +134,25 @@ def back_up(file: Path, storage: str, *, every: float | None, keep: int) -> None
             sleep(every)
 
 
-def _copy(file: Path, storage: str) -> None:
+def _copy(file: Path, storage: str, *, replace: bool = False) -> None:
     with _opened(connect_existing(storage)) as store:
-        store.backup(file)
+        if replace and file.exists():
+            _replace(file, storage, store)
+        else:
+            store.backup(file)
         for name in Trial.names(store):
             _note(store, Check("backup", name, time(), True))
     typer.echo(f"Written: {file}")
+
+
+def _replace(file: Path, storage: str, store: Store) -> None:
+    """Copy a database to the place of an earlier copy, which stays there until the new one is whole."""
+    own = path_of(storage)
+    if own is not None and file.samefile(own):
+        raise DesignError(f"{file} is the database itself; a backup needs a file of its own")
+    with beside(file.resolve()) as draft:
+        store.backup(draft)
+        settle(draft, file.resolve())
 
 
 def _note(store: Store, check: Check) -> None:
@@ -174,7 +201,9 @@ def serve_trials(storage: str, *, host: str, port: int, behind_proxy: bool, work
     require_safe(host, behind_proxy=behind_proxy)
     require_shareable(storage, workers)
     require_free(host, port)
+    is_new = _is_new(storage)
     with _opened(connect(storage)) as store:
+        _say_what_is_served(store, storage, is_new=is_new)
         _print_first_key(store)
     serve(
         storage,
@@ -193,6 +222,37 @@ def _with_packages() -> Iterator[None]:
         yield
     except ImportError as error:
         raise DesignError(f"the service needs more packages ({error}): pip install 'dtrbandit[serve]'") from error
+
+
+def _is_new(storage: str) -> bool:
+    """Say whether there is no database at an address yet."""
+    try:
+        connect_existing(storage).close()
+    except NotFound:
+        return True
+    return False
+
+
+def _say_what_is_served(store: Store, storage: str, *, is_new: bool) -> None:
+    """Name the database and its trials, so that a wrong one is noticed at once."""
+    names = Trial.names(store)
+    if names:
+        typer.echo(f"{_place(storage)}: {counted(len(names), 'trial')} ({', '.join(names)}).")
+        return
+    if not is_new:
+        typer.echo(f"{_place(storage)} holds no trial yet. dtrbandit trial create makes one.")
+        return
+    typer.echo(f"NEW DATABASE: there was none at {_place(storage)}, so an empty one was made there. It holds no trial.")
+    typer.echo(
+        "If your trial should be here, stop with Ctrl-C and start again with the address of its database: "
+        "--storage sqlite:////folder/trial.db, or the variable DTRBANDIT_STORAGE."
+    )
+
+
+def _place(storage: str) -> str:
+    """Return where a database is, as people look for it: the whole path of a file, or an address."""
+    path = path_of(storage)
+    return without_secret(storage) if path is None else str(path.absolute())
 
 
 def _say_where(address: str) -> None:
@@ -222,7 +282,7 @@ def _opened(store: Store) -> Iterator[Store]:
 def _print_first_key(store: Store) -> None:
     new = first_key(store, now=datetime.now(UTC))
     if new is not None:
-        typer.echo(f"The first administrator's key, shown only now; keep it safe:\n  {new.key}")
+        typer.echo(f"The first administrator's key of this database, shown only now; keep it safe:\n  {new.key}")
 
 
 def _who(actor: str | None) -> str:

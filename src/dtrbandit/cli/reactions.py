@@ -12,6 +12,7 @@ from typing import NoReturn
 import typer
 
 from dtrbandit.errors import DTRError
+from dtrbandit.words import counted
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
@@ -50,7 +51,9 @@ def _saved(stopped: BaseException) -> str:
     """Say what a command that stopped has saved, and how to go on; only studies save anything on the way."""
     again = "the same command begins again, or goes on from what is saved"
     if hasattr(stopped, "study"):
-        again = f"{len(stopped.study.paths):,} finished paths are saved; the same command goes on from what is saved"
+        again = (
+            f"saved: {counted(len(stopped.study.paths), 'finished path')}; the same command goes on from what is saved"
+        )
     return f"; {again}:\n  {shlex.join(['dtrbandit', *sys.argv[1:]])}"
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dtrbandit.cli.reactions import reactions, until_stopped
+from dtrbandit.errors import DesignError
 
 trial = typer.Typer(no_args_is_help=True, help="Live trials: create, lock, verify, export, back up.")
 keys = typer.Typer(no_args_is_help=True, help="Keys to the service: who may do what.")
@@ -87,7 +88,10 @@ def lock(
 
 @trial.command()
 def end(name: Name, reason: Reason, storage: Storage = DEFAULT, actor: Actor = None) -> None:
-    """End the trial: nothing more is decided. Late outcomes and corrections still come on record."""
+    """End the trial, for good: nothing more is decided. Late outcomes and corrections still come on record.
+
+    A rehearsal is ended by lock, which begins the live trial. To end it by this command gives the trial up.
+    """
     with reactions():
         from dtrbandit.cli.live import end_trial
 
@@ -146,16 +150,19 @@ def export(
 
 @trial.command()
 def backup(
-    file: Annotated[Path, typer.Argument(help="The file to write; with --every a folder.")],
+    file: Annotated[Path, typer.Argument(help="The file to write, a new one; with --every a folder.")],
     every: Annotated[float | None, typer.Option(help="Again every so many seconds, until Ctrl-C.", min=1.0)] = None,
     keep: Annotated[int, typer.Option(help="With --every: how many to keep.", min=1)] = 30,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Let it take the place of an earlier backup of this name.")
+    ] = False,
     storage: Storage = DEFAULT,
 ) -> None:
     """Copy the whole database while the service goes on. The copy is whole or not there."""
     with reactions():
         from dtrbandit.cli.live import back_up
 
-        back_up(file, storage, every=every, keep=keep)
+        back_up(file, storage, every=every, keep=keep, replace=replace)
 
 
 @trial.command()
@@ -259,6 +266,7 @@ def revoke_key(key: KeyId, storage: Storage = DEFAULT) -> None:
 
 
 def serve(
+    context: typer.Context,
     storage: Storage = DEFAULT,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes one that is free.", min=0, max=65535)] = 8000,
@@ -280,6 +288,7 @@ def serve(
     administrator's key, once.
     """
     with reactions():
+        _require_fitting(context, rehearse=rehearse)
         if rehearse:
             from dtrbandit.cli.rehearse import serve_rehearsal
 
@@ -290,6 +299,20 @@ def serve(
 
         with until_stopped():
             serve_trials(storage, host=host, port=port, behind_proxy=behind_proxy, workers=workers)
+
+
+def _require_fitting(context: typer.Context, *, rehearse: bool) -> None:
+    """Refuse options that were typed and would do nothing."""
+    unfit = ("storage", "workers") if rehearse else ("pace",)
+    sources = {name: context.get_parameter_source(name) for name in unfit}
+    typed = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if typed and rehearse:
+        raise DesignError(
+            f"--rehearse does not go with --{typed[0]}: a rehearsal is one process on a database of its own, which "
+            "goes when it ends, and touches no other; leave out one of the two"
+        )
+    if typed:
+        raise DesignError("--pace is for simulated patients; say --rehearse too, or leave it out")
 
 
 def doctor(storage: Storage = DEFAULT, json: Json = False) -> None:

@@ -16,6 +16,7 @@ from dtrbandit.design.toml_text import TomlText
 from dtrbandit.design.tree import Plan, Tree, grow_tree
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
+from dtrbandit.words import counted
 
 MOST_STAGES = 20
 
@@ -145,8 +146,8 @@ class Design:
             raise DesignError(f"{path}: {error}") from error
 
     def __str__(self) -> str:
-        plans = _count(len(self.arm_plans), "feasible plan")
-        lines = [f"A design of {_count(len(self.stages), 'stage')} with {plans}."]
+        plans = counted(len(self.arm_plans), "feasible plan")
+        lines = [f"A design of {counted(len(self.stages), 'stage')} with {plans}."]
         for m in range(len(self.stages)):
             lines += ["", *self._stage_in_words(m)]
         if self.every_combination:
@@ -163,15 +164,11 @@ class Design:
                 f"  Entered if {stage.enter_if}; the others leave early, with their outcome, and need {needed}."
             )
         lines.append(f"  Observed on arrival: {', '.join(self.columns[m]) or 'nothing new'}.")
-        lines.append(f"  Model for each arm: {model} ({_count(self.dimensions[m], 'coefficient')}).")
+        lines.append(f"  Model for each arm: {model} ({counted(self.dimensions[m], 'coefficient')}).")
         if stage.expected_days:
             what = "response" if m + 1 < len(self.stages) else "outcome"
             lines.append(f"  The {what} is expected after {stage.expected_days:g} days.")
         return lines
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _either(arms: Sequence[str]) -> str:

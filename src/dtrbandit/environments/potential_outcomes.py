@@ -13,6 +13,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
+from dtrbandit.words import counted
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -237,7 +238,7 @@ def _check_values(values: Array, what: str, arms: Plan, design: Design, *, passe
 def _require(holds: Mask, found: Array, what: str, arms: Plan, allowed: str) -> None:
     if not holds.all():
         unit, wrong = int(np.argmin(holds)), int((~holds).sum())
-        others = "" if wrong == 1 else f" (so have {wrong - 1:,} others of {len(holds):,})"
+        others = "" if wrong == 1 else f" (and likewise {counted(wrong - 1, 'other')} of {len(holds):,})"
         raise DesignError(
             f"potential outcomes: {what} of unit {unit} after arms {arms} must be {allowed}, "
             f"found {shown(found[unit].tolist())}{others}"

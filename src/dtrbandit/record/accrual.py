@@ -50,7 +50,9 @@ def require_accrual(histories: Histories, unit: str, site: str | None) -> None:
     ends = "release()" if hold.site is None else f"release(site={hold.site!r})"
     told = f"unit {unit!r} cannot enrol: accrual is held{_at(hold.site)}"
     raise ProtocolError(
-        f"{told} ({hold.reason}); {ends} ends that", blind=f"{told}; the administrator of the trial can say why"
+        f"{told} ({hold.reason}); {ends} ends that",
+        blind=f"{told}; the administrator of the trial can say why",
+        remedy="Wait until an administrator of the trial releases accrual, then enrol the unit. Units under way go on.",
     )
 
 

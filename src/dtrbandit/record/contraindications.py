@@ -12,6 +12,7 @@ from dtrbandit.record.events import Excluded
 from dtrbandit.record.histories import Histories, History, UnitRecord, barred_by
 from dtrbandit.record.reasons import accept_reason
 
+NO_ARM = "Exclude fewer arms if you can; otherwise ask an administrator of the trial."
 Said = tuple[Excluded | None, str | None]  # which arms, and why
 
 
@@ -90,10 +91,9 @@ def require_an_arm(histories: Histories, unit: str, node: int, excluded: Barred)
     reasons = ", ".join(
         f"{stage.arms[arm]} ({why})" for arm, why in why_not(design.tree, node, excluded, histories.barred)
     )
-    raise ProtocolError(
-        f"unit {unit!r}: no arm is left at stage {stage.name!r}: {reasons}; "
-        + ("it cannot take part in this trial" if node == 0 else "withdraw it, if nothing else can be given")
-    )
+    told = f"unit {unit!r}: no arm is left at stage {stage.name!r}"
+    then = "it cannot take part in this trial" if node == 0 else "withdraw it, if nothing else can be given"
+    raise ProtocolError(f"{told}: {reasons}; {then}", blind=f"{told}; {then}", remedy=NO_ARM)
 
 
 def excluded_by(design: Design, record: UnitRecord, excluded: Excluded | None) -> Barred:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dtrbandit.errors import ProtocolError
+
 
 @contextmanager
 def beside(file: str | Path) -> Iterator[Path]:
@@ -30,6 +32,12 @@ def beside(file: str | Path) -> Iterator[Path]:
         yield draft
     finally:  # after Ctrl-C too
         draft.unlink(missing_ok=True)
+
+
+def require_absent(file: str | Path, what: str) -> None:
+    """Refuse to write where there is something already; ``what`` is about to be written."""
+    if os.path.lexists(file):
+        raise ProtocolError(f"{file} is there already: {what} replaces nothing; move it away, or give another name")
 
 
 def settle(draft: Path, file: str | Path) -> None:

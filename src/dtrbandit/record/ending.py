@@ -26,4 +26,8 @@ def no_more_arms(ended: Ended, unit: str) -> ProtocolError:
     """Return the refusal to decide for a unit of a trial that ended."""
     told = f"unit {unit!r} cannot be given an arm: the trial ended"
     still = "outcomes, withdrawals and amendments are still recorded"
-    return ProtocolError(f"{told} ({ended.reason}); {still}", blind=f"{told}; {still}")
+    return ProtocolError(
+        f"{told} ({ended.reason}); {still}",
+        blind=f"{told}; {still}",
+        remedy="Ask an administrator of the trial how the patient is treated now.",
+    )

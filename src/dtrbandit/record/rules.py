@@ -217,9 +217,11 @@ def on_record(histories: Histories, unit: str) -> UnitRecord:
 def require_not_void(record: UnitRecord) -> None:
     """Refuse a unit that is void."""
     if record.voided is not None:
+        told, then = f"unit {record.history.unit!r} was voided", "nothing more is recorded of it"
         raise ProtocolError(
-            f"unit {record.history.unit!r} was voided ({record.voided.reason}): nothing more is recorded of it; "
-            "another unit needs another id"
+            f"{told} ({record.voided.reason}): {then}; another unit needs another id",
+            blind=f"{told}: {then}; another unit needs another id",
+            remedy="Ask an administrator of the trial, who voided it.",
         )
 
 

@@ -17,6 +17,7 @@ from dtrbandit.record.events import Opened, Taught
 from dtrbandit.record.features import Context, columns_of
 from dtrbandit.record.histories import Histories, History, advance, goes_on
 from dtrbandit.record.rules import accept, is_unit_id
+from dtrbandit.words import counted
 
 
 class Prior(Protocol):
@@ -58,8 +59,8 @@ def taught(
     design, given = histories.design, len(labels)
     if not max(given, 1) <= len(contexts) <= min(given + 1, len(design.stages)):
         raise ProtocolError(
-            f"unit {unit!r} has {len(contexts)} contexts and {given} arms: it must have a context for each arm, and at "
-            f"most one more, of the {len(design.stages)} stages"
+            f"unit {unit!r} has {counted(len(contexts), 'context')} and {counted(given, 'arm')}: it must have a "
+            f"context for each arm, and at most one more, of the {len(design.stages)} stages"
         )
     _require_feasible(design, unit, labels)
     accepted: tuple[Context, ...] = ()
@@ -74,10 +75,10 @@ def _require_first(histories: Histories, unit: object) -> None:
     """Refuse to be taught once something has happened, and twice by the same unit."""
     if not is_unit_id(unit):
         raise ObservationError(f"a unit's id must be a printable text of 1 to 200 characters, found {unit!r}")
-    if len(histories.log) > 1 + len(histories.taught):
+    if before := len(histories.log) - 1 - len(histories.taught):
         raise ProtocolError(
             f"unit {unit!r} of an earlier trial cannot teach now: a trial is taught before anything happens in it, and "
-            f"{len(histories.log) - 1 - len(histories.taught)} events have; open a new session with prior="
+            f"{counted(before, 'event')} came before; open a new session with prior="
         )
     if unit in histories.taught:
         raise ProtocolError(f"unit {unit!r} of an earlier trial has taught already: each needs an id of its own")
@@ -120,7 +121,7 @@ def _accept_outcome(design: Design, unit: str, outcome: Any, given: int, *, left
         return None
     if given == 0 or not (left or given == len(design.stages)):
         raise ProtocolError(
-            f"unit {unit!r} of an earlier trial has an outcome and {given} arms, but neither went through all stages "
-            "nor left early; an outcome of None says that it dropped out"
+            f"unit {unit!r} of an earlier trial has an outcome and {counted(given, 'arm')}, but neither went through "
+            "all stages nor left early; an outcome of None says that it dropped out"
         )
     return accept_number(outcome, f"unit {unit!r}, outcome")

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.intervals import LEVEL
 from dtrbandit.reproduce.claims import Measured
+from dtrbandit.words import counted
 
 Array = NDArray[np.float64]
 
@@ -69,7 +70,7 @@ def median(values: Array, *, level: float = LEVEL) -> Measured:
     with np.errstate(invalid="ignore"):  # between −∞ and ∞
         middle = float(np.median(ordered))
     if not outside:
-        return Measured(middle, math.nan, math.nan, f"{paths} paths are too few for an interval")
+        return Measured(middle, math.nan, math.nan, f"too few for an interval: {counted(paths, 'path')}")
     return Measured(middle, float(ordered[outside - 1]), float(ordered[paths - outside]))
 
 

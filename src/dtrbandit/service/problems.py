@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
 from typing import NamedTuple
 
 from dtrbandit.errors import (
@@ -20,6 +22,9 @@ from dtrbandit.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
+SECONDS_BETWEEN_LINES = 60.0  # of the same words in the server's log
+
+log = logging.getLogger("dtrbandit.service")
 
 
 class Kind(NamedTuple):
@@ -75,9 +80,18 @@ OF_ERRORS: dict[type[DTRError], str] = {
 class Refused(Exception):  # noqa: N818  # what happened to the request
     """A request that gets a problem document in place of what it asked for."""
 
-    def __init__(self, kind: str, detail: str, *, error: str | None = None, wait: int = RETRY_SECONDS) -> None:
+    def __init__(
+        self,
+        kind: str,
+        detail: str,
+        *,
+        error: str | None = None,
+        wait: int = RETRY_SECONDS,
+        remedy: str | None = None,
+    ) -> None:
         super().__init__(detail)
         self.kind, self.detail, self.error, self.wait = kind, detail, error, wait
+        self.remedy = remedy or KINDS[kind].remedy
 
     @property
     def status(self) -> int:
@@ -106,7 +120,7 @@ class Refused(Exception):  # noqa: N818  # what happened to the request
             "title": kind.title,
             "status": kind.status,
             "detail": self.detail,
-            "remedy": kind.remedy,
+            "remedy": self.remedy,
             **error,
         }
 
@@ -116,17 +130,22 @@ class Refused(Exception):  # noqa: N818  # what happened to the request
 
 
 BLIND = {  # what a site hears in place of an error that may tell numbers of records, or the policy
-    "unavailable": "the service cannot store anything now; nothing was decided",
+    "unavailable": "the service cannot store anything now; nothing was decided. The server's log says why",
     "log": "the log of this trial cannot be continued here; nothing was decided",
     "design": "the set-up of this trial failed; nothing was recorded",
     "not-estimable": "there is no such answer yet",
 }
 
 
+class Busy(Unavailable):
+    """The service itself cannot take this now. The message is for whoever asks, and names nothing of the server."""
+
+
 def refusal(error: DTRError, *, blind: bool = False) -> Refused:
     """Return the refusal for an error of the package, which names the error's class for the client.
 
     ``blind``: for a site, which must not know numbers of records, reasons of the trial as a whole, or the policy.
+    What a database says when it cannot be used names hosts and paths: that goes to the server's log, and to nobody.
     """
     for each in type(error).__mro__:
         if each in OF_ERRORS:
@@ -134,5 +153,25 @@ def refusal(error: DTRError, *, blind: bool = False) -> Refused:
             break
     else:
         kind, name = "unavailable", None
-    detail = getattr(error, "blind", BLIND.get(kind, str(error))) if blind else str(error)
-    return Refused(kind, detail, error=name)
+    own = str(error)
+    if kind == "unavailable" and not isinstance(error, Busy):
+        own = BLIND[kind]
+    elif isinstance(error, LogError):
+        own = error.outside
+    if own != str(error):
+        _tell_the_log(str(error))
+    detail = getattr(error, "blind", BLIND.get(kind, own)) if blind else own
+    return Refused(kind, detail, error=name, remedy=getattr(error, "remedy", None))
+
+
+_told: dict[str, float] = {}  # when something was last written to the server's log
+
+
+def _tell_the_log(words: str) -> None:
+    """Write to the server's log why the database cannot be used; the same words once a minute, however many ask."""
+    now = time.monotonic()
+    if now - _told.get(words, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
+        if len(_told) >= 100:
+            _told.clear()
+        _told[words] = now
+        log.error("the database cannot be used: %s", words)

@@ -18,6 +18,7 @@ from dtrbandit.kernels import supply
 from dtrbandit.policies.policy import Policy
 from dtrbandit.service.keys import Holder, KeyRing
 from dtrbandit.service.metrics import Requests
+from dtrbandit.service.problems import Busy
 from dtrbandit.service.writer import Writer
 from dtrbandit.service.wrong_keys import WrongKeys
 from dtrbandit.storage import MEMORY, Store, connect
@@ -126,7 +127,7 @@ class Service:
     def store(self) -> Store:
         """The database of the trials and keys."""
         if self._store is None:
-            raise Unavailable("the service is starting; try again in a moment")
+            raise Busy("the service is starting; try again in a moment")
         return self._store
 
     @property
@@ -140,7 +141,7 @@ class Service:
         if found is not None:
             return found
         if not self.ready:
-            raise Unavailable("the service is still reading its trials; try again in a moment")
+            raise Busy("the service is still reading its trials; try again in a moment")
         return await self._open(name)
 
     async def _open(self, name: str) -> Trial:

@@ -101,9 +101,15 @@ async def close_arm(request: Request, trial: str) -> Response:
 
 @routes.post("/{trial}/end", **described("end_trial", body=Because))
 async def end_trial(request: Request, trial: str) -> Response:
-    """End the trial: no more decisions; late outcomes and corrections still come on record."""
+    """End the trial, for good: no more decisions; late outcomes and corrections still come on record.
+
+    The reply says whether it was a rehearsal, which is given up then: it was never live, and cannot be locked any more.
+    """
     visit = Visit(request, "end_trial", trial)
-    return await visit.record(trial, End((await visit.body(Because)).reason), "end")
+    body = await visit.body(Because)
+    found = await visit.trial(trial)
+    rehearsal = not await asyncio.to_thread(lambda: found.locked)
+    return await visit.record(trial, End(body.reason), "end", rehearsal=rehearsal)
 
 
 @routes.get("/{trial}/log", **described("read_log"))

@@ -22,11 +22,14 @@ from dtrbandit.service.models import (
 from dtrbandit.service.models import Response as ResponseBody
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.requests import Visit, described, listed, replied
+from dtrbandit.service.roles import require
 from dtrbandit.service.views import status_seen, story_seen, story_told
 from dtrbandit.trial import Trial
 
 routes = APIRouter(prefix="/trials/{trial}/units", tags=["units"])
-Explain = Annotated[bool, Query(description="Say why; for administrators and statisticians.")]
+Explain = Annotated[
+    bool, Query(description="Say why. For administrators and statisticians; to a site or an auditor it is 403.")
+]
 
 
 @routes.post("", **described("enroll_unit", body=Enrolment, reply=ArmReply))
@@ -118,9 +121,11 @@ async def list_units(
 
 
 @routes.get("/{unit:path}", **described("show_unit", reply=UnitReply))
-async def show_unit(request: Request, trial: str, unit: str) -> Response:
-    """Show a unit: its arms, and to those who may see it its whole story."""
+async def show_unit(request: Request, trial: str, unit: str, explain: Explain = False) -> Response:
+    """Show a unit: its arms, and to those who may see it its whole story, each decision explained."""
     visit = Visit(request, "show_unit", trial)
+    if explain:
+        require(visit.holder.role, "explain_decisions")
     found = await visit.trial(trial)
     story = await asyncio.to_thread(found.unit, unit, site=visit.holder.site)
     return replied(story_seen(story, visit.holder.role))

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from dtrbandit.record import Decision
 from dtrbandit.record.chain import time_text
+from dtrbandit.record.events import Voided
 from dtrbandit.service.roles import MAY, Role
 from dtrbandit.storage import ApiKey
 from dtrbandit.summary import Summary
@@ -51,8 +52,14 @@ def story_seen(story: UnitStory, role: Role) -> dict[str, object]:
     """Return a unit. A site sees its arms; an auditor its records too; who compares, the decisions explained."""
     if role in MAY["explain_decisions"]:
         return story_told(story)
-    seen: dict[str, object] = {"unit": story.unit, "status": story.status, "arms": dict(story.arms)}
+    seen: dict[str, object] = {"unit": story.unit, "status": _status_seen(story, role), "arms": dict(story.arms)}
     return seen if role is Role.SITE else {**seen, **_records(story)}
+
+
+def _status_seen(story: UnitStory, role: Role) -> str:
+    """Return where a unit stands. A site does not hear why it was voided: that may tell results."""
+    is_void = any(isinstance(record.event, Voided) for record in story.records)
+    return "it was voided" if is_void and role is Role.SITE else story.status
 
 
 def story_told(story: UnitStory) -> dict[str, object]:

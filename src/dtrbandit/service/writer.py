@@ -18,7 +18,8 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from dtrbandit.errors import DTRError, Unavailable
+from dtrbandit.errors import DTRError
+from dtrbandit.service.problems import Busy
 
 MOST_TOGETHER = 256
 MOST_WAITING = 2000
@@ -83,9 +84,9 @@ class Writer:
 
     def _enqueue(self, work: _Asked | _Job) -> asyncio.Future[Any]:
         if self._stopped:
-            raise Unavailable("the service is stopping; nothing was decided")
+            raise Busy("the service is stopping; nothing was decided")
         if self._waiting.qsize() >= MOST_WAITING:
-            raise Unavailable(f"{MOST_WAITING} requests are waiting already; nothing was decided")
+            raise Busy(f"{MOST_WAITING} requests are waiting already; nothing was decided")
         self._waiting.put(work)
         return work.reply
 

@@ -17,6 +17,7 @@ from dtrbandit.rounds import POINTS, Times, cumulative, times
 from dtrbandit.simulation.manifest import Manifest
 from dtrbandit.simulation.regret import Arms, Array
 from dtrbandit.simulation.summary import StudySummary, Totals, best_policy, summarise
+from dtrbandit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,7 +174,7 @@ class Study:
                 low, high, words = no_band(singles) if few else band(singles, seed=self.manifest.seed)
             number = self.policies.index(name)
             curves.append(Curve(name, number, rounds, singles.mean(axis=0), low, high, singles if paths else None))
-        many = f"{len(self.paths):,} paths: {words}" if words else "1 path"
+        many = f"{counted(len(self.paths), 'path')}: {words}" if words else "1 path"
         known = self.stage_regret is not None
         what = "regret " if known else f"outcome lost against {self.best}, the best on average\n"
         return plot_curves(curves, ax, y=f"{what}({many})", log=log)
@@ -212,8 +213,8 @@ class Study:
 
     def __repr__(self) -> str:
         return (
-            f"<Study of {len(self.paths):,} paths of {self.horizon:,} rounds of {self.manifest.environment}: "
-            f"{', '.join(self.policies)}>"
+            f"<Study of {counted(len(self.paths), 'path')} of {counted(self.horizon, 'round')} of "
+            f"{self.manifest.environment}: {', '.join(self.policies)}>"
         )
 
     def _mean_outcomes(self) -> dict[str, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,16 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.toml_text import TomlText, unknown
 from dtrbandit.design.values import shown
 from dtrbandit.environments import DURATIONS, ENVIRONMENTS, ArrivalProcess
-from dtrbandit.errors import DesignError
+from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.policies import UniformRandom
 from dtrbandit.policies.builtin import BUILTIN
+from dtrbandit.simulation.closings import Closing
 from dtrbandit.simulation.inputs import Inputs
 
-ENTRIES = [each.name for each in fields(Inputs)]
+IN_PYTHON = "prior"  # an earlier trial, which no file can name
+ENTRIES = [each.name for each in fields(Inputs) if each.name != IN_PYTHON]
 NEEDED = [each.name for each in fields(Inputs) if each.default is MISSING]
+CLOSING = '{ round = 500, stage = "second", arm = "1" }'
 NUMBERS = {"horizon": 1, "paths": 1, "seed": 0}  # and the least that each may be
 
 
@@ -40,6 +44,8 @@ def read_study(path: str | Path) -> Inputs:
     with text.at("arrivals"):
         if inputs.arrivals is not None:
             inputs.arrivals.events(1, len(environment.design.stages), np.random.default_rng(0))
+    with text.at("closings"):
+        inputs = _closed(inputs, _closings(text))
     for name, policy in policies.items():
         with text.at("policies", name):
             replace(inputs, policies={name: policy})
@@ -52,6 +58,8 @@ def _check_entries(text: TomlText) -> None:
     for key in text.tables:
         if key not in ENTRIES:
             with text.at(key):
+                if key == IN_PYTHON:
+                    raise DesignError("an earlier trial is given in Python: simulate(..., prior=cohort); take this out")
                 raise unknown("entry", key, ENTRIES)
     for key in NEEDED:
         if key not in text.tables:
@@ -81,6 +89,30 @@ def _durations(text: TomlText, key: str) -> Any:
     if key == "response" and isinstance(laws, list):  # one for each later stage
         return tuple(built(text, DURATIONS, "duration", "arrivals", key, m) for m in range(len(laws)))
     return built(text, DURATIONS, "duration", "arrivals", key)
+
+
+def _closings(text: TomlText) -> list[Closing]:
+    """Read the arms that are closed on the way."""
+    found = text.tables.get("closings", [])
+    if not isinstance(found, list):
+        raise DesignError(f"closings must be a list of tables, {CLOSING}, found {shown(found)}")
+    return [_closing(table) for table in found]
+
+
+def _closing(table: object) -> Closing:
+    if not isinstance(table, Mapping) or not table.keys() >= {*Closing._fields}:
+        raise DesignError(f"a closing is a table such as {CLOSING}, found {shown(table)}")
+    for key in table:
+        if key not in Closing._fields:
+            raise unknown("entry of a closing", key, list(Closing._fields))
+    return Closing(**table)
+
+
+def _closed(inputs: Inputs, closings: list[Closing]) -> Inputs:
+    try:
+        return replace(inputs, closings=closings)
+    except ProtocolError as error:  # no such arm, or the last one
+        raise DesignError(str(error)) from error
 
 
 def _design(text: TomlText) -> Design | None:

@@ -19,6 +19,7 @@ from dtrbandit.intervals import (
     mean_over_paths,
     spread_of_paths,
 )
+from dtrbandit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,9 +121,9 @@ class StudySummary:
 
     def _print_means(self, console: Console) -> None:
         what = "Regret" if self.measure == REGRET else "Mean outcome"
-        many = f"{self.paths:,} path{'s' if self.paths > 1 else ''}"
+        many = counted(self.paths, "path")
         late = ["in second half"] if self.measure == REGRET else []
-        table = self._table(f"{what} after {self.horizon:,} rounds, {many}", late)
+        table = self._table(f"{what} after {counted(self.horizon, 'round')}, {many}", late)
         for row in self.policies:
             half = [] if row.second_half is None else [f"{100 * row.second_half:.0f} %"]
             table.add_row(row.policy, *_cells(row), *half)

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from dtrbandit.errors import ProtocolError
-from dtrbandit.record.durable import beside, settle
+from dtrbandit.record.durable import beside, require_absent, settle
 from dtrbandit.storage.sqlite import SQLiteStore
 from dtrbandit.storage.store import Storage, Store
 
@@ -38,7 +38,8 @@ def _copy_log(source: Storage, target: Storage) -> None:
 
 
 def write_copy(source: Store, path: str | Path) -> None:
-    """Write a copy of a store to an SQLite file, whole or not at all."""
+    """Write a copy of a store to a new SQLite file, whole or not at all."""
+    require_absent(path, "a backup")
     place = Path(path).resolve()
     with beside(place) as draft:
         target = SQLiteStore(draft)

@@ -10,6 +10,7 @@ from pathlib import Path
 from dtrbandit.errors import Conflict
 from dtrbandit.record.chain import EMPTY, Head, Stored
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
+from dtrbandit.words import counted
 
 
 class MemoryStore:
@@ -117,7 +118,7 @@ class MemoryStore:
         return None
 
     def backup(self, path: str | Path) -> None:
-        """Write a copy to an SQLite file."""
+        """Write a copy to a new SQLite file."""
         from dtrbandit.storage.copying import write_copy
 
         write_copy(self, path)
@@ -139,7 +140,9 @@ class MemoryLog:
         with self._store.turn():
             length, known = len(self._records), dict.fromkeys((key.owner, key.key) for key in keys)
             if length != expected or len(known) < len(keys) or known.keys() & self._keys.keys():
-                raise Conflict(f"log {self._number} has {length} records, expected {expected}, or a key is in use")
+                raise Conflict(
+                    f"log {self._number} has {counted(length, 'record')}, expected {expected}, or a key is in use"
+                )
             self._store.take_back(lambda: self._cut(length, known))
             self._records += records
             self._keys.update({(key.owner, key.key): key for key in keys})

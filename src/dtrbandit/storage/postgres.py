@@ -24,7 +24,7 @@ from dtrbandit.storage.copying import write_copy
 from dtrbandit.storage.postgres_schema import Connection, make_tables, require_tables, upgrade_tables
 from dtrbandit.storage.schema import APPLICATION
 from dtrbandit.storage.store import ApiKey
-from dtrbandit.storage.tables import TableStore
+from dtrbandit.storage.tables import DAMAGED, TableStore
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs
 SECONDS_OF_A_STATEMENT = 30  # after which the server gives up
@@ -218,7 +218,7 @@ class PostgresStore(TableStore):
         return f"without a valid primary key: {', '.join(missing)}; restore a backup" if missing else None
 
     def backup(self, path: str | Path) -> None:
-        """Write a copy to an SQLite file, whole or not at all, from a snapshot: others go on."""
+        """Write a copy to a new SQLite file, whole or not at all, from a snapshot: others go on."""
         snapshot = PostgresStore(self._address, turns=SNAPSHOT, prepare=require_tables)
         try:
             write_copy(snapshot, path)
@@ -240,7 +240,7 @@ class PostgresStore(TableStore):
         if isinstance(error, psycopg.IntegrityError):
             raise Conflict(f"{self._name}: somebody else wrote meanwhile ({told}); follow what is new") from error
         if (error.sqlstate or "").startswith("XX"):
-            raise LogError(f"{self._name} is damaged: {told}; restore a backup") from error
+            raise LogError(f"{self._name} is damaged: {told}; restore a backup", outside=DAMAGED) from error
         raise Unavailable(
             f"{self._name} cannot be read or written now: {told}. Nothing was recorded; look at the server, try again"
         ) from error

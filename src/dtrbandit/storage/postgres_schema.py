@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import TupleRow
 
 from dtrbandit.errors import DesignError, LogError, NotFound, ProtocolError
-from dtrbandit.record.durable import beside, settle
+from dtrbandit.record.durable import beside, require_absent, settle
 from dtrbandit.storage import schema
 
 Connection = psycopg.Connection[TupleRow]
@@ -67,6 +67,7 @@ def upgrade_tables(connection: Connection, name: str, backup: str | Path) -> int
     if step is None:
         raise NotFound(f"there are no trials in {name}, and so nothing to bring up to this release")
     if step < len(STEPS):
+        require_absent(backup, "a backup")
         _write_tables(connection, step, Path(backup).resolve())
         _take_steps(connection, step)
     return len(STEPS) - step

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dtrbandit.errors import Conflict, LogError, Unavailable
-from dtrbandit.record.durable import beside, settle
+from dtrbandit.record.durable import beside, require_absent, settle
 from dtrbandit.storage.schema import is_safe_for_wal, migrate
-from dtrbandit.storage.tables import TableStore, text_of
+from dtrbandit.storage.tables import DAMAGED, TableStore, text_of
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs
 PAGES = 4_096  # that a backup copies in one go
@@ -146,7 +146,8 @@ class SQLiteStore(TableStore):
         return None if found == ["ok"] else "; ".join(found)
 
     def backup(self, path: str | Path) -> None:
-        """Write a copy to a file, whole or not at all, while others go on."""
+        """Write a copy to a new file, whole or not at all, while others go on."""
+        require_absent(path, "a backup")
         place = Path(path).resolve()
         with beside(place) as draft:
             os.close(os.open(draft, os.O_CREAT | os.O_RDWR, 0o600))
@@ -176,4 +177,4 @@ def _refuse(error: sqlite3.Error, path: Path) -> NoReturn:
             f"{path} cannot be read or written now: {error}. Nothing was recorded; look at the disk and at other "
             "processes, then try again"
         ) from error
-    raise LogError(f"{path} is damaged: {error}; restore a backup") from error
+    raise LogError(f"{path} is damaged: {error}; restore a backup", outside=DAMAGED) from error

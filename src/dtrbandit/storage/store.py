@@ -139,7 +139,10 @@ class Store(Protocol):
         """Say what is wrong with the database itself; None if it is in order."""
 
     def backup(self, path: str | Path) -> None:
-        """Write a copy to a file, which ``connect`` opens. Others may write meanwhile."""
+        """Write a copy to a new file, which ``connect`` opens. Others may write meanwhile.
+
+        A file that is there already is a ProtocolError, and stays as it was.
+        """
 
     def close(self) -> None:
         """Let go of the database."""

@@ -15,7 +15,9 @@ from typing import Any
 from dtrbandit.errors import Conflict, LogError
 from dtrbandit.record.chain import EMPTY, Head, Stored
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
+from dtrbandit.words import counted
 
+DAMAGED = "the database is damaged; restore a backup. The server's log says where"
 AT_ONCE = 4_096  # records that are read in one go
 MOST_VALUES = 500  # in one question; releases of SQLite differ in what they allow
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
@@ -47,7 +49,7 @@ class TableStore(ABC):
 
     @abstractmethod
     def backup(self, path: str | Path) -> None:
-        """Write a copy to a file, whole or not at all, while others go on."""
+        """Write a copy to a new file, whole or not at all, while others go on."""
 
     @abstractmethod
     def close(self) -> None:
@@ -142,7 +144,9 @@ class TableLog:
         with self._store.turn():
             found = self.head().sequence
             if found != expected:
-                raise Conflict(f"log {self._number} has {found} records, expected {expected}; follow what is new")
+                raise Conflict(
+                    f"log {self._number} has {counted(found, 'record')}, expected {expected}; follow what is new"
+                )
             number = self._number
             rows = ((number, sequence, *stored) for sequence, stored in enumerate(records, expected + 1))
             self._store.add_rows("records", rows)

@@ -32,6 +32,7 @@ from dtrbandit.environments.potential_outcomes import (
     leavers,
     observed,
 )
+from dtrbandit.words import counted
 
 FEW = 200
 BAND = 5.0  # standard errors
@@ -54,7 +55,7 @@ class EnvironmentContract:
             units = checked(self._draw(n))
 
             assert units.design == environment.design
-            assert len(units.outcome) == n, f"asked for {n} units, found {len(units.outcome)}"
+            assert len(units.outcome) == n, f"asked for {counted(n, 'unit')}, found {len(units.outcome)}"
 
     def test_the_same_generator_gives_the_same_units(self) -> None:
         """Units depend on the generator alone, not on other draws."""

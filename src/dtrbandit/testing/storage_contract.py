@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from dtrbandit.errors import Conflict
+from dtrbandit.errors import Conflict, ProtocolError
 from dtrbandit.record.chain import EMPTY, Head, Record, Stored, linked
 from dtrbandit.record.events import Completed
 from dtrbandit.storage import ApiKey, Check, IdempotencyKey, Storage, Store, connect_existing
@@ -200,6 +200,16 @@ class StorageContract:
             assert list(copy.log(found.live).read()) == stored[:1]
             assert (copy.api_keys(), copy.check()) == ([API_KEY], None)
             assert [file.name for file in tmp_path.iterdir()] == ["backup.db"]
+
+    def test_a_backup_replaces_no_file(self, tmp_path: Path) -> None:
+        """It may be the only copy of something else, or the database itself."""
+        store, place = self.store(), tmp_path / "backup.db"
+        place.write_text("dear")
+
+        with _raises(ProtocolError):
+            store.backup(place)
+
+        assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("backup.db", "dear")]
 
     def _log(self) -> Storage:
         store = self.store()

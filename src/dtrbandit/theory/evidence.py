@@ -24,6 +24,7 @@ from dtrbandit.environments.potential_outcomes import Environment, PotentialOutc
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.record.events import Opened, TrialFact
 from dtrbandit.record.histories import Histories, UnitRecord, advance
+from dtrbandit.words import counted
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -80,7 +81,7 @@ class Evidence:
         return [visit for visit in self.visits if len(visit.arms) == m]
 
     def __repr__(self) -> str:
-        return f"<Evidence of {self.units:,} units from {self.source}>"
+        return f"<Evidence of {counted(self.units, 'unit')} from {self.source}>"
 
 
 def from_units(units: PotentialOutcomes, source: str = "given units") -> Evidence:
@@ -124,7 +125,7 @@ def from_session(session: Session) -> Evidence:
         hat[m][design.stages[m].arms.index(value.arm), term] = value.hat
     nodes = design.tree.arms_to[: len(design.tree.child)]
     visits = tuple(_visit(design, records, arms, hat[len(arms)]) for arms in nodes)
-    return Evidence(design, len(records), visits, f"a session of {len(records):,} units", OWN_UNITS)
+    return Evidence(design, len(records), visits, f"a session of {counted(len(records), 'unit')}", OWN_UNITS)
 
 
 def evidence_of(source: Environment | Evidence, rng: np.random.Generator | None, units: int) -> Evidence:

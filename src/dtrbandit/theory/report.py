@@ -26,6 +26,7 @@ from dtrbandit.theory.delay import delay_cost, delay_of
 from dtrbandit.theory.evidence import UNITS
 from dtrbandit.theory.findings import Finding, findings
 from dtrbandit.theory.instance import Instance
+from dtrbandit.words import counted
 
 PATHS = 8
 
@@ -90,7 +91,7 @@ class Report:
         return held and self.instance.constants is not None
 
     def __str__(self) -> str:
-        heading = f"{self.policy!r} on {self.instance.evidence.source}, {self.horizon:,} rounds"
+        heading = f"{self.policy!r} on {self.instance.evidence.source}, {counted(self.horizon, 'round')}"
         lines = [heading, "", *(f"  {finding}" for finding in self.findings), "", *self._regret(), *self._smallest()]
         return "\n".join(lines)
 

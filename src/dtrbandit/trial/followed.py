@@ -18,6 +18,7 @@ from dtrbandit.record.log import Log
 from dtrbandit.record.packed import PackedLog
 from dtrbandit.record.reading import Reader
 from dtrbandit.storage.store import Storage
+from dtrbandit.words import counted
 
 LONG = 10_000  # events
 PART = 100_000  # events that are learnt together; all at once would not fit in memory
@@ -56,8 +57,9 @@ class FollowedLog:
             return
         if head.sequence <= self.head.sequence:
             raise LogError(
-                f"the stored log ends with record {head.sequence}, and this process knows {self.head.sequence} records "
-                "that ended otherwise: the file was cut or exchanged; put it back, or restore a backup"
+                f"the stored log ends with record {head.sequence}, and this process knows "
+                f"{counted(self.head.sequence, 'record')} that ended otherwise: the file was cut or exchanged; put it "
+                "back, or restore a backup"
             )
         with without_collecting(head.sequence - self.head.sequence):
             for events, last in parts(self.storage.read(self.head.sequence), self.head):

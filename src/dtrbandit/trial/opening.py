@@ -54,11 +54,16 @@ def require_lockable(session: Session, name: str, phase: str, *, paper_schedule:
     """Refuse to lock a trial that is live or has ended, or whose forced arms a site could guess."""
     if phase != "rehearsal":
         raise ProtocolError(f"the trial {name!r} cannot be locked: it is {phase}, and only a rehearsal is locked")
-    if getattr(session.policy, "schedule", None) == "paper" and not paper_schedule:
+    if is_guessable(session.policy) and not paper_schedule:
         raise ProtocolError(
             f'the policy of trial {name!r} has schedule="paper": who knows it can guess the forced arms. Create the '
             'trial with schedule="permuted", or lock it with paper_schedule=True (--paper-schedule)'
         )
+
+
+def is_guessable(policy: Policy[Any]) -> bool:
+    """Say whether who knows the schedule of a policy can guess its forced arms."""
+    return getattr(policy, "schedule", None) == "paper"
 
 
 def drawn() -> int:

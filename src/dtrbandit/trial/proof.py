@@ -19,6 +19,7 @@ from dtrbandit.record.reading import Reader
 from dtrbandit.record.upgrading import Segment, segments
 from dtrbandit.storage.store import Storage, Store
 from dtrbandit.trial.followed import without_collecting
+from dtrbandit.words import counted
 
 PART = 10_000  # records between two looks at the clock
 PATIENCE, BETWEEN = 2.0, 5.0  # seconds before the first word on progress, and between two
@@ -59,11 +60,12 @@ class Verification:
     def __str__(self) -> str:
         if not self.ok:
             where = "" if self.first_bad is None else f" First bad record: {self.first_bad}."
-            return f"Not in order: {self.problem}.{where} {self.records:,} records before it are in order."
-        lines = [f"{self.records:,} records: the chain is whole, and every decision follows from the facts before it."]
+            return f"Not in order: {self.problem}.{where} In order before it: {counted(self.records, 'record')}."
+        many = counted(self.records, "record")
+        lines = [f"{many}: the chain is whole, and every decision follows from the facts before it."]
         for part in self.segments:
             if not part.own:
-                lines[0] = f"{self.records:,} records: the chain is whole."
+                lines[0] = f"{many}: the chain is whole."
                 lines.append(f"Records {part.first} to {part.last}: verify their decisions by release {part.release}.")
         return "\n".join([*lines, *self.flags])
 
@@ -207,6 +209,6 @@ def say_progress(what: str) -> Progress:
         now = time.monotonic()
         if now - said >= BETWEEN:
             said = now
-            print(f"{what}: {done:,} of {total:,} records, {now - began:,.0f} s", file=sys.stderr, flush=True)
+            print(f"{what}: {done:,} of {counted(total, 'record')}, {now - began:,.0f} s", file=sys.stderr, flush=True)
 
     return say

@@ -6,9 +6,9 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 
-from dtrbandit.errors import DesignError, LogError, ProtocolError
+from dtrbandit.errors import DesignError, LogError
 from dtrbandit.record.chain import checked
-from dtrbandit.record.durable import beside, settle
+from dtrbandit.record.durable import beside, require_absent, settle
 from dtrbandit.storage import SQLiteStore, connect, connect_existing, is_postgres, path_of
 from dtrbandit.storage.copying import copy_store
 
@@ -23,8 +23,7 @@ def restore_file(backup: str | Path, storage: str) -> list[str]:
     place = path_of(storage)
     if place is None:
         raise DesignError(f"a backup is restored to a file, found the address {storage!r}")
-    if place.exists():
-        raise ProtocolError(f"{place} is there already; move it away first: a restore replaces nothing")
+    require_absent(place, "a restore")
     connect_existing(f"sqlite:///{backup}").close()  # refuses what is no backup
     place = place.resolve()
     with beside(place) as draft:

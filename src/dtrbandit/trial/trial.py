@@ -31,6 +31,7 @@ from dtrbandit.trial.proof import Progress, Verification, verify_stored
 from dtrbandit.trial.restoring import restore_file
 from dtrbandit.trial.units import UnitStatus, UnitStory, statuses, story
 from dtrbandit.trial.verbs import Verbs
+from dtrbandit.words import counted
 
 Phase = Literal["rehearsal", "live", "ended"]
 ATTEMPTS = 3  # to store something after what others have stored meanwhile
@@ -269,6 +270,13 @@ class Trial(Verbs):
             return "live" if self._live else "rehearsal"
 
     @property
+    def locked(self) -> bool:
+        """Whether the rehearsal is over and this is the live trial, which may have ended."""
+        with self._lock:
+            self._catch_up()
+            return self._live
+
+    @property
     def design(self) -> Design:
         """The design that the trial was created with."""
         return self._session().design
@@ -362,7 +370,7 @@ class Trial(Verbs):
         return write_units(session, path, format)
 
     def backup(self, path: str | Path) -> Head:
-        """Write a copy of the whole database to a file, while others go on; return the head of this trial in it."""
+        """Write a copy of the whole database to a new file, while others go on; return the head of this trial in it."""
         self._store.backup(path)
         with Trial.open(self.name, storage=f"sqlite:///{path}", design=self._given[0], policy=self._given[1]) as copy:
             return copy.head
@@ -374,5 +382,5 @@ class Trial(Verbs):
 
     def __repr__(self) -> str:
         with self._lock:
-            phase, units = self.phase, len(self._log.session.histories)
-            return f"<Trial {self.name!r}, {phase}: {units} units, {self._log.head.sequence} records>"
+            phase, units = self.phase, counted(len(self._log.session.histories), "unit")
+            return f"<Trial {self.name!r}, {phase}: {units}, {counted(self._log.head.sequence, 'record')}>"

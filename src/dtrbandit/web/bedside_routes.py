@@ -79,9 +79,16 @@ async def _bedside(page: Page, refusal: Refusal) -> Response:
         trial=trial,
         units=units[:MOST_LISTED],
         more=max(0, len(units) - MOST_LISTED),
+        sites=_sites(page, trial["name"]),
         refusal=refusal,
         once=refusal.once,
     )
+
+
+def _sites(page: Page, trial: str) -> list[str]:
+    """Return the sites that have keys of a trial, for those who may enrol for any of them."""
+    rows = page.desk.service.keys.rows() if page.may("list_keys") else ()
+    return sorted({row.site for row in rows if row.trial == trial and row.site is not None})
 
 
 async def show_unit(request: Request) -> Response:
@@ -125,6 +132,8 @@ async def enrol(request: Request) -> Response:
     trial, typed = await page.trial("enroll_unit"), Typed(fields)
     body: Entries = {"unit": typed.text("unit", "the unit's id")}
     body["context"] = typed.context(trial["stages"][0]["columns"])
+    if page.holder.site is None and fields.get("site", "").strip():
+        body["site"] = fields["site"].strip()
     body |= _excluded(trial, fields, typed)
     try:
         await _post(page, typed, f"/trials/{trial['name']}/units", body, fields)

@@ -19,8 +19,11 @@ from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.events import Event
 from dtrbandit.trial import Trial
 from dtrbandit.web.ledger import COMPLETED, Ledger
+from dtrbandit.web.not_yet import why_not_of_forced, why_not_of_free
+from dtrbandit.words import counted
 
 MOST_UNITS = 2_000  # whose log a page reads as a whole
+LONG = "Not on a page: it would take long with so many units. Use Python, as docs/inference.md shows."
 
 
 class Value(NamedTuple):
@@ -52,6 +55,7 @@ class Compared(NamedTuple):
     values: tuple[Value, ...] = ()
     differences: tuple[Difference, ...] = ()
     refused: str | None = None
+    reason: str | None = None  # why, in the words of the method
 
 
 def state_of(ledger: Ledger) -> tuple[int, int]:
@@ -62,15 +66,20 @@ def state_of(ledger: Ledger) -> tuple[int, int]:
 def compared(ledger: Ledger, trial: Trial) -> list[Compared]:
     """Return the values of all plans, by each method in turn."""
     return [
-        _tried("Forced rounds alone", lambda: _values_of_forced(ledger, trial)),
-        _tried("All free rounds, by recorded propensities", lambda: _values(ledger, _whole(ledger, trial))),
+        _tried("Forced rounds alone", lambda: _values_of_forced(ledger, trial), lambda: why_not_of_forced(ledger)),
+        _tried(
+            "All free rounds, by recorded propensities",
+            lambda: _values(ledger, _whole(ledger, trial)),
+            lambda: LONG if ledger.units > MOST_UNITS else why_not_of_free(ledger, trial),
+        ),
     ]
 
 
 def _values_of_forced(ledger: Ledger, trial: Trial) -> tuple[Values, Sequence[str]]:
     cohort = forced_cohort(ledger, trial)
     found, about = _values(ledger, cohort)
-    first = f"{len(cohort):,} of {ledger.units:,} units: their arms came by the schedule, as in a randomised trial."
+    among = counted(ledger.units, "unit")
+    first = f"{len(cohort):,} of {among}: their arms came by the schedule, as in a randomised trial."
     return found, [first, *about[1:]]
 
 
@@ -85,17 +94,17 @@ def forced_cohort(ledger: Ledger, trial: Trial) -> Cohort:
 def _whole(ledger: Ledger, trial: Trial) -> Cohort:
     if ledger.units > MOST_UNITS:
         raise NotEstimable(
-            f"a page reads at most {MOST_UNITS:,} units for this, and there are {ledger.units:,}. Export the trial, "
-            "and use dtr.evaluate(dtr.Cohort.from_log(log), regimes)"
+            f"at most {MOST_UNITS:,} units are read for a page, and there are {ledger.units:,}; use "
+            "dtr.evaluate(dtr.Cohort.from_log(trial.session_log()), regimes)"
         )
     return Cohort.from_log(trial.session_log(), design=ledger.design)
 
 
-def _tried(method: str, find: Callable[[], tuple[Values, Sequence[str]]]) -> Compared:
+def _tried(method: str, find: Callable[[], tuple[Values, Sequence[str]]], why_not: Callable[[], str]) -> Compared:
     try:
         found, about = find()
     except DTRError as error:
-        return Compared(method, (), refused=f"None: {str(error).removesuffix('.')}.")
+        return Compared(method, (), refused=why_not(), reason=f"{str(error).removesuffix('.')}.")
     chosen = [each for each in found.estimates if each.estimator in (AUGMENTED, ADAPTIVE)]
     values = tuple(Value(e.regime, e.value, e.low, e.high, e.support.units, e.note) for e in chosen)
     rows = found.differences()[["regime", "against", "difference", "low", "high"]]

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from dtrbandit.errors import DTRError, Unavailable
-from dtrbandit.service.problems import Refused
+from dtrbandit.errors import DTRError
+from dtrbandit.service.problems import Busy, Refused
 from dtrbandit.web.desk import Page
 from dtrbandit.web.looks import Looks
 
@@ -27,7 +27,7 @@ async def follow(request: Request) -> Response:
     page = Page(request)
     trial = await page.trial("read_head")
     if len(open_streams) >= MOST:
-        raise Unavailable(f"{MOST} pages are being kept up to date already; this one is when it is loaded again")
+        raise Busy(f"{MOST} pages are being kept up to date already; this one is when it is loaded again")
     headers = {"X-Accel-Buffering": "no"}
     return StreamingResponse(_messages(page, trial["name"]), media_type="text/event-stream", headers=headers)
 

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dtrbandit.record.events import in_words
+from dtrbandit.words import counted
 
 STATIC = {
     "dashboard.css": "text/css; charset=utf-8",
@@ -30,6 +31,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {"plain": plain, "number": number, "when": when, "day": day, "part": part, "lines": lines}
+    found.filters["counted"] = counted
     return found
 
 

@@ -187,7 +187,7 @@ def test_lines_are_counted_as_an_editor_counts_them(tmp_path: Path) -> None:
 def test_of_many_damaged_lines_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
     (tmp_path / "trial.tsv").write_text("\n".join([HEADER.replace(",", "\t"), *["u1\t12"] * 1206]))
 
-    with pytest.raises(DesignError, match=r"line 2 has 2, .*, line 6 has 2 and 1,201 more lines have others"):
+    with pytest.raises(DesignError, match=r"line 2 has 2, .*, line 6 has 2, and so on in 1,201 more lines"):
         read(tmp_path / "trial.tsv")
 
 

@@ -58,7 +58,7 @@ def test_a_log_without_an_ended_unit_or_an_opening_is_refused() -> None:
     session = dtr.Session(DESIGN, dtr.UniformRandom())
     session.enroll("u1", {"start1": 10.0})
 
-    with pytest.raises(NotEstimable, match="none of the 1 units of the log has an outcome yet"):
+    with pytest.raises(NotEstimable, match="none of the 1 unit of the log has an outcome yet"):
         Cohort.from_log(session.log)
     with pytest.raises(LogError, match="a log begins with Opened, found Enrolled"):
         Cohort.from_log(session.log[1:])

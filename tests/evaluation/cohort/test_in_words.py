@@ -19,5 +19,5 @@ def test_a_cohort_from_a_log_says_how_its_arms_came_about_beside_its_numbers() -
     assert "1 dropped out 1 of them before an arm at stage second" in words
     assert "EpsilonGreedy gave the arms by what earlier units had taught: units are not independent." in words
     assert "Recorded propensities of free decisions: 0.1 to 0.9; 0 certain." in words
-    assert "1 units were given another arm than was decided (overrides)." in words
+    assert "Given another arm than was decided (overrides): 1 unit." in words
     assert max(len(line) for line in str(Cohort.from_log(session.log)).splitlines()) <= 100

@@ -85,7 +85,7 @@ def test_nobody_recorded_how_probable_an_override_was() -> None:
     session.complete("late", 1.0)
     cohort = Cohort.from_log(session.log)
 
-    with pytest.raises(dtr.DesignError, match=r"1 units, 'late' among them, .* use cohort.as_scheduled\(\)"):
+    with pytest.raises(dtr.DesignError, match=r"given to 1 unit, such as 'late', .* use cohort.as_scheduled\(\)"):
         cohort.with_propensities(RECORDED)
     assert cohort.as_scheduled().with_propensities(RECORDED).propensities is not None
 

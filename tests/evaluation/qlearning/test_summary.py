@@ -54,7 +54,7 @@ def test_notes_say_what_the_units_do_not_tell() -> None:
     fit = QLearning(ONE_STAGE).fit(read(frame, ONE_STAGE, unit="id"))
 
     assert len(fit.notes_) == 2
-    assert "a at stage only: 3 units do not determine the intercept, x;" in fit.notes_[0]
+    assert "a at stage only: 3 units cannot determine the intercept, x;" in fit.notes_[0]
     assert "at least 1 more" in fit.notes_[0]
     assert "b at stage only: no standard errors" in fit.notes_[1]
     assert "leverage 1: u6)" in fit.notes_[1]

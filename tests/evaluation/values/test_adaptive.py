@@ -195,7 +195,7 @@ def test_where_free_arms_were_certain_weighting_is_refused_and_what_is_possible_
 
 
 def test_fewer_than_five_units_that_follow_are_refused() -> None:
-    with pytest.raises(NotEstimable, match="'rare': 1 of 60 units followed it and have an outcome, and at least 5"):
+    with pytest.raises(NotEstimable, match="'rare': 1 of 60 units followed it to an outcome, and at least 5"):
         dtr.evaluate(collected(60, 2), {"rare": REGIMES["(1, 1)"]})
 
 

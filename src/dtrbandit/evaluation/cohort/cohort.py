@@ -27,6 +27,7 @@ from dtrbandit.evaluation.cohort.scheduled import as_scheduled, forced_alone, ov
 from dtrbandit.evaluation.cohort.teaching import teaching
 from dtrbandit.evaluation.cohort.validation import FrameReader, in_rows
 from dtrbandit.record.events import Event, Taught
+from dtrbandit.words import counted
 
 if TYPE_CHECKING:
     from dtrbandit.evaluation.propensities.fitted import FittedPropensities
@@ -317,7 +318,7 @@ class Cohort:
         return matrix
 
     def __repr__(self) -> str:
-        return f"<Cohort of {len(self):,} units>"
+        return f"<Cohort of {counted(len(self), 'unit')}>"
 
     def __str__(self) -> str:
         return in_words(self)

@@ -33,6 +33,7 @@ from dtrbandit.record.events import (
     Voided,
     Withdrawn,
 )
+from dtrbandit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +121,7 @@ def _refuse(told: Sequence[_Told]) -> None:
     done = sum(each.ended is not None for each in told)
     if not done:
         raise NotEstimable(
-            f"none of the {len(told)} units of the log has an outcome yet, or was withdrawn; wait for some"
+            f"none of the {counted(len(told), 'unit')} of the log has an outcome yet, or was withdrawn; wait for some"
         )
     raise NotEstimable(
         f"unit {told[0].row[UNIT]!r}, which enrolled first, is still under way, and {done} behind it have ended. Units "

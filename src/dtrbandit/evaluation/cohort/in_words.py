@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dtrbandit.words import counted
+
 if TYPE_CHECKING:
     from dtrbandit.evaluation.cohort.cohort import Cohort
 
@@ -19,7 +21,7 @@ def in_words(cohort: Cohort) -> str:
     """Return what one should know of a cohort, in lines."""
     left, dropped = int(cohort.left_early.sum()), int(cohort.dropped_out.sum())
     lines = [
-        f"A cohort of {len(cohort):,} units:",
+        f"A cohort of {counted(len(cohort), 'unit')}:",
         f"  {len(cohort) - left - dropped:>6,}  completed all stages",
         f"  {left:>6,}  left early, with their outcome",
         f"  {dropped:>6,}  dropped out",
@@ -48,7 +50,7 @@ def _origin(cohort: Cohort) -> Iterator[str]:
         yield from wrap(words, WIDTH, subsequent_indent="  ")
     changed = int(cohort.overridden.any(axis=1).sum())
     if changed:
-        yield f"{changed:,} units were given another arm than was decided (overrides)."
+        yield f"Given another arm than was decided (overrides): {counted(changed, 'unit')}."
 
 
 def _barred(cohort: Cohort) -> Iterator[str]:
@@ -56,7 +58,7 @@ def _barred(cohort: Cohort) -> Iterator[str]:
     if cohort.excluded is None:
         return
     count = int(np.any([own.any(axis=1) for own in cohort.excluded], axis=0).sum())
-    words = f"{count:,} units could not have some arm: it was contraindicated, or closed."
+    words = f"{counted(count, 'unit')} could not have some arm, which was contraindicated, or closed."
     if cohort.origin is not None and cohort.origin.among is not None:
         words += (
             " Where the schedule wanted such an arm, units were decided freely, so that such units are too few here."

@@ -43,7 +43,7 @@ class LeftOut:
             return "Left out: nobody."
         lines = [
             "Left out, because a covariate is blank that a stage of theirs needs:",
-            f"  {len(self):>6,}  unit{'s' if len(self) > 1 else ''}",
+            f"  {len(self):>6,}  unit{'' if len(self) == 1 else 's'}",
         ]
         return "\n".join([*lines, *(f"    {count:>6,}  without {name!r}" for name, count in self.columns.items())])
 

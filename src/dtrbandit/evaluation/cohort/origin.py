@@ -14,6 +14,7 @@ from dtrbandit.design.formula import Matrix
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.record.events import Event
+from dtrbandit.words import counted
 
 Kind = Literal["randomised", "observational", "adaptive"]
 RANDOMISED, OBSERVATIONAL, ADAPTIVE = get_args(Kind)
@@ -170,7 +171,8 @@ class Origin:
     def in_words(self, units: int) -> Iterator[str]:
         """Say how the arms of so many units came about."""
         if self.among is not None:
-            yield f"Forced rounds of {self.policy} alone, {units:,} of {self.among:,} units: a randomised trial."
+            among = counted(self.among, "unit")
+            yield f"Forced rounds of {self.policy} alone, {units:,} of {among}: a randomised trial."
         else:
             yield f"{GAVE[self.kind].format(who=_who(self.policy))}."
             if self.kind == ADAPTIVE:

@@ -19,6 +19,7 @@ from dtrbandit.evaluation.propensities.logistic import Logistic
 from dtrbandit.evaluation.propensities.overlap import plot_overlap
 from dtrbandit.evaluation.propensities.risk_sets import RiskSet, unobserved_columns
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
+from dtrbandit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,7 +173,7 @@ class FittedPropensities:
         cohort = self.cohort
         dropped, everything = int(cohort.dropped_out.sum()), cohort.weights * self.weights
         share = everything[cohort.dropped_out].sum() / everything.sum()
-        lines = [f"Propensities of {len(cohort):,} units, of whom {dropped:,} dropped out."]
+        lines = [f"Propensities of {counted(len(cohort), 'unit')}, of whom {dropped:,} dropped out."]
         lines += [f"  {line}" for model in self.models for line in _model_in_words(model, cohort, self.model.clip)]
         lines += [f"  {_method_in_words(self.model)}"] if any(model.logistic for model in self.models) else []
         lines.append(

@@ -29,6 +29,7 @@ from dtrbandit.evaluation.propensities.risk_sets import (
     unobserved_columns,
 )
 from dtrbandit.evaluation.weights import ExtremeWeights, largest_weight
+from dtrbandit.words import counted
 
 Known = float | Mapping[str, float]
 UNIFORM = "uniform"
@@ -226,12 +227,11 @@ def _check_weights(fitted: FittedPropensities) -> None:
         )
     outcomes = ~cohort.dropped_out
     if fitted.largest_weight > max(LARGE_SHARE, TIMES_EQUAL / outcomes.sum()):
-        _warn_of(fitted, outcomes, f"{outcomes.sum():,} units", "means will hang on it")
+        _warn_of(fitted, outcomes, counted(int(outcomes.sum()), "unit"), "means will hang on it")
     elif largest_weight(cohort.weights * fitted.weights) > LARGE_DROP_OUT:
         everybody = np.ones(len(cohort), dtype=np.bool_)
-        _warn_of(
-            fitted, everybody, f"all {len(cohort):,} units and dropped out", "replay will draw little else, in vain"
-        )
+        whom = f"all {counted(len(cohort), 'unit')} and dropped out"
+        _warn_of(fitted, everybody, whom, "replay will draw little else, in vain")
 
 
 def _warn_of(fitted: FittedPropensities, among: Mask, whom: str, consequence: str) -> None:

@@ -9,6 +9,7 @@ from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.cohort.scheduled import recorded_of
 from dtrbandit.evaluation.propensities.risk_sets import RiskSet
+from dtrbandit.words import counted
 
 RECORDED, SHARES = "recorded", "shares"
 
@@ -23,9 +24,9 @@ def recorded_probabilities(cohort: Cohort, risk_set: RiskSet) -> Matrix:
     _, recorded = recorded_of(cohort)
     changed = cohort.overridden[risk_set.rows, risk_set.m]
     if changed.any():
-        unit = cohort.units[risk_set.rows[np.argmax(changed)]]
+        unit, many = cohort.units[risk_set.rows[np.argmax(changed)]], counted(int(changed.sum()), "unit")
         raise DesignError(
-            f"{risk_set}: {changed.sum()} units, {unit!r} among them, were given another arm than was decided, and "
+            f"{risk_set}: another arm than was decided was given to {many}, such as {unit!r}, and "
             "nobody recorded how probable that was; use cohort.as_scheduled(), where the arms decided count"
         )
     labels = cohort.design.stages[risk_set.m].arms

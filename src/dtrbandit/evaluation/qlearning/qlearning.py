@@ -33,6 +33,7 @@ from dtrbandit.evaluation.qlearning.rule import rule_in_words
 from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary
 from dtrbandit.evaluation.qlearning.uncertainty import Bootstrap, Uncertainty
 from dtrbandit.evaluation.qlearning.who import plot_who
+from dtrbandit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -287,7 +288,7 @@ def _require_every_arm(cohort: Cohort, sample: Sample) -> None:
     """Refuse a cohort in which some arm has no row: nobody tells how it does."""
     if cohort.dropped_out.all():
         raise NotEstimable(
-            f"none of the {len(cohort):,} units has an outcome, so that there is nothing to learn from; "
+            f"none of the {counted(len(cohort), 'unit')} has an outcome, so that there is nothing to learn from; "
             "is outcome= the right column?"
         )
     missing = []

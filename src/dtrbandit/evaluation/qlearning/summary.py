@@ -18,6 +18,7 @@ from dtrbandit.evaluation.qlearning.induction import Dropouts
 from dtrbandit.evaluation.qlearning.regression import Regression
 from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, BOOTSTRAP, SANDWICH, Intervals, Uncertainty
 from dtrbandit.record.events import in_words
+from dtrbandit.words import counted
 
 HEADINGS = ("estimate", "std. error", "z", "P>|z|", "95 % interval")
 WIDTHS = (12, 12, 8, 8, 26)
@@ -50,9 +51,9 @@ ADAPTIVE_DATA = (
     "dtr.evaluate(cohort, ...)."
 )
 DROPPED = {
-    "imputed": "{rows:,} of their {had:,} rows at stage {stage} count, those whose next context was seen",
-    "complete": "none of their {had:,} rows at stage {stage} counts",
-    "weighted": "none of their {had:,} rows at stage {stage} counts, and others stand for them",
+    "imputed": "{rows:,} of their {had} at stage {stage} count, those whose next context was seen",
+    "complete": "none of their {had} at stage {stage} counts",
+    "weighted": "none of their {had} at stage {stage} counts, and others stand for them",
 }
 VALID_IF = {
     "imputed": "this is right if the Q-functions are as the features say",
@@ -84,10 +85,10 @@ class ArmFit(NamedTuple):
         if fit.rank < len(self.terms):
             names = zip(self.terms, fit.determined, strict=True)
             features = ", ".join("the intercept" if name == "1" else name for name, known in names if not known)
-            missing = len(self.terms) - fit.rank
+            units, more = counted(self.units, "unit"), counted(len(self.terms) - fit.rank, "more unit")
             return (
-                f"{where}: {self.units} units do not determine {features}; the smallest coefficients that fit are "
-                f"used, without standard errors. It takes at least {missing} more units that differ, or fewer terms.",
+                f"{where}: {units} cannot determine {features}; the smallest coefficients that fit are used, without "
+                f"standard errors. It takes at least {more} unlike these, or fewer terms.",
             )
         if self.alone:
             units = ", ".join(self.alone[:5]) + (f" and {len(self.alone) - 5} more" if len(self.alone) > 5 else "")
@@ -112,7 +113,7 @@ class QLearningSummary:
 
     def __str__(self) -> str:
         first, width = self.arms[0].stage, max(len(term) for fit in self.arms for term in fit.terms) + 2
-        lines = [f"Q-learning by least squares, from {len(self.cohort):,} units."]
+        lines = [f"Q-learning by least squares, from {counted(len(self.cohort), 'unit')}."]
         lines += [line for words in self.origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
         lines += wrap(VALUE.format(value=in_words(self.value), stage=first), WIDTH)
         lines += self._cross_fitted_in_words()
@@ -177,7 +178,7 @@ class QLearningSummary:
     def _dropped_in_words(self) -> list[str]:
         stages = dict.fromkeys(fit.stage for fit in self.arms)
         told = [
-            DROPPED[self.dropouts].format(stage=stage, had=had, rows=rows)
+            DROPPED[self.dropouts].format(stage=stage, had=counted(had, "row"), rows=rows)
             for stage, (had, rows) in zip(stages, self.dropped, strict=True)
             if had
         ]
@@ -191,7 +192,7 @@ def _range(values: Sequence[float]) -> str:
 
 def _table(fit: ArmFit, found: Intervals, here: slice, width: int) -> list[str]:
     fitted = "" if fit.regression.r_squared != fit.regression.r_squared else f", R² {fit.regression.r_squared:.3f}"
-    lines = [f"Stage {fit.stage}, {fit.arm}: {fit.units:,} units{fitted}", _line("", HEADINGS, width)]
+    lines = [f"Stage {fit.stage}, {fit.arm}: {counted(fit.units, 'unit')}{fitted}", _line("", HEADINGS, width)]
     numbers = zip(*(values[here].tolist() for values in found[:4]), strict=True)
     for term, row in zip(fit.terms, numbers, strict=True):
         lines.append(_line(term, _cells(*row, regular=found.method == SANDWICH), width))

@@ -12,6 +12,7 @@ from dtrbandit.evaluation.replay.uncertainty import COHORTS, PATHS, mean_interva
 from dtrbandit.intervals import REPLAY, TOO_FEW, Band, Interval, no_band, spread_band
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.rounds import POINTS, Times, cumulative, times
+from dtrbandit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -209,14 +210,14 @@ class Replay:
         return Band(low, high, f"mean, {self.interval} band\n{self.interval_over}")
 
     def __repr__(self) -> str:
-        return f"<Replay of {self.policy}: {_paths(len(self.rows))} of {self.horizon:,} rounds, value {self.value:.4g}>"
+        return f"<Replay of {self.policy}: {self._size_in_words()}, value {self.value:.4g}>"
 
     def __str__(self) -> str:
         met = self.different_units
         each = self.horizon / met
         return "\n".join(
             [
-                f"{self.policy} on {self.units:,} units: {_paths(len(self.rows))} of {self.horizon:,} rounds.",
+                f"{self.policy} on {counted(self.units, 'unit')}: {self._size_in_words()}.",
                 f"Average outcome {self.value:.4g}{self._interval_in_words()}",
                 *(f"Caution: {self.caution}." for _ in range(self.caution is not None)),
                 f"Rows were drawn by {self.weights_used}; {100 * self.acceptance_rate:.3g} % were accepted"
@@ -227,6 +228,9 @@ class Replay:
                 f"{'; this flatters a policy that learns.' if each > 2 else '.'}",
             ]
         )
+
+    def _size_in_words(self) -> str:
+        return f"{counted(len(self.rows), 'path')} of {counted(self.horizon, 'round')}"
 
     def _against_expected(self) -> str:
         if self.expected_acceptance is None:
@@ -241,8 +245,8 @@ class Replay:
         if self.interval == TOO_FEW:
             fewest, enough = REPLAY
             return (
-                f". {_paths(len(self.rows))} {'are' if len(self.rows) > 1 else 'is'} too few for an interval over "
-                f"paths: {fewest} give one of about 90 %, {enough} one of 95 %.{asked}"
+                f". {counted(len(self.rows), 'path')} {'is' if len(self.rows) == 1 else 'are'} too few for an interval "
+                f"over paths: {fewest} give one of about 90 %, {enough} one of 95 %.{asked}"
             )
         words = f"; {self.interval} interval {self.interval_over} {self.low:.4g} to {self.high:.4g}, "
         words += f"standard error {self.std_error:.2g}. It is about {self.interval_of}."
@@ -254,7 +258,8 @@ class Replay:
     def _cohorts_in_words(self, resampled: Array) -> str:
         lost = int(np.isnan(resampled[:, 0, 0]).sum())
         left_out = f"; {lost} more could not be replayed" if lost else ""
-        return f"It rests on {len(resampled) - lost} resampled cohorts of {_paths(resampled.shape[1])} each{left_out}."
+        paths = counted(resampled.shape[1], "path")
+        return f"It rests on {len(resampled) - lost} resampled cohorts of {paths} each{left_out}."
 
     def _interval_at(self, rounds: NDArray[np.int64]) -> Interval:
         """Return the average outcome up to rounds, with its interval over what ``interval_over`` says."""
@@ -299,8 +304,4 @@ def rounds_to_draw(horizon: int) -> NDArray[np.int64]:
 
 def in_words(paths: int, band: str) -> str:
     """Return the name of an axis of average outcomes."""
-    return f"average outcome ({_paths(paths)}{f': {band}' if band else ''})"
-
-
-def _paths(count: int) -> str:
-    return f"{count:,} path{'s' if count > 1 else ''}"
+    return f"average outcome ({counted(paths, 'path')}{f': {band}' if band else ''})"

@@ -34,6 +34,7 @@ from dtrbandit.evaluation.values.regression import regression_value
 from dtrbandit.evaluation.values.result import Values
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 from dtrbandit.policies.fixed_regime import FixedRegime
+from dtrbandit.words import counted
 
 FEWEST = 5
 FLATTERS = "It flatters, since the units that value the regime have chosen it; so there is no interval."
@@ -161,7 +162,7 @@ def _support(weights: Vector) -> Support:
 def _enough(name: str, support: Support, units: int) -> Support:
     if support.units < FEWEST:
         raise NotEstimable(
-            f"regime {name!r}: {support.units} of {units:,} units followed it and have an outcome, and at least "
+            f"regime {name!r}: {support.units} of {counted(units, 'unit')} followed it to an outcome, and at least "
             f"{FEWEST} are needed; leave it out, or use more data"
         )
     return support

@@ -26,6 +26,7 @@ from dtrbandit.evaluation.values.estimate import (
 )
 from dtrbandit.evaluation.values.forest import plot_forest
 from dtrbandit.record.events import in_words
+from dtrbandit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,11 +159,12 @@ class Values:
     # -- in words --------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"<Values of {len({each.regime for each in self.estimates})} regimes on {self.units:,} units>"
+        regimes = counted(len({each.regime for each in self.estimates}), "regime")
+        return f"<Values of {regimes} on {counted(self.units, 'unit')}>"
 
     def __str__(self) -> str:
         width = max(len("regime"), *(len(each.regime) for each in self.estimates)) + 2
-        lines = [f"Values of regimes on {self.units:,} units, of whom {self.dropped:,} dropped out."]
+        lines = [f"Values of regimes on {counted(self.units, 'unit')}, of whom {self.dropped:,} dropped out."]
         lines += [line for words in self.origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
         lines.append("")
         cells = ("value", "std. error", "95 % interval", "followed by", "eff. size", "largest")

@@ -14,6 +14,7 @@ from dtrbandit.evaluation.values.forks import known_propensities
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.histories import History
+from dtrbandit.words import counted
 
 
 class WeightedMean(NamedTuple):
@@ -26,8 +27,8 @@ class WeightedMean(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"{self.value:.4g} from {self.units:,} units (effective sample size {self.effective_sample_size:,.1f}, "
-            f"largest weight {100 * self.largest_weight:.1f} %)"
+            f"{self.value:.4g} from {counted(self.units, 'unit')} (effective sample size "
+            f"{self.effective_sample_size:,.1f}, largest weight {100 * self.largest_weight:.1f} %)"
         )
 
 
