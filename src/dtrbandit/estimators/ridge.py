@@ -101,25 +101,26 @@ def invert(page: Matrix, table: Matrix, d: Whole) -> None:
 
 
 @kernel
-def raise_targets(
-    table: Matrix, columns: Matrix, fill: Whole, bonus: float, clip: float, work: Matrix, targets: Vector
+def value_rows(
+    table: Matrix, columns: Matrix, fill: Whole, bonus: float, clip: float, work: Matrix, values: Vector
 ) -> None:
-    """Raise targets to min(wᵀφ + β‖R⁻ᵀφ‖, clip) of an arm, for many rows at a time."""
-    value, mean, square = work[0], work[1], work[2]
+    """Write min(wᵀφ + β‖R⁻ᵀφ‖, clip) of an arm for many rows at a time."""
+    part, mean, square = work[0], work[1], work[2]
     d = table.shape[1]
     for i in range(fill):
         mean[i] = 0.0
         square[i] = 0.0
     for j in range(d):
-        weight, column = table[d, j], columns[j]
         for i in range(fill):
-            value[i] = 0.0
-        for k in range(j + 1):
+            part[i] = 0.0
+        for k in range(j):
             entry, other = table[j, k], columns[k]
             for i in range(fill):
-                value[i] += entry * other[i]
+                part[i] += entry * other[i]
+        weight, entry, column = table[d, j], table[j, j], columns[j]
         for i in range(fill):
+            value = part[i] + entry * column[i]
             mean[i] += weight * column[i]
-            square[i] += value[i] * value[i]
+            square[i] += value * value
     for i in range(fill):
-        targets[i] = max(targets[i], min(mean[i] + bonus * math.sqrt(square[i]), clip))
+        values[i] = min(mean[i] + bonus * math.sqrt(square[i]), clip)
