@@ -244,6 +244,7 @@ def start(shape: Integers, beliefs: Beliefs) -> None:
     beliefs.used.fill(0)
     beliefs.owners.fill(0)
     beliefs.blocks.fill(0.0)
+    beliefs.values.fill(0.0)
     beliefs.valued.fill(0)
     for m in range(shape.shape[0]):
         for a in range(shape[m, 0]):

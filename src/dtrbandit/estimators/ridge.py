@@ -105,18 +105,21 @@ def value_rows(
     table: Matrix, columns: Matrix, fill: Whole, bonus: float, clip: float, work: Matrix, values: Vector
 ) -> None:
     """Write min(wᵀφ + β‖R⁻ᵀφ‖, clip) of an arm for many rows at a time."""
-    part, mean, square = work[0], work[1], work[2]
+    part, mean, square, first = work[0], work[1], work[2], columns[0]
     d = table.shape[1]
+    weight, entry = table[d, 0], table[0, 0]
     for i in range(fill):
-        mean[i] = 0.0
-        square[i] = 0.0
-    for j in range(d):
+        value = entry * first[i]
+        mean[i] = weight * first[i]
+        square[i] = value * value
+    for j in range(1, d):
+        entry = table[j, 0]
         for i in range(fill):
-            part[i] = 0.0
-        for k in range(j):
-            entry, other = table[j, k], columns[k]
+            part[i] = entry * first[i]
+        for k in range(1, j):
+            entry, column = table[j, k], columns[k]
             for i in range(fill):
-                part[i] += entry * other[i]
+                part[i] += entry * column[i]
         weight, entry, column = table[d, j], table[j, j], columns[j]
         for i in range(fill):
             value = part[i] + entry * column[i]
