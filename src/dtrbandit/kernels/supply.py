@@ -23,7 +23,7 @@ from dtrbandit.kernels.fill import all_entries, own_entries
 from dtrbandit.kernels.supplier import SECONDS_TO_LOAD, SUPPLIER
 
 AUTO, PLAIN, COMPILED = "auto", "plain", "compiled"
-_ELSEWHERE = ContextVar("_ELSEWHERE", default=False)
+_TRYING = ContextVar("_TRYING", default=False)
 
 
 class Wait(Protocol):
@@ -49,7 +49,7 @@ def begin(first: Iterable[Entry] = ()) -> None:
 
     It waits only if ``compiled`` says so.
     """
-    if SUPPLIER.asked == len(ENTRIES) or _ELSEWHERE.get():
+    if SUPPLIER.asked == len(ENTRIES) or _TRYING.get():
         return
     found = mode()
     SUPPLIER.asked = len(ENTRIES)
@@ -87,13 +87,13 @@ def _compiled(wait: Wait, what: str, seconds: float, entries: Iterable[Entry]) -
 
 
 @contextmanager
-def working_elsewhere() -> Iterator[None]:
-    """Begin nothing in this thread meanwhile: other processes work, and states are made here only to try them."""
-    token = _ELSEWHERE.set(True)
+def trying() -> Iterator[None]:
+    """Begin nothing in this thread meanwhile: states are made only to see whether they can be."""
+    token = _TRYING.set(True)
     try:
         yield
     finally:
-        _ELSEWHERE.reset(token)
+        _TRYING.reset(token)
 
 
 def ensure(entries: Iterable[Entry]) -> None:

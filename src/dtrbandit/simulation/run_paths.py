@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -113,12 +112,11 @@ def run_paths(
 ) -> Study:
     """Run the paths of a study that ``resume`` does not have, as ``simulate`` does."""
     check_jobs(n_jobs)
-    apart = elsewhere(n_jobs)
-    with supply.working_elsewhere() if apart else nullcontext():
-        kept = _Kept(inputs, resume)
-        if kept.missing:  # a rehearsal finds what is wrong before work begins
+    kept = _Kept(inputs, resume)
+    if kept.missing:  # a rehearsal finds what is wrong before work begins
+        with supply.trying():
             play_path(replace(inputs, policies=inputs.players, horizon=1), 0)
-    wait = compile_elsewhere_for if apart else compile_for
+    wait = compile_elsewhere_for if elsewhere(n_jobs) else compile_for
     share, units = len(kept.missing) / workers(n_jobs), inputs.horizon + inputs.taught
     compiled = wait("the study", inputs.players.values(), inputs.learner, units=units, times=share, entries=[fold])
     what = "paths" if progress else None
