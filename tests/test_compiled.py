@@ -27,7 +27,7 @@ from dtrbandit.record.teaching import histories_of
 from plain.least_squares import least_squares
 from small_taught import earlier_trial
 
-PLACES_ONLY = ("cells", "tags", "follows", "owners", "blocks")  # room for units, more of it than is used
+PLACES_ONLY = ("cells", "tags", "follows", "owners", "blocks", "values", "valued")  # room for units, more than is used
 
 
 def three_stages(n: int) -> PotentialOutcomes:

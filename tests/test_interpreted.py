@@ -8,7 +8,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
-from dtrbandit.interpreted import compile_for, interpreted_seconds
+from dtrbandit.interpreted import compile_elsewhere_for, compile_for, interpreted_seconds
 from dtrbandit.kernels import supply
 
 DESIGN = Synthetic().design
@@ -39,10 +39,13 @@ def test_a_policy_of_ones_own_takes_no_time_in_kernels() -> None:
     assert interpreted_seconds([own], DESIGN, units=10**6) == 0
 
 
-def test_work_says_how_long_it_would_take(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_says_how_long_it_would_take_here_and_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(supply, "require", lambda what, **more: asked.append((what, more["seconds"])))
+    for name in ("require", "provide"):
+        monkeypatch.setattr(supply, name, lambda *what, _name=name, **more: asked.append((_name, *what, more)))
 
-    compile_for("the study", [dtr.Greedy()], DESIGN, units=1_000, times=20)
+    for wait in (compile_for, compile_elsewhere_for):
+        wait("the study", [dtr.Greedy()], DESIGN, units=1_000, times=20, entries=[])
 
-    assert asked == [("the study", pytest.approx(20 * 0.4))]
+    work = "the study", {"seconds": pytest.approx(20 * 0.4), "entries": []}
+    assert asked == [("require", *work), ("provide", *work)]

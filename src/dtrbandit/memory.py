@@ -10,6 +10,7 @@ from typing import Any
 
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels import supply
 from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.compiled_policy import CompiledState
 from dtrbandit.policies.policy import Policy
@@ -50,7 +51,8 @@ def state_bytes(policy: Policy[Any], design: Design) -> int:
     """Return how many bytes a policy's state keeps of each unit."""
     if not is_compiled(policy):
         return IN_PYTHON
-    state: CompiledState = policy.init(design)
+    with supply.trying():
+        state: CompiledState = policy.init(design)
     capacity, before = state.capacity, _bytes(state)
     state.reserve(2 * capacity)
     return (_bytes(state) - before) // capacity

@@ -121,6 +121,14 @@ def workers(n_jobs: int | None) -> int:
     return 1 if n_jobs == 1 else max(1, int(joblib.effective_n_jobs(n_jobs)))
 
 
+def elsewhere(n_jobs: int | None) -> bool:
+    """Say whether other processes do the work, here or on other machines, and not this one."""
+    from joblib.parallel import get_active_backend
+
+    backend, _ = get_active_backend()
+    return workers(n_jobs) > 1 and not getattr(backend, "supports_sharedmem", False)
+
+
 def _call(work: Callable[[Item], Result], item: Item) -> Result:
     return work(item)
 

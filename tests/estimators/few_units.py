@@ -1,4 +1,4 @@
-"""Some units that have gone through two stages, as the store has them."""
+"""Some units that have gone through all stages, as the store has them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def store(design: dtr.Design, room: int) -> Observed:
 
 def observed_units(design: dtr.Design, n: int, *, seed: int = 0, leave: int = 0) -> Observed:
     """Return n units whose outcomes are known; every ``leave``-th left before the second stage, if that is not 0."""
-    rng, seen = np.random.default_rng(seed), store(design, n)
+    rng, seen, stages = np.random.default_rng(seed), store(design, n), len(design.stages)
     for unit in range(n):
         node, left = 0, bool(leave) and unit % leave == 0
-        for m in range(1 if left else 2):
+        for m in range(1 if left else stages):
             observe(seen, ARRIVED, unit, m, node, 0.0, rng.normal(size=design.dimensions[m]))
             arm = int(rng.choice(np.flatnonzero(design.tree.child[node] >= 0)))
             observe(seen, GIVEN, unit, m, arm, 0.0, np.zeros(0))
             node = int(design.tree.child[node, arm])
         if left:
             observe(seen, LEFT, unit, 1, node, 0.0, rng.normal(size=design.dimensions[1]))
-        observe(seen, COMPLETED, unit, 0 if left else 1, -1, float(rng.normal()), np.zeros(0))
+        observe(seen, COMPLETED, unit, 0 if left else stages - 1, -1, float(rng.normal()), np.zeros(0))
     return seen

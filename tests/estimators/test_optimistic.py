@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED, Observed
-from dtrbandit.estimators.optimistic import arm_before, divide, estimates, learn, next_node, prepared, recount
+from dtrbandit.estimators.optimistic import (
+    arm_before,
+    divide,
+    estimates,
+    learn,
+    next_node,
+    prepared,
+    raise_targets,
+    recount,
+)
 from dtrbandit.estimators.optimistic_layout import BLOCK, FILL, Beliefs, grow
 from estimators.few_units import observed_units, small_design
+from estimators.oracle import bare_design
 
 Array = NDArray[np.float64]
 DESIGN, N = small_design(), 60
@@ -22,11 +35,12 @@ def empty(*, leavers_observed: bool = True, rare: bool = False, room: int = N) -
     return grow(prepared(DESIGN, numbers), room)
 
 
-def told(seen: Observed, beliefs: Beliefs, n: int = N) -> Beliefs:
-    """Let facts be learnt unit by unit: those who come to the second stage, then the outcome."""
-    for unit in range(n):
-        if seen.nodes[unit, 1] >= 0:
-            learn(seen, beliefs, ARRIVED, unit, 1)
+def told(seen: Observed, beliefs: Beliefs, units: Iterable[int] = range(N)) -> Beliefs:
+    """Let facts be learnt unit by unit: those who come to later stages, then the outcome."""
+    for unit in units:
+        for m in range(1, seen.nodes.shape[1]):
+            if seen.nodes[unit, m] >= 0:
+                learn(seen, beliefs, ARRIVED, unit, m)
         learn(seen, beliefs, COMPLETED, unit, int(seen.last[unit]))
     return beliefs
 
@@ -93,12 +107,39 @@ def test_rows_of_a_node_lie_together_in_blocks() -> None:
     n = 3 * BLOCK
     seen, beliefs = observed_units(DESIGN, n), empty(rare=True, room=n)
 
-    told(seen, beliefs, n)
+    told(seen, beliefs, range(n))
 
     owners = beliefs.owners[0, : beliefs.used[0]]
     for node in (1, 2):
         assert owners[owners[:, 0] == node, FILL].sum() == (seen.nodes[:n, 1] == node).sum()
     assert (owners[:, FILL] <= BLOCK).all()
+
+
+@pytest.mark.parametrize("stages", [2, 3])
+def test_values_that_still_hold_are_bit_for_bit_those_found_again(stages: int) -> None:
+    arms, features = [2, 3, 2][:stages], [2, 3, 2][:stages]
+    design = bare_design(list(product(*map(range, arms))), arms, features)
+    numbers = np.array([BETA, RIDGE, True, False, *[2.0] * stages, *np.ones(3 * stages)])
+    beliefs, forgetful = (grow(prepared(design, numbers), N) for _ in range(2))
+    seen = observed_units(design, N, leave=5)
+    for unit in range(N):
+        if unit == N // 2:
+            seen.child[seen.child[0, 1], 2] = -1  # an arm of the second stage is closed
+        forgetful.valued.fill(0)
+
+        told(seen, beliefs, [unit])
+        told(seen, forgetful, [unit])
+
+        assert beliefs.ridge.tobytes() == forgetful.ridge.tobytes()
+    assert (beliefs.valued > 0).any()
+
+
+def test_targets_are_raised_to_the_values_of_an_arm_and_never_fall() -> None:
+    raised = np.zeros(4)
+
+    raise_targets(np.array([3.0, -1.0, 2.0, 9.0]), 3, np.array([-np.inf, 0.5, 2.0, 1.0]), raised)
+
+    assert raised.tolist() == [3.0, 0.5, 2.0, 0.0]  # and no row beyond
 
 
 def test_the_target_of_a_leaver_is_looked_up_only_where_that_is_asked_for() -> None:

@@ -26,18 +26,22 @@ def test_there_are_blocks_for_all_units_however_they_are_spread_over_nodes(capac
 
     blocks = beliefs.owners.shape[1]
     assert beliefs.blocks.shape == (1, blocks, 2, 3, BLOCK)
+    assert beliefs.values.shape == (1, blocks, 2, BLOCK)
+    assert beliefs.valued.shape == (1, blocks, 2)
     partly = min(nodes, capacity)  # so many nodes may have a block that is partly filled
     assert (blocks - partly) * BLOCK >= capacity
 
 
 def test_growing_keeps_what_is_there() -> None:
     before = grow(create(DESIGN), 5)
-    before.owners[:], before.blocks[:] = 4, 2.0
+    kept = ("owners", "blocks", "values", "valued")
+    for number, name in enumerate(kept, 1):
+        getattr(before, name)[:] = number
 
     after = grow(before, 5 * BLOCK)
 
     held = before.owners.shape[1]
     assert after.ridge is before.ridge
-    assert np.array_equal(after.owners[:, :held], before.owners)
-    assert np.array_equal(after.blocks[:, :held], before.blocks)
-    assert not after.blocks[:, held:].any()
+    for name in kept:
+        assert np.array_equal(getattr(after, name)[:, :held], getattr(before, name))
+        assert not getattr(after, name)[:, held:].any()

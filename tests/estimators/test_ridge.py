@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dtrbandit.estimators.optimistic_layout import BONUS, CLIP, IN_USE, MOMENT, NOW, WEIGHTS
-from dtrbandit.estimators.ridge import doubled, invert, optimistic, publish, raise_targets, rotate_in, solve
+from dtrbandit.estimators.ridge import doubled, invert, optimistic, publish, rotate_in, solve, value_rows
 
 Array = NDArray[np.float64]
 SHAPE, D = np.array([[1, 3]]), 3
@@ -53,17 +53,17 @@ def test_values_are_clipped_from_above() -> None:
     assert optimistic(table, numbers(1.0, 0.5), 0, 0, np.array([3.0, 0.0, 4.0]), np.empty(D)) == 0.5  # else 5
 
 
-def test_targets_of_many_rows_are_the_values_one_by_one_and_never_fall() -> None:
+def test_values_of_many_rows_are_the_values_one_by_one() -> None:
     rng = np.random.default_rng(2)
     table, phis = fitted(rng.normal(size=(5, D)), rng.normal(size=5), 1.0), rng.normal(size=(4, D))
-    inverted, before = np.zeros((D + 1, D)), np.array([-np.inf, -np.inf, 7.0, -np.inf])
-    targets = before.copy()
+    inverted, values = np.zeros((D + 1, D)), np.zeros(5)
 
     invert(table[IN_USE, 0, 0], inverted, D)
-    raise_targets(inverted, np.ascontiguousarray(phis.T), 4, 2.0, 3.0, np.empty((3, 4)), targets)
+    value_rows(inverted, np.ascontiguousarray(phis.T), 4, 2.0, 1.5, np.empty((3, 4)), values)
 
-    single = [optimistic(table, numbers(2.0, 3.0), 0, 0, phi, np.empty(D)) for phi in phis]
-    assert targets == pytest.approx(np.maximum(before, single))
+    single = [optimistic(table, numbers(2.0, 1.5), 0, 0, phi, np.empty(D)) for phi in phis]
+    assert values == pytest.approx([*single, 0.0])  # and no row beyond
+    assert max(single) == 1.5 > min(single)  # some are clipped
 
 
 def test_inverting_gives_the_inverse_of_the_transposed_factor() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels import supply, triangular
-from kernels.small_package import NO_CHILD, TELL, WAIT, SmallPackage
+from kernels.small_package import JOIN, NO_CHILD, TELL, WAIT, SmallPackage
 
 
 def test_who_waits_gets_machine_code_even_without_a_cache(small: SmallPackage) -> None:
@@ -36,6 +36,35 @@ def test_work_that_is_done_before_the_compiler_does_not_wait(small: SmallPackage
     assert small.run(ask.format(5.0))[0] == "False\n11 False"
     assert filled.run(ask.format(0.1))[0] == "False\n11 False"
     assert filled.run(ask.format(5.0))[0] == "True\n11 True"
+
+
+PROVIDE = "print(supply.provide('a test', seconds={}))\n"
+NUMBA = "import sys\nprint('numba' in sys.modules)\n"
+
+
+def test_machine_code_for_other_processes_stays_in_the_cache(filled: SmallPackage) -> None:
+    assert filled.run(NO_CHILD + PROVIDE.format(5.0) + TELL + NUMBA)[0] == "True\n11 False\nFalse"
+
+
+def test_machine_code_for_other_processes_is_made_where_there_is_none(small: SmallPackage) -> None:
+    assert small.run(PROVIDE.format(1e9))[0] == "True"
+    assert len(small.files()) == 1
+
+
+def test_other_processes_do_not_wait_for_the_compiler_either_if_they_are_done_before(small: SmallPackage) -> None:
+    assert small.run(NO_CHILD + "supplier.SECONDS_BEFORE = 1e6\n" + PROVIDE.format(5.0))[0] == "False"
+
+
+def test_other_processes_get_machine_code_even_without_a_cache(small: SmallPackage) -> None:
+    small.base.write_text("a file where a folder should be")
+
+    assert small.run(PROVIDE.format(1e9))[0] == "True"
+
+
+def test_a_state_that_is_only_tried_begins_nothing(filled: SmallPackage) -> None:
+    tried = "with supply.trying():\n    supply.begin()\nprint(supplier.SUPPLIER._thread)\n"
+
+    assert filled.run(tried + "supply.begin()\n" + JOIN + TELL)[0] == "None\n11 True"
 
 
 def test_a_worker_on_a_machine_without_machine_code_makes_it(small: SmallPackage) -> None:

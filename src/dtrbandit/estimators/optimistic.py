@@ -36,9 +36,11 @@ from dtrbandit.estimators.optimistic_layout import (
     create,
     grow,
 )
-from dtrbandit.estimators.ridge import doubled, invert, optimistic, publish, raise_targets, rotate_in, solve
+from dtrbandit.estimators.ridge import doubled, invert, optimistic, publish, rotate_in, solve, value_rows
 from dtrbandit.kernels.arrays import Integers, Matrix, Vector, Whole
 from dtrbandit.kernels.compile import kernel
+
+ALL = -1  # of the arms
 
 
 def prepared(design: Design, numbers: NDArray[np.float64]) -> Beliefs:
@@ -84,8 +86,10 @@ def count(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -> None:
         ridge[IN_USE, m, a, ridge.shape[4] + MOMENT, j] += phi[j] * target
     publish(observed.shape, ridge)
     solve(ridge, m, a, d)
+    changed: Whole = a
     for k in range(m - 1, -1, -1):
-        sweep(observed, beliefs, k)
+        sweep(observed, beliefs, k, changed)
+        changed = ALL
 
 
 @kernel
@@ -147,39 +151,65 @@ def store(beliefs: Beliefs, m: Whole, node: Whole, phi: Vector, later: Vector) -
 
 
 @kernel
-def sweep(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
-    """Refit the weights of stage ``m`` on all its rows: this is where the time goes."""
+def sweep(observed: Observed, beliefs: Beliefs, m: Whole, changed: Whole) -> None:
+    """Refit the weights of stage ``m`` on all its rows: this is where the time goes.
+
+    ``changed`` is the arm of stage m + 1 that has changed since the last time, or ALL.
+    """
     shape, ridge, below = observed.shape, beliefs.ridge, beliefs.ridge.shape[4]
     for a in range(shape[m, 0]):
         for j in range(shape[m, 1]):
             ridge[IN_USE, m, a, below + MOMENT, j] = beliefs.fixed[m, a, j]
     if m + 1 < shape.shape[0] and beliefs.used[m] > 0:
-        add_imputed(observed, beliefs, m)
+        add_imputed(observed, beliefs, m, changed)
     for a in range(shape[m, 0]):
         solve(ridge, m, a, shape[m, 1])
 
 
 @kernel
-def add_imputed(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
+def add_imputed(observed: Observed, beliefs: Beliefs, m: Whole, changed: Whole) -> None:
     """Add Σ φ·target over the blocks of stage ``m``, place by place within a block, then over the places."""
-    ridge, numbers, owners, child = beliefs.ridge, beliefs.numbers, beliefs.owners, observed.child
+    ridge, owners, following = beliefs.ridge, beliefs.owners, observed.following
     arms, own, d = observed.shape[m + 1, 0], observed.shape[m, 1], observed.shape[m + 1, 1]
     tables, sums = np.zeros((arms, d + 1, d)), np.zeros((observed.shape[m, 0], own, BLOCK))
-    targets, work = np.empty(BLOCK), np.empty((3, BLOCK))
+    targets, work = np.empty((2, BLOCK)), np.empty((3, BLOCK))
     for k in range(arms):
         invert(ridge[IN_USE, m + 1, k], tables[k], d)
     for block in range(beliefs.used[m]):
-        node, fill, columns = owners[m, block, NODE], owners[m, block, FILL], beliefs.blocks[m, block]
+        node, fill, latest = owners[m, block, NODE], owners[m, block, FILL], 0
         for i in range(fill):
-            targets[i] = -math.inf
+            targets[latest, i] = -math.inf
         for k in range(arms):
-            if child[node, k] >= 0:
-                raise_targets(tables[k], columns[NEXT], fill, numbers[BONUS], numbers[CLIP + m + 1], work, targets)
-        add_products(columns[OWN], targets, fill, sums[arm_before(observed.following, node)], own)
+            if k == changed or changed == ALL:
+                beliefs.valued[m, block, k] = 0
+            if observed.child[node, k] >= 0:
+                value_block(beliefs, m, block, k, tables[k], work)
+                raise_targets(beliefs.values[m, block, k], fill, targets[latest], targets[1 - latest])
+                latest = 1 - latest
+        add_products(beliefs.blocks[m, block, OWN], targets[latest], fill, sums[arm_before(following, node)], own)
     for a in range(observed.shape[m, 0]):
         for j in range(own):
+            total = ridge[IN_USE, m, a, ridge.shape[4] + MOMENT, j]
             for i in range(BLOCK):
-                ridge[IN_USE, m, a, ridge.shape[4] + MOMENT, j] += sums[a, j, i]
+                total += sums[a, j, i]
+            ridge[IN_USE, m, a, ridge.shape[4] + MOMENT, j] = total
+
+
+@kernel
+def value_block(beliefs: Beliefs, m: Whole, block: Whole, k: Whole, table: Matrix, work: Matrix) -> None:
+    """Find the values of an arm of stage m + 1 for the rows of a block, unless those of the last time still hold."""
+    fill, numbers = beliefs.owners[m, block, FILL], beliefs.numbers
+    if beliefs.valued[m, block, k] < fill:
+        columns, values = beliefs.blocks[m, block, NEXT], beliefs.values[m, block, k]
+        value_rows(table, columns, fill, numbers[BONUS], numbers[CLIP + m + 1], work, values)
+        beliefs.valued[m, block, k] = fill
+
+
+@kernel
+def raise_targets(values: Vector, fill: Whole, targets: Vector, raised: Vector) -> None:
+    """Write targets raised to the values of an arm: elsewhere, since storing only those that rise is slow."""
+    for i in range(fill):
+        raised[i] = values[i] if values[i] > targets[i] else targets[i]
 
 
 @kernel
@@ -214,6 +244,8 @@ def start(shape: Integers, beliefs: Beliefs) -> None:
     beliefs.used.fill(0)
     beliefs.owners.fill(0)
     beliefs.blocks.fill(0.0)
+    beliefs.values.fill(0.0)
+    beliefs.valued.fill(0)
     for m in range(shape.shape[0]):
         for a in range(shape[m, 0]):
             for j in range(shape[m, 1]):
@@ -226,7 +258,7 @@ def refit(observed: Observed, beliefs: Beliefs) -> None:
     """Put everything as it is now into use."""
     publish(observed.shape, beliefs.ridge)
     for m in range(observed.shape.shape[0] - 1, -1, -1):
-        sweep(observed, beliefs, m)
+        sweep(observed, beliefs, m, ALL)
 
 
 @kernel

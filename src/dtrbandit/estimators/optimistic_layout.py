@@ -6,12 +6,14 @@ columns: D rows with the triangular factor R of Λ = λI + Σ φφᵀ, then the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
+
+Number = TypeVar("Number", bound=np.generic)
 
 INVERSE, MOMENT, WEIGHTS = 0, 1, 2  # rows below R: reciprocals of its diagonal, Σ φ·target, and w
 IN_USE, NOW = 0, 1
@@ -35,6 +37,8 @@ class Beliefs(NamedTuple):
     used: NDArray[np.int64]  # (M - 1,): how many blocks there are
     owners: NDArray[np.int64]  # (M - 1, blocks, 2): NODE, FILL
     blocks: NDArray[np.float64]  # (M - 1, blocks, 2, D, BLOCK): OWN, NEXT
+    values: NDArray[np.float64]  # (M - 1, blocks, K, BLOCK): of each row and arm of the next stage, when last swept
+    valued: NDArray[np.int64]  # (M - 1, blocks, K): how many rows have such a value that still holds, from the first
 
 
 def create(design: Design) -> Beliefs:
@@ -49,6 +53,8 @@ def create(design: Design) -> Beliefs:
         used=np.zeros(stages - 1, dtype=np.int64),
         owners=np.zeros((stages - 1, 0, 2), dtype=np.int64),
         blocks=np.zeros((stages - 1, 0, 2, features, BLOCK)),
+        values=np.zeros((stages - 1, 0, arms, BLOCK)),
+        valued=np.zeros((stages - 1, 0, arms), dtype=np.int64),
     )
 
 
@@ -56,10 +62,20 @@ def grow(beliefs: Beliefs, capacity: int, nodes: int = 0) -> Beliefs:
     """Return the beliefs with room for ``capacity`` units: every node with a row may have one block partly filled."""
     links, known = beliefs.latest.shape
     nodes = max(nodes, known)
-    count, held = -(-capacity // BLOCK) + min(nodes, capacity), beliefs.owners.shape[1]
+    count = -(-capacity // BLOCK) + min(nodes, capacity)
     latest = np.full((links, nodes), -1, dtype=np.int64)
     latest[:, :known] = beliefs.latest
-    owners = np.zeros((links, count, 2), dtype=np.int64)
-    blocks = np.zeros((links, count, *beliefs.blocks.shape[2:]))
-    owners[:, :held], blocks[:, :held] = beliefs.owners, beliefs.blocks
-    return beliefs._replace(latest=latest, owners=owners, blocks=blocks)
+    return beliefs._replace(
+        latest=latest,
+        owners=_longer(beliefs.owners, count),
+        blocks=_longer(beliefs.blocks, count),
+        values=_longer(beliefs.values, count),
+        valued=_longer(beliefs.valued, count),
+    )
+
+
+def _longer(array: NDArray[Number], count: int) -> NDArray[Number]:
+    """Return a copy with so many blocks, zero where it had none."""
+    longer = np.zeros((len(array), count, *array.shape[2:]), dtype=array.dtype)
+    longer[:, : array.shape[1]] = array
+    return longer

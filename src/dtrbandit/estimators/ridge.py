@@ -101,25 +101,29 @@ def invert(page: Matrix, table: Matrix, d: Whole) -> None:
 
 
 @kernel
-def raise_targets(
-    table: Matrix, columns: Matrix, fill: Whole, bonus: float, clip: float, work: Matrix, targets: Vector
+def value_rows(
+    table: Matrix, columns: Matrix, fill: Whole, bonus: float, clip: float, work: Matrix, values: Vector
 ) -> None:
-    """Raise targets to min(wᵀφ + β‖R⁻ᵀφ‖, clip) of an arm, for many rows at a time."""
-    value, mean, square = work[0], work[1], work[2]
+    """Write min(wᵀφ + β‖R⁻ᵀφ‖, clip) of an arm for many rows at a time."""
+    part, mean, square, first = work[0], work[1], work[2], columns[0]
     d = table.shape[1]
+    weight, entry = table[d, 0], table[0, 0]
     for i in range(fill):
-        mean[i] = 0.0
-        square[i] = 0.0
-    for j in range(d):
-        weight, column = table[d, j], columns[j]
+        value = entry * first[i]
+        mean[i] = weight * first[i]
+        square[i] = value * value
+    for j in range(1, d):
+        entry = table[j, 0]
         for i in range(fill):
-            value[i] = 0.0
-        for k in range(j + 1):
-            entry, other = table[j, k], columns[k]
+            part[i] = entry * first[i]
+        for k in range(1, j):
+            entry, column = table[j, k], columns[k]
             for i in range(fill):
-                value[i] += entry * other[i]
+                part[i] += entry * column[i]
+        weight, entry, column = table[d, j], table[j, j], columns[j]
         for i in range(fill):
+            value = part[i] + entry * column[i]
             mean[i] += weight * column[i]
-            square[i] += value[i] * value[i]
+            square[i] += value * value
     for i in range(fill):
-        targets[i] = max(targets[i], min(mean[i] + bonus * math.sqrt(square[i]), clip))
+        values[i] = min(mean[i] + bonus * math.sqrt(square[i]), clip)

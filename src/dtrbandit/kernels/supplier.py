@@ -82,6 +82,15 @@ class Supplier:
             self._watch(what, names)
         return not _missing(names)
 
+    def provide(self, what: str, names: Sequence[Name], *, seconds: float | None) -> bool:
+        """Leave machine code in the cache for other processes to load; wait for what the cache does not have."""
+        try:
+            cache = self._find_cache()
+            filled = all(cache.has(key_of(name)) for name in names)
+        except (ImportError, NoCache):
+            filled = False
+        return filled or self.wait(what, names, seconds=seconds)
+
     def ensure(self, names: Sequence[Name]) -> None:
         """Load machine code now; if the cache lacks some, fill it from this process, one process at a time."""
         if not _missing(names):
@@ -127,7 +136,7 @@ class Supplier:
         """Load what the cache has, and let a child make the rest."""
         cache = self._find_cache()
         while True:
-            self._load(cache, own_entries())
+            self._load(cache, list(dict.fromkeys([*self._first, *own_entries()])))
             if self._is_worker() or not _missing(own_entries()):
                 return
             self._see_to_child(cache)

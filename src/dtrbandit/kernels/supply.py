@@ -2,7 +2,8 @@
 
 ``begin`` is called whenever a built-in policy's state is made, and returns at once. A thread looks into the cache,
 lets one child process compile what is missing there, and loads what is there, one entry after another. ``require`` is
-for work that is no verb of a session: studies, replays, long logs. Nothing here ever fails a caller: without machine
+for work that is no verb of a session: studies, replays, long logs. ``provide`` is for such work in other processes,
+and they load with ``ensure``. Nothing here ever fails a caller: without machine
 code kernels stay plain, which is said once on standard error.
 
 ``DTRBANDIT_KERNELS`` is ``auto``, ``plain`` (never compile) or ``compiled`` (wait for machine code at once).
@@ -11,7 +12,10 @@ code kernels stay plain, which is said once on standard error.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
 
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.compile import ENTRIES, Entry, Name
@@ -19,6 +23,14 @@ from dtrbandit.kernels.fill import all_entries, own_entries
 from dtrbandit.kernels.supplier import SECONDS_TO_LOAD, SUPPLIER
 
 AUTO, PLAIN, COMPILED = "auto", "plain", "compiled"
+_TRYING = ContextVar("_TRYING", default=False)
+
+
+class Wait(Protocol):
+    """A way to wait for machine code, which says whether it is there."""
+
+    def __call__(self, what: str, names: Sequence[Name], *, seconds: float | None) -> bool:
+        """Wait."""
 
 
 def mode() -> str:
@@ -37,7 +49,7 @@ def begin(first: Iterable[Entry] = ()) -> None:
 
     It waits only if ``compiled`` says so.
     """
-    if SUPPLIER.asked == len(ENTRIES):
+    if SUPPLIER.asked == len(ENTRIES) or _TRYING.get():
         return
     found = mode()
     SUPPLIER.asked = len(ENTRIES)
@@ -57,12 +69,31 @@ def require(what: str, *, seconds: float, entries: Iterable[Entry] = ()) -> bool
     entries
         What the work calls; all entries by default.
     """
+    return _compiled(SUPPLIER.wait, what, seconds, entries)
+
+
+def provide(what: str, *, seconds: float, entries: Iterable[Entry] = ()) -> bool:
+    """Wait for machine code as ``require`` does, but for other processes: this one loads only what it waits for."""
+    return _compiled(SUPPLIER.provide, what, seconds, entries)
+
+
+def _compiled(wait: Wait, what: str, seconds: float, entries: Iterable[Entry]) -> bool:
     found, wanted = mode(), list(entries) or [ENTRIES[name] for name in own_entries() or all_entries()]
     if found == PLAIN or all(entry.compiled for entry in wanted):
         return found != PLAIN
     if found == AUTO and seconds < SECONDS_TO_LOAD:
         return False
-    return SUPPLIER.wait(what, _names(wanted), seconds=seconds if found == AUTO else None)
+    return wait(what, _names(wanted), seconds=seconds if found == AUTO else None)
+
+
+@contextmanager
+def trying() -> Iterator[None]:
+    """Begin nothing in this thread meanwhile: states are made only to see whether they can be."""
+    token = _TRYING.set(True)
+    try:
+        yield
+    finally:
+        _TRYING.reset(token)
 
 
 def ensure(entries: Iterable[Entry]) -> None:

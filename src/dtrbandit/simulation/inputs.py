@@ -20,6 +20,7 @@ from dtrbandit.environments.potential_outcomes import (
     require_units,
 )
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels import supply
 from dtrbandit.policies.lsvi_ucb import knowing_rounds
 from dtrbandit.policies.policy import Policy, is_policy
 from dtrbandit.policies.teaching import Lessons, lessons_of
@@ -153,7 +154,8 @@ def _named(policies: object) -> dict[str, Policy[Any]]:
 def _ready(policy: Policy[Any], design: Design, rounds: int) -> Policy[Any]:
     """Return a policy that fits the design, and knows the number of rounds."""
     policy = knowing_rounds(policy, design, rounds)
-    policy.init(design)
+    with supply.trying():
+        policy.init(design)
     return policy
 
 

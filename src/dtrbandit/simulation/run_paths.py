@@ -14,10 +14,10 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError, DTRError
-from dtrbandit.interpreted import compile_for
+from dtrbandit.interpreted import compile_elsewhere_for, compile_for
 from dtrbandit.kernels import supply
 from dtrbandit.memory import require_memory, state_bytes
-from dtrbandit.parallel import check_jobs, map_unordered, workers
+from dtrbandit.parallel import check_jobs, elsewhere, map_unordered, workers
 from dtrbandit.policies.lsvi_ucb import warn_if_unscaled
 from dtrbandit.record.teaching import Prior
 from dtrbandit.simulation.closings import Closing
@@ -114,12 +114,11 @@ def run_paths(
     check_jobs(n_jobs)
     kept = _Kept(inputs, resume)
     if kept.missing:  # a rehearsal finds what is wrong before work begins
-        play_path(replace(inputs, policies=inputs.players, horizon=1), 0)
-    share = len(kept.missing) / workers(n_jobs)
-    units = inputs.horizon + inputs.taught
-    compiled = compile_for(
-        "the study", inputs.players.values(), inputs.learner, units=units, times=share, entries=[fold]
-    )
+        with supply.trying():
+            play_path(replace(inputs, policies=inputs.players, horizon=1), 0)
+    wait = compile_elsewhere_for if elsewhere(n_jobs) else compile_for
+    share, units = len(kept.missing) / workers(n_jobs), inputs.horizon + inputs.taught
+    compiled = wait("the study", inputs.players.values(), inputs.learner, units=units, times=share, entries=[fold])
     what = "paths" if progress else None
     results = map_unordered(partial(_played, inputs, compiled), kept.missing, n_jobs=n_jobs, progress=what)
     study = _collected(kept, results)
