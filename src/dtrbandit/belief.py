@@ -120,13 +120,17 @@ class Belief:
         ``known`` is the record of their unit so far, and ``arrived`` the history that the first fact leads to.
         """
         self.whole = False
-        histories, history, learn = self.histories, arrived, self._learn
-        for fact in facts:
-            if fact is not facts[0]:  # the decision that it led to: what is barred is behind it
-                history = after_assignment(self.design, known, fact)
-            known = histories.record(fact, known, history)
-            if _teaches(fact, history):
-                self.state = learn(self.state, history, fact)
+        if len(facts) == 1:
+            self.histories.record(facts[0], known, arrived)
+            if _teaches(facts[0], arrived):
+                self.state = self._learn(self.state, arrived, facts[0])
+        else:
+            arrival, assigned = facts
+            assert type(assigned) is Assigned
+            history = after_assignment(self.design, arrived, assigned.decision)
+            self.histories.record_arrival(arrival, assigned, known, history)
+            self.state = self._learn(self.state, arrived, arrival)
+            self.state = self._learn(self.state, history, assigned)
         self.version += len(facts)  # from here on they count
         self.whole = True
 
