@@ -21,6 +21,7 @@ from dtrbandit.policies.facts import decide_for, update
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.policies.policy import Policy, is_policy
 from dtrbandit.record.answers import RULES, answer_to, refuse, require_in_turn
+from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.commands import Command
 from dtrbandit.record.contraindications import infeasible_arms
 from dtrbandit.record.ending import require_going_on
@@ -154,7 +155,7 @@ class Belief:
         if long and not decide_again:
             self.whole = False
             turn = self._last_amendment_that_counts(events)
-            with all_at_once(self.state, learning=turn is None):
+            with without_collecting(len(events)), all_at_once(self.state, learning=turn is None):
                 due = self._fold_stretches(events, turn)
         else:
             due = self._fold(events, self.version + 1, decide_again=decide_again)
