@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -12,7 +13,10 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.record import Assigned, Completed, Enrolled, Event, Responded
+from dtrbandit import belief
+from dtrbandit.record import Assigned, Completed, Enrolled, Event, Responded, collecting
+from dtrbandit.record.histories import Histories
+from dtrbandit.record.stretch import Stretch, usual_stretch
 from small_session import DESIGN
 
 POLICIES = [dtr.DTRBandit(q=1, delta=0.3), dtr.EpsilonGreedy(epsilon=0.2), dtr.LSVIUCB(beta=0.5), dtr.UniformRandom()]
@@ -66,6 +70,29 @@ def test_following_nothing_changes_nothing() -> None:
     session.follow([])
 
     assert_same(session, before)
+
+
+def test_the_collector_rests_while_a_long_log_is_folded_and_goes_on_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "LONG", 1_000)
+    seen: list[bool] = []
+
+    def look(histories: Histories, events: Sequence[Event]) -> Stretch | None:
+        seen.append(gc.isenabled())
+        return usual_stretch(histories, events)
+
+    monkeypatch.setattr(belief, "usual_stretch", look)
+    session = dtr.Session(DESIGN, dtr.Greedy())
+    course(session, range(400))
+    log = list(session.log)
+
+    assert_same(dtr.Session.resume(log), session)
+    with pytest.raises(dtr.LogError):
+        dtr.Session.resume([*log, log[-1]])
+
+    assert len(log) > 1_000
+    assert seen
+    assert not any(seen)
+    assert gc.isenabled()
 
 
 def broken(tail: list[Event], at: int) -> Iterator[tuple[str, list[Event]]]:

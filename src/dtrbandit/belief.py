@@ -21,6 +21,7 @@ from dtrbandit.policies.facts import decide_for, update
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.policies.policy import Policy, is_policy
 from dtrbandit.record.answers import RULES, answer_to, refuse, require_in_turn
+from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.commands import Command
 from dtrbandit.record.contraindications import infeasible_arms
 from dtrbandit.record.ending import require_going_on
@@ -120,13 +121,17 @@ class Belief:
         ``known`` is the record of their unit so far, and ``arrived`` the history that the first fact leads to.
         """
         self.whole = False
-        histories, history, learn = self.histories, arrived, self._learn
-        for fact in facts:
-            if fact is not facts[0]:  # the decision that it led to: what is barred is behind it
-                history = after_assignment(self.design, known, fact)
-            known = histories.record(fact, known, history)
-            if _teaches(fact, history):
-                self.state = learn(self.state, history, fact)
+        if len(facts) == 1:
+            self.histories.record(facts[0], known, arrived)
+            if _teaches(facts[0], arrived):
+                self.state = self._learn(self.state, arrived, facts[0])
+        else:
+            arrival, assigned = facts
+            assert type(assigned) is Assigned
+            history = after_assignment(self.design, arrived, assigned.decision)
+            self.histories.record_arrival(arrival, assigned, known, history)
+            self.state = self._learn(self.state, arrived, arrival)
+            self.state = self._learn(self.state, history, assigned)
         self.version += len(facts)  # from here on they count
         self.whole = True
 
@@ -150,7 +155,7 @@ class Belief:
         if long and not decide_again:
             self.whole = False
             turn = self._last_amendment_that_counts(events)
-            with all_at_once(self.state, learning=turn is None):
+            with without_collecting(len(events)), all_at_once(self.state, learning=turn is None):
                 due = self._fold_stretches(events, turn)
         else:
             due = self._fold(events, self.version + 1, decide_again=decide_again)

@@ -31,6 +31,39 @@ def divide(numbers):  # type: ignore[no-untyped-def]  # a kernel
     return numbers[0] / numbers[1]
 
 
+def doubled_at_once(x: float) -> float:
+    """Run in the place of a kernel."""
+    SEEN.append(x)
+    return x + x
+
+
+SEEN: list[float] = []
+
+
+@kernel(meanwhile=doubled_at_once)
+def doubled(x: float) -> float:
+    total = 0.0
+    for _ in range(2):
+        total += x
+    return total
+
+
+@kernel(entry="float64")
+def double(x):  # type: ignore[no-untyped-def]  # a kernel
+    return doubled(x)
+
+
+def test_a_function_runs_in_the_place_of_a_kernel_until_machine_code_is_there() -> None:
+    entry = Entry(double.plain, "float64")
+    SEEN.clear()
+    plain = entry.call(1.5)
+
+    compile_here([entry])  # numba could not compile a function that appends to a list of this module
+
+    assert entry.call(1.5) == plain == 3.0
+    assert SEEN == [1.5]
+
+
 def test_a_switch_calls_the_case_of_a_number_in_both_modes() -> None:
     entry = Entry(choose.plain, "int64, float64")
     plain = [entry.call(kind, 3.0) for kind in range(3)]

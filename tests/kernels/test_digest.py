@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from dtrbandit.kernels.compile import Entry
+from dtrbandit.kernels.compile import LOOPS, Entry
 from dtrbandit.kernels.digest import digest_of
 
 
@@ -45,6 +45,21 @@ def test_it_is_the_same_for_the_same() -> None:
 )
 def test_what_machine_code_does_not_depend_on_does_not_count(change: Any) -> None:
     assert digest(**change) == digest()
+
+
+def test_of_a_kernel_that_something_else_runs_in_the_place_of_the_kernel_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def digest_with(loop: str, meanwhile: str) -> str:
+        space: dict[str, Any] = {"__name__": "caller"}
+        exec(f"def loop(x):\n    return {loop}\n", space)
+        exec(f"def name(x):\n    return {meanwhile}\n", space)
+        exec("def caller(x):\n    return name(x)\n", space)
+        monkeypatch.setitem(LOOPS, space["name"], space["loop"])
+        return digest_of(Entry(space["caller"], "float64"))
+
+    assert digest_with("x + 1", "x + 1") == digest_with("x + 1", "1 + x")
+    assert digest_with("x + 1", "x + 1") != digest_with("1 + x", "x + 1")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,7 +11,7 @@ import dtrbandit as dtr
 from dtrbandit.record.chain import EMPTY, Stored
 from dtrbandit.storage import MemoryStore, Storage
 from dtrbandit.trial import followed
-from dtrbandit.trial.followed import FollowedLog, copied, parts, without_collecting
+from dtrbandit.trial.followed import FollowedLog, copied, parts
 from trial.small_trial import DESIGN, POLICY, begun, fill
 
 
@@ -62,16 +61,6 @@ def test_a_log_that_was_cut_or_exchanged_is_refused() -> None:
     records[:] = kept
 
     assert trial.summary().units == 3
-
-
-def test_the_collector_rests_only_while_much_is_read() -> None:
-    for events, resting in ((10, True), (1_000_000, False)):
-        with without_collecting(events):
-            assert gc.isenabled() is resting
-        assert gc.isenabled()
-    with pytest.raises(ZeroDivisionError), without_collecting(1_000_000):
-        raise ZeroDivisionError
-    assert gc.isenabled()
 
 
 class Counting:

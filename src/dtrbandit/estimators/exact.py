@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from dtrbandit.design.spec import Design
+from dtrbandit.estimators import by_columns
 from dtrbandit.estimators.coefficients import refresh
 from dtrbandit.estimators.estimates import Coefficients, Estimates, rows_by_arm
 from dtrbandit.estimators.estimator import Estimator
@@ -113,21 +114,34 @@ def relabel(observed: Observed, beliefs: Beliefs, m: Whole) -> Truth:
         whiten(beliefs.pages, beliefs.whitener, m + 1, a, observed.shape[m + 1, 1])
     clear_levels(observed, beliefs, m)
     clear_cross(beliefs.pages, m)
+    any_first = count_all_imputed(observed, beliefs, m)
+    beliefs.sizes[LIMIT + m] = max(2 * beliefs.chains[m, LEVELS, HELD], FIRST_LIMIT)
+    return any_first
+
+
+@kernel(meanwhile=by_columns.count_all_imputed)
+def count_all_imputed(observed: Observed, beliefs: Beliefs, m: Whole) -> Truth:
+    """Label all rows of stage ``m``, whose levels and cross moments are empty; count those that waited for a Q-hat."""
     any_first: Truth = False
     for unit in range(observed.units[0]):
         if observed.nodes[unit, m + 1] >= 0 and observed.arms[unit, m] >= 0:
             _, first = count_imputed(observed, beliefs, unit, m)
             any_first = any_first or first
-    beliefs.sizes[LIMIT + m] = max(2 * beliefs.chains[m, LEVELS, HELD], FIRST_LIMIT)
     return any_first
+
+
+@kernel(meanwhile=by_columns.count_all_fixed)
+def count_all_fixed(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
+    """Add all rows of stage ``m`` whose target is the outcome."""
+    for unit in range(observed.units[0]):
+        if observed.last[unit] == m:
+            count_fixed(observed, beliefs, unit, m)
 
 
 @kernel
 def recount(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
     """Count all rows of stage ``m``, the stages after it being settled."""
-    for unit in range(observed.units[0]):
-        if observed.last[unit] == m:
-            count_fixed(observed, beliefs, unit, m)
+    count_all_fixed(observed, beliefs, m)
     if m < observed.shape.shape[0] - 1:
         relabel(observed, beliefs, m)
     refresh(observed, beliefs, m, np.int64(0), observed.shape[m, 0], np.bool_(True))

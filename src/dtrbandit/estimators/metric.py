@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from dtrbandit.estimators import by_columns
 from dtrbandit.estimators.exact_layout import Beliefs
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.kernels.arrays import Floats, Vector, Whole
@@ -19,17 +20,11 @@ RIDGE = 1e-6  # of each feature's own mean square: a direction may not have vari
 @kernel
 def measure(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
     """Set the whitener of link ``m`` from the features of stage m + 1 seen so far."""
-    features, nodes, gram = observed.features, observed.nodes, beliefs.whitener
-    d, seen = observed.shape[m + 1, 1], 0
+    d, gram = observed.shape[m + 1, 1], beliefs.whitener
     for j in range(d):
         for k in range(d):
             gram[m, j, k] = 0.0
-    for unit in range(observed.units[0]):
-        if nodes[unit, m + 1] >= 0:
-            seen += 1
-            for j in range(d):
-                for k in range(j, d):
-                    gram[m, j, k] += features[unit, m + 1, j] * features[unit, m + 1, k]
+    seen = add_products(observed, gram, m)
     for j in range(d):
         for k in range(j, d):
             gram[m, j, k] /= seen
@@ -37,6 +32,19 @@ def measure(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
         if gram[m, j, j] == 0.0:
             gram[m, j, j] = 1.0
     factorise(gram, m, d)
+
+
+@kernel(meanwhile=by_columns.add_products)
+def add_products(observed: Observed, gram: Floats, m: Whole) -> int:
+    """Add products of features of stage m + 1 to the upper triangle of ``gram[m]``; return how many units have any."""
+    features, d, seen = observed.features, observed.shape[m + 1, 1], 0
+    for unit in range(observed.units[0]):
+        if observed.nodes[unit, m + 1] >= 0:
+            seen += 1
+            for j in range(d):
+                for k in range(j, d):
+                    gram[m, j, k] += features[unit, m + 1, j] * features[unit, m + 1, k]
+    return seen
 
 
 @kernel

@@ -3,6 +3,9 @@
 ``@kernel`` marks a plain Python function and leaves it as it is; numba is not imported here. A kernel that Python
 calls is an *entry*: ``entry.call`` is the plain function until machine code is there, and the machine code from then
 on. Both give the same bits, so that the switch may come between any two calls.
+
+A loop over all units is slow in plain Python. Such a kernel may name a function that runs in its place until machine
+code is there, and gives the same bits.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 Name = tuple[str, str]  # module and name
 KERNELS: dict[Name, Callable[..., Any]] = {}
+LOOPS: dict[Callable[..., Any], Callable[..., Any]] = {}  # the kernel that a function runs in the place of
 ENTRIES: dict[Name, Entry] = {}
 
 
@@ -57,16 +61,24 @@ class Entry:
 def kernel(function: Function, /) -> Function: ...
 @overload
 def kernel(*, entry: str) -> Callable[[Callable[..., Any]], Entry]: ...
-def kernel(function: Any = None, /, *, entry: str | None = None) -> Any:
-    """Mark a kernel; ``entry`` gives the types of its arguments and makes it one that Python calls."""
+@overload
+def kernel(*, meanwhile: Function) -> Callable[[Function], Function]: ...
+def kernel(function: Any = None, /, *, entry: str | None = None, meanwhile: Any = None) -> Any:
+    """Mark a kernel; ``entry`` gives the types of its arguments and makes it one that Python calls.
+
+    ``meanwhile`` runs in its place until machine code is there.
+    """
     if function is None:
-        return lambda inner: _register(inner, entry)
-    return _register(function, None)
+        return lambda inner: _register(inner, entry, meanwhile)
+    return _register(function, None, None)
 
 
-def _register(function: Callable[..., Any], types: str | None) -> Any:
+def _register(function: Callable[..., Any], types: str | None, meanwhile: Callable[..., Any] | None) -> Any:
     name = function.__module__, function.__qualname__
     KERNELS[name] = function
+    if meanwhile is not None:
+        LOOPS[meanwhile] = function
+        return meanwhile
     if types is None:
         return function
     ENTRIES[name] = Entry(function, types)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dtrbandit.kernels.borrowed import Opener
-from dtrbandit.kernels.compile import ENTRIES, Entry, Name
+from dtrbandit.kernels.compile import ENTRIES, LOOPS, Entry, Name
 
 
 def key_of(name: Name) -> str:
@@ -47,7 +47,7 @@ class _Parts:
         if isinstance(value, Entry):
             value = value.plain
         if isinstance(value, FunctionType):
-            self._reach_function(value)
+            self._reach_function(LOOPS.get(value, value))
         elif isinstance(value, ModuleType):
             for name in names:
                 member = vars(value).get(name)  # not getattr: a module may warn of names that it has no longer
@@ -64,7 +64,7 @@ class _Parts:
         else:  # numpy's and Python's own functions and types
             self.add(getattr(value, "__module__", ""), getattr(value, "__qualname__", type(value).__name__))
 
-    def _reach_function(self, function: FunctionType) -> None:
+    def _reach_function(self, function: Any) -> None:
         if id(function) not in self._met:
             self._met.add(id(function))
             self.add(function.__module__, function.__qualname__, function.__defaults__)

@@ -18,7 +18,7 @@ from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
 from dtrbandit.kernels.borrowed import Opener
-from dtrbandit.kernels.compile import KERNELS, Entry
+from dtrbandit.kernels.compile import KERNELS, LOOPS, Entry
 from dtrbandit.kernels.opened import compiled_opener
 from dtrbandit.kernels.parts import PartCompiler
 
@@ -61,7 +61,9 @@ class Workshop:
             return self._once(value, compiled_opener)
         if isinstance(value, ModuleType) and id(value.__dict__) in self._spaces:
             return self._once(value, self._shadow)
-        return self._replaced.get(id(value), value) if isinstance(value, FunctionType) else value
+        if isinstance(value, FunctionType):
+            return self._replaced.get(id(LOOPS.get(value, value)), value)
+        return value
 
     def _once(self, value: Any, make: Callable[[Any], Any]) -> Any:
         if id(value) not in self._replaced:

@@ -16,6 +16,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.estimators import observed
 from dtrbandit.estimators.estimates import Estimates
+from dtrbandit.policies.form import form_of
 from dtrbandit.policies.policy import Choice
 from dtrbandit.policies.rule import Rule
 from dtrbandit.record.events import Fact
@@ -41,8 +42,8 @@ class CompiledState:
     """
 
     __slots__ = (
-        "at_hand", "backlog", "beliefs", "capacity", "closed", "copies", "design", "desk", "kind", "learning", "memory",
-        "observed", "rule", "table", "taught", "width",
+        "at_hand", "backlog", "beliefs", "capacity", "closed", "copies", "design", "desk", "forms", "kind", "learning",
+        "memory", "observed", "psi", "rule", "table", "taught",
     )  # fmt: skip
 
     def __init__(self, policy: CompiledPolicy, rule: Rule, design: Design) -> None:
@@ -126,8 +127,11 @@ class CompiledState:
 
     def _lend_arrays(self) -> None:
         """Write down where the arrays lie now."""
-        self.width: int = self.observed.child.shape[1]  # arms, at most
-        self.desk = Desk(np.zeros(self.observed.features.shape[2]), np.zeros((4, self.width)))
+        width = self.observed.child.shape[1]  # arms, at most
+        self.desk = Desk(np.zeros(self.observed.features.shape[2]), np.zeros((4, width)))
+        desk: Any = self.desk  # of buffers, which arrays are to mypy from Python 3.12 on
+        self.psi: Any = memoryview(desk.psi)  # into which features are copied in a third of the time
+        self.forms = [form_of(stage, width) for stage in self.design.stages]
         self.table: NDArray[np.int64] = switch_board().table_of(self)
         self.at_hand: Vector | None = None  # the features that lie on the desk
 

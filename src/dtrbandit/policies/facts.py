@@ -7,8 +7,7 @@ node where the unit stands, an arm that is feasible there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache, partial
-from struct import Struct
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ from dtrbandit.policies.sheet import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_
 from dtrbandit.policies.teaching import teach_one
 from dtrbandit.record.events import ArmClosed, Assigned, Completed, Decision, Fact, Responded, Taught, Voided, Withdrawn
 from dtrbandit.record.histories import History
-from dtrbandit.record.values import Values, unpacked
+from dtrbandit.record.values import Values
 
 Told = tuple[Call, Vector | None]
 new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the time
@@ -119,7 +118,7 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
 def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     """Return a policy's decision for a unit that has arrived, in labels."""
     unit, t, node, features, given, _, _, excluded = history
-    m, design, tree = len(given), state.design, state.design.tree
+    m, tree = len(given), state.design.tree
     short = len(features) <= m or (excluded and len(excluded) <= m)
     if t < 1 or not 0 <= node < len(tree.child) or tree.arms_to[node] != given or short:
         raise _misfit(state, history, "a decision")
@@ -131,27 +130,12 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
         state.forget_question()
     if arm < 0:
         raise _misfit(state, history, "a decision")
-    stage = design.stages[m]
+    stage, labels, read, said = state.forms[m]
     sheet: Any = state.desk.sheet  # a buffer, which arrays are to mypy from Python 3.12 on
-    labels, width = stage.arms, state.width
-    tilde, hat, chances = _reader(len(labels), width).unpack(sheet)
-    propensity, contenders = _in_labels(labels, width, chances, arm)
-    name, q_tilde, q_hat = REASON_NAMES[reason], Values(labels, tilde), Values(labels, hat)
-    return new_decision((unit, t, stage.name, labels[arm], name, propensity, q_tilde, q_hat, contenders, ()))
-
-
-@cache
-def _reader(count: int, width: int) -> Struct:
-    """Return what reads, as bytes, the first ``count`` columns of Q̃ and of Q̂, then the other two rows whole."""
-    return Struct(f"{8 * count}s{8 * (width - count)}x" * 2 + f"{16 * width}s")
-
-
-@lru_cache(maxsize=1024)
-def _in_labels(labels: tuple[str, ...], width: int, chances: bytes, arm: int) -> tuple[float, tuple[str, ...]]:
-    """Return the propensity of an arm, and the labels of the contenders, from the two rows as bytes."""
-    numbers = unpacked(chances)
-    contenders = zip(labels, numbers[width : width + len(labels)], strict=True)
-    return numbers[arm], tuple([label for label, contends in contenders if contends > 0])
+    tilde, hat, chances = read(sheet)
+    propensities, contenders = said(chances)
+    said_of_arm = labels[arm], REASON_NAMES[reason], propensities[arm]
+    return new_decision((unit, t, stage, *said_of_arm, Values(labels, tilde), Values(labels, hat), contenders, ()))
 
 
 def choose(state: CompiledState, history: History, u: float) -> Choice:
@@ -210,9 +194,10 @@ def _take_lesson(state: CompiledState, history: History) -> None:
 
 def _lay_out(state: CompiledState, history: History, m: int, features: Vector) -> None:
     """Lay the features of stage ``m`` on the desk."""
-    if m >= len(state.design.dimensions) or features.shape != (state.design.dimensions[m],):
-        raise _misfit(state, history, f"what is known at stage {m + 1}")
-    state.desk.psi[: len(features)] = features
+    try:
+        state.psi[: state.design.dimensions[m]] = features
+    except (IndexError, TypeError, ValueError):  # there is no such stage, or it has other features
+        raise _misfit(state, history, f"what is known at stage {m + 1}") from None
     state.at_hand = features
 
 

@@ -192,6 +192,17 @@ class Histories:
             _add(self.design, known, fact, history)
         return known
 
+    def record_arrival(self, arrival: Any, assigned: Assigned, known: UnitRecord | None, history: History) -> None:
+        """Put an arrival and its decision on record, and the history that both lead to."""
+        self.log.append(arrival, history.round)
+        self.log.append(assigned, history.round)
+        if known is None:
+            known = self.in_flight[history.unit] = _newcomer(arrival, history)
+        else:
+            _add_response(known, arrival)
+            known.history = history
+        known.decisions += (assigned.decision,)
+
     def record_many(self, facts: Sequence[Fact], rounds: Sequence[int]) -> None:
         """Put facts on record that were checked together (``record/stretch.py``), of the units of these rounds."""
         self.log.extend(facts, rounds)
@@ -280,11 +291,11 @@ def goes_on(design: Design, contexts: tuple[Context, ...], m: int) -> bool:
     return condition is None or condition.holds(columns_of(contexts))
 
 
-def after_assignment(design: Design, record: Any, fact: Any) -> History:
+def after_assignment(design: Design, arrived: History, decision: Decision) -> History:
     """Return the history that an assignment leads to. Arms that are closed or contraindicated do not change it."""
-    unit, t, node, features, arms, _, outcome, excluded = record.history
+    unit, t, node, features, arms, _, outcome, excluded = arrived
     tree = design.tree
-    node = tree.following[node][design.stages[len(arms)].arms.index(fact.decision.arm)]
+    node = tree.following[node][design.stages[len(arms)].arms.index(decision.arm)]
     return new_history((unit, t, node, features, tree.arms_to[node], (), outcome, excluded))
 
 
@@ -348,7 +359,7 @@ def in_order(design: Design, m: int, accepted: dict[str, float]) -> Context:
 
 ADVANCES: dict[type, Callable[[Design, Any, Any], History]] = {
     Enrolled: _enrolled,
-    Assigned: after_assignment,
+    Assigned: lambda design, record, fact: after_assignment(design, record.history, fact.decision),
     Responded: _responded,
     Completed: _completed,
     Withdrawn: _withdrawn,
@@ -376,17 +387,21 @@ def _newcomer(fact: Any, history: History) -> UnitRecord:
     return record
 
 
+def _add_response(record: UnitRecord, fact: Any) -> None:
+    if fact.exclude:
+        record.exclusions += ((len(record.reported), fact.exclude, fact.reason),)
+    untouched = record.contexts is record.reported
+    record.contexts = (*record.contexts, fact.context)
+    record.reported = record.contexts if untouched else (*record.reported, fact.context)
+
+
 def _add(design: Design, record: UnitRecord, fact: Any, history: History) -> None:
     """Add a fact, and the history that it led to, to the record of its unit."""
     kind = type(fact)
     if kind is Assigned:
         record.decisions += (fact.decision,)
     elif kind is Responded:
-        if fact.exclude:
-            record.exclusions += ((len(record.reported), fact.exclude, fact.reason),)
-        untouched = record.contexts is record.reported
-        record.contexts = (*record.contexts, fact.context)
-        record.reported = record.contexts if untouched else (*record.reported, fact.context)
+        _add_response(record, fact)
         record.left = not history.feasible
     elif kind is Completed:
         record.outcome = fact.outcome

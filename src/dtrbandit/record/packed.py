@@ -257,8 +257,9 @@ def _assigned(head: Head, unit: str, t: int, entry: bytes) -> Assigned:
     propensity, q_tilde, q_hat = _reader(len(tilde), len(hat)).unpack(entry)
     if propensity != propensity:
         propensity = None
-    estimates = Values(tilde, q_tilde), Values(hat, q_hat)
-    return new_assigned((new_decision((unit, t, stage, arm, reason, propensity, *estimates, contenders, infeasible)),))
+    q_tilde, q_hat = Values(tilde, q_tilde), Values(hat, q_hat)
+    decision = new_decision((unit, t, stage, arm, reason, propensity, q_tilde, q_hat, contenders, infeasible))
+    return new_assigned((decision,))
 
 
 @cache

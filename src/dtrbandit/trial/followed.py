@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +11,7 @@ from dtrbandit.engine import Session
 from dtrbandit.errors import LogError
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, entries_of, time_of, unlinked
+from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.events import Assigned, Enrolled, Event, Responded
 from dtrbandit.record.log import Log
 from dtrbandit.record.packed import PackedLog
@@ -20,7 +19,6 @@ from dtrbandit.record.reading import Reader
 from dtrbandit.storage.store import Storage
 from dtrbandit.words import counted
 
-LONG = 10_000  # events
 PART = 100_000  # events that are learnt together; all at once would not fit in memory
 
 
@@ -113,19 +111,6 @@ def _began(log: PackedLog, t: int) -> int:
     """Return the place of the fact from which on a unit waits."""
     facts = Enrolled | Responded | Assigned
     return next(place for place, fact in log.told_backwards(t) if isinstance(fact, facts))
-
-
-@contextmanager
-def without_collecting(events: int) -> Iterator[None]:
-    """Let the garbage collector rest while a long log is read: it would look at everything, and find no garbage."""
-    if events < LONG or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def parts(stored: Iterable[Stored], head: Head) -> Iterator[tuple[list[Event], Head]]:

@@ -14,11 +14,11 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DTRError, LogError, NotFound, Unavailable
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, record_of
+from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.events import Assigned, Enrolled, Event, Opened, Responded
 from dtrbandit.record.reading import Reader
 from dtrbandit.record.upgrading import Segment, segments
 from dtrbandit.storage.store import Storage, Store
-from dtrbandit.trial.followed import without_collecting
 from dtrbandit.words import counted
 
 PART = 10_000  # records between two looks at the clock

@@ -15,6 +15,7 @@ from dtrbandit.engine import Session
 from dtrbandit.errors import Conflict, DTRError, NotFound, ProtocolError, Unavailable
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import Head, Record, Stored, record_of
+from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.commands import Command, End
 from dtrbandit.record.events import Decision, Ended
 from dtrbandit.record.log import Log
@@ -24,7 +25,7 @@ from dtrbandit.summary import Summary
 from dtrbandit.trial.asks import Ask, Taken
 from dtrbandit.trial.batch import Batch, Clock
 from dtrbandit.trial.export import Exported, Format, write_units
-from dtrbandit.trial.followed import FollowedLog, copied, without_collecting
+from dtrbandit.trial.followed import FollowedLog, copied
 from dtrbandit.trial.opening import begin_live, begin_rehearsal, require_lockable
 from dtrbandit.trial.own_units import require_unit_of
 from dtrbandit.trial.proof import Progress, Verification, verify_stored
