@@ -122,6 +122,14 @@ def test_a_decision_for_a_unit_that_is_not_there_is_refused(policy: CompiledPoli
     assert [array.tobytes() for array in state.arrays()] == before
 
 
+@each_policy
+def test_features_may_be_whole_numbers(policy: CompiledPolicy) -> None:
+    state = policy.init(DESIGN)
+    whole = policy.decide(state, history(1, features=(np.array([1, 2]),)), 0.5)
+
+    assert whole == policy.decide(state, history(1, features=(np.array([1.0, 2.0]),)), 0.5)
+
+
 def test_an_arrival_after_leaving_is_refused() -> None:
     """A row of the last stage would be looked up at the stage after it, beyond the end."""
     policy = dtr.LSVIUCB(beta=1.0, leavers="optimistic")

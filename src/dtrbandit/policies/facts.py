@@ -196,8 +196,10 @@ def _lay_out(state: CompiledState, history: History, m: int, features: Vector) -
     """Lay the features of stage ``m`` on the desk."""
     try:
         state.psi[: state.design.dimensions[m]] = features
-    except (IndexError, TypeError, ValueError):  # there is no such stage, or it has other features
-        raise _misfit(state, history, f"what is known at stage {m + 1}") from None
+    except (IndexError, TypeError, ValueError):  # there is no such stage, it has other features, or they are no floats
+        if features.shape != state.design.dimensions[m : m + 1]:
+            raise _misfit(state, history, f"what is known at stage {m + 1}") from None
+        state.desk.psi[: len(features)] = features
     state.at_hand = features
 
 
