@@ -201,4 +201,5 @@ def test_a_story_is_told_forwards_and_backwards() -> None:
 
     assert log.told(1) == [(place, fact) for place, fact in enumerate(facts, 1)]
     assert list(log.told_backwards(1)) == log.told(1)[::-1]
-    assert log.last_place(1) == 3
+    assert [log.last_place(1, {kind}) for kind in (Voided, Completed, Enrolled, Assigned)] == [3, 2, 1, 0]
+    assert list(log.rounds_between(0, 4)) == [1, 1, 1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, partial
 from itertools import accumulate, pairwise
 from struct import Struct
@@ -155,9 +155,20 @@ class PackedLog:
             yield place, self._fact(entry)
             place = HEAD.unpack_from(entry)[2]
 
-    def last_place(self, t: int) -> int:
-        """Return the place of the last fact of a round."""
-        return self._last[t]
+    def last_place(self, t: int, kinds: Collection[type]) -> int:
+        """Return the place of the last fact of a round that is of one of these kinds, 0 if there is none."""
+        place = self._last[t]
+        while place:
+            (entry,) = self._entries(place, place + 1)
+            number, _, before = HEAD.unpack_from(entry)
+            if (KINDS.get(self.heads[number][0]) or type(self._fact(entry))) in kinds:
+                break
+            place = before
+        return place
+
+    def rounds_between(self, start: int, stop: int) -> Iterator[int]:
+        """Give the rounds of the events from one place to before another; 0 for the trial itself."""
+        return (HEAD.unpack_from(entry)[1] for entry in self._entries(max(start, 1), stop))
 
     def last_outcome(self, t: int) -> float:
         """Return the outcome of the unit of a round. Its last event must be ``Completed``."""

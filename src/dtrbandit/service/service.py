@@ -6,7 +6,6 @@ import asyncio
 import gc
 import logging
 import math
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from dtrbandit.service.keys import Holder, KeyRing
 from dtrbandit.service.metrics import Requests
 from dtrbandit.service.writer import Writer
 from dtrbandit.service.wrong_keys import WrongKeys
-from dtrbandit.storage import MEMORY, Store, connect
+from dtrbandit.storage import Store, connect
 from dtrbandit.trial import Trial
 from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
@@ -46,8 +45,6 @@ class Service:
         self.ready = False
         self._store: Store | None = None
         self._trials: dict[str, Trial] = {}
-        self._read: dict[str, Trial] = {}  # the same trials again, for what takes long to read
-        self._reading = threading.Lock()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -66,8 +63,6 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.writer.stop()
-        for trial in self._read.values():
-            trial.close()
         if self._store is not None:
             self._store.close()
 
@@ -147,19 +142,8 @@ class Service:
         return await self.writer.do(opened)
 
     async def reading(self, name: str, read: Callable[[Trial], Done]) -> Done:
-        """Return what a long look at a trial gives. It has a session of its own, so that no decision waits for it."""
-        trial = await self.trial(name)
-
-        def looked() -> Done:
-            with self._reading:
-                if name not in self._read:
-                    self._read[name] = trial.again(self._reader())
-            return read(self._read[name])
-
-        return await asyncio.to_thread(looked)
-
-    def _reader(self) -> Store | str:
-        return self.store if self.url == MEMORY else self.url
+        """Return what a look at a trial gives, which decisions do not wait for."""
+        return await asyncio.to_thread(read, await self.trial(name))
 
     async def create(self, name: str, design: Design, policy: Policy[Any], *, actor: str) -> Trial:
         """Create a trial, and keep it open. One that is there already must be the same."""

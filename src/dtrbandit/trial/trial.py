@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
@@ -24,16 +25,19 @@ from dtrbandit.summary import Summary
 from dtrbandit.trial.asks import Ask, Taken
 from dtrbandit.trial.batch import Batch, Clock
 from dtrbandit.trial.export import Exported, Format, write_units
-from dtrbandit.trial.followed import FollowedLog, copied, without_collecting
+from dtrbandit.trial.followed import FollowedLog
 from dtrbandit.trial.opening import begin_live, begin_rehearsal, require_lockable
 from dtrbandit.trial.own_units import require_unit_of
 from dtrbandit.trial.proof import Progress, Verification, verify_stored
 from dtrbandit.trial.restoring import restore_file
-from dtrbandit.trial.units import UnitStatus, UnitStory, statuses, story
+from dtrbandit.trial.units import UnitStatus, UnitStory, story
 from dtrbandit.trial.verbs import Verbs
+from dtrbandit.trial.waiting import chosen, require_awaited
 
 Phase = Literal["rehearsal", "live", "ended"]
+Done = TypeVar("Done")
 ATTEMPTS = 3  # to store something after what others have stored meanwhile
+SECONDS_BETWEEN_STEPS = 0.001  # of a long look, for whoever else waits for the trial
 
 
 def utc_now() -> datetime:
@@ -125,22 +129,6 @@ class Trial(Verbs):
         except BaseException:
             trial.close()
             raise
-        return trial
-
-    def again(self, storage: str | Store) -> Trial:
-        """Return this trial once more, with a session of its own: long looks at it hold up nobody here.
-
-        ``storage`` leads to the same database. What is known here is not read from it again.
-        """
-        with self._lock:
-            self._catch_up()
-            number, head, session = self._number, self._log.head, self._log.session
-            log = session.log
-        store = connect_existing(storage) if isinstance(storage, str) else storage
-        trial = Trial(store, self.name, clock=self._clock, own=isinstance(storage, str))
-        trial._given, trial._live = self._given, self._live
-        with without_collecting(len(log)):
-            trial._follow(number).believe(copied(session, log), head)
         return trial
 
     @staticmethod
@@ -327,10 +315,19 @@ class Trial(Verbs):
 
         ``awaiting`` is the name of a stage, or ``"outcome"``. What is expected when follows from ``expected_days``.
         """
-        with self._lock:
-            session, now = self._session(), self._clock()
-            since = self._log.waiting_since()
-            return statuses(session, since, now, awaiting=awaiting, overdue=overdue, site=site)
+        require_awaited(self.design, awaiting)
+        found = self._a_while(lambda: self._log.list_in_flight())
+        return chosen(found, self._clock(), awaiting=awaiting, overdue=overdue, site=site)
+
+    def _a_while(self, step: Callable[[], Done | None]) -> Done:
+        """Take the steps of a long look, until one gives what is looked for; others have their turn in between."""
+        while True:
+            with self._lock:
+                self._catch_up()
+                found = step()
+            if found is not None:
+                return found
+            sleep(SECONDS_BETWEEN_STEPS)
 
     def unit(self, unit: str, *, site: str | None = None) -> UnitStory:
         """Return the whole story of a unit, for a site only of its own; printing it reads well."""
