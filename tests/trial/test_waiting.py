@@ -159,7 +159,7 @@ def test_a_list_that_could_not_be_read_is_read_later() -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(storage, name)
 
-    trial._log.storage = Away()  # type: ignore[assignment]  # as much of a log as it takes
+    trial._log.storage = Away()
     with pytest.raises(dtr.Unavailable, match="away"):
         trial.units()
     trial._log.storage = storage

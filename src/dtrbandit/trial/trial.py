@@ -305,8 +305,11 @@ class Trial(Verbs):
 
     def summary(self) -> Summary:
         """Return where the trial stands: units, arms, estimates, and what cannot be estimated yet."""
-        with self._lock:
-            return self._session().summary()
+        return self._a_while(self._log_summary)
+
+    def _log_summary(self) -> Summary | None:
+        session = self._log.session
+        return session.summary() if session.histories.look_on() else None
 
     def units(
         self, awaiting: str | None = None, overdue: bool | None = None, *, site: str | None = None
