@@ -77,7 +77,9 @@ def act(trial: Trial, verb: str, unit: str, number: float) -> None:
 VERBS = ("enroll", "respond", "complete", "withdraw", "void", "override", "correct", "hold")
 LIKELY = ("enroll",) * 3 + ("respond",) * 3 + VERBS
 STEPS = st.lists(
-    st.tuples(st.sampled_from(LIKELY), st.sampled_from("abcdef"), st.sampled_from((-1.0, 0.5)), st.booleans()),
+    st.tuples(
+        st.sampled_from(LIKELY), st.sampled_from("abcdef"), st.sampled_from((-1.0, 0.5)), st.booleans(), st.booleans()
+    ),
     max_size=40,
 )
 
@@ -85,15 +87,16 @@ STEPS = st.lists(
 @given(steps=STEPS, days=st.sampled_from((0, 12, 20)), at_once=st.sampled_from((1, 3, 500)))
 @settings(max_examples=40, deadline=None)
 def test_lists_are_those_of_a_walk_through_all_records(
-    steps: list[tuple[str, str, float, bool]], days: int, at_once: int
+    steps: list[tuple[str, str, float, bool, bool]], days: int, at_once: int
 ) -> None:
     trial = begun("memory://")
     clock: Any = trial._clock
+    elsewhere = Trial.open("pilot", storage=trial._store, clock=clock)  # as another process has it
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(waiting, "AT_ONCE", at_once)
-        for verb, unit, number, look in steps:
+        for verb, unit, number, here, look in steps:
             try:
-                act(trial, verb, unit, number)
+                act(trial if here else elsewhere, verb, unit, number)
             except dtr.DTRError:
                 continue
             if look:
@@ -138,11 +141,15 @@ def test_since_when_units_wait_is_read_once() -> None:
     counting.picked.clear()
     trial.override("u0", other, reason="allergy", stage="first")
     trial.enroll("new", {"x": 0.5})
-    after = trial.units()
+    after, read_here = trial.units(), list(counting.picked)
+    Trial.open("pilot", storage=trial._store).enroll("elsewhere", {"x": 0.5})
+    last = trial.units()[-1]
 
     assert read_first == len(before) == 2
     assert again == before
-    assert counting.picked == [trial.head.sequence]  # the decision for the new unit: an override is no arrival
+    assert read_here == []  # what is stored here is known, and an override is no arrival
+    assert counting.picked == [trial.head.sequence]  # the decision for the unit of another process
+    assert last.unit == "elsewhere"
     assert [each.since for each in after[:2]] == [each.since for each in before]
     assert after[2].unit == "new"
 

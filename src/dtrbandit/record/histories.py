@@ -41,7 +41,7 @@ from dtrbandit.record.packed import PackedLog
 from dtrbandit.record.stories import Stories
 from dtrbandit.record.values import Values
 
-AT_ONCE = 20_000  # events that a long look takes in one step
+AT_ONCE = 5_000  # events that a long look takes in one step
 
 
 class History(NamedTuple):

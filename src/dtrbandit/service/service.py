@@ -77,8 +77,9 @@ class Service:
         gc.freeze()  # what was read stays: no collection walks through it while a request waits
         self.ready = True
         for name in self.trials:
-            with suppress(DTRError):
-                await self.reading(name, Trial.units)  # reads it, so that the first who asks need not wait
+            with suppress(DTRError):  # so that the first who asks need not wait
+                await self.reading(name, Trial.units)
+                await self.reading(name, Trial.summary)
         gc.freeze()
 
     async def _names(self) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from dtrbandit.design.spec import Design
@@ -15,6 +16,7 @@ from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, entries
 from dtrbandit.record.events import Assigned, Event
 from dtrbandit.record.reading import Reader
 from dtrbandit.storage.store import Storage
+from dtrbandit.summary import Standing
 from dtrbandit.trial.units import UnitStatus
 from dtrbandit.trial.waiting import Waiting
 
@@ -69,6 +71,15 @@ class FollowedLog:
     def list_in_flight(self) -> list[UnitStatus] | None:
         """Return the units in flight; None if there is more to look at first, which the next calls do."""
         return self._waiting() if self._waiting.follow(self.session, self.storage) else None
+
+    def standing(self) -> Standing | None:
+        """Return what a summary is made of; None if there is more to look at first, which the next calls do."""
+        return self.session.standing() if self.session.histories.look_on() else None
+
+    def note_stored(self, head: Head, times: Mapping[int, datetime]) -> None:
+        """Take what the session believes as stored, with the times of the new records by their numbers."""
+        self.head = head
+        self._waiting.take(self.session, times)
 
     def records(self) -> Iterator[Record]:
         """Give all records, checked."""

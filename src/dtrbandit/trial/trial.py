@@ -21,7 +21,7 @@ from dtrbandit.record.events import Decision, Ended
 from dtrbandit.record.log import Log
 from dtrbandit.record.teaching import Prior
 from dtrbandit.storage import Store, connect, connect_existing
-from dtrbandit.summary import Summary
+from dtrbandit.summary import Summary, summarise
 from dtrbandit.trial.asks import Ask, Taken
 from dtrbandit.trial.batch import Batch, Clock
 from dtrbandit.trial.export import Exported, Format, write_units
@@ -214,7 +214,7 @@ class Trial(Verbs):
             batch = Batch(self._log, self._clock, asks)
             answers = [batch.take(ask) for ask in asks]
             batch.store()
-        self._log.head = batch.head
+        self._log.note_stored(batch.head, batch.times)
         return answers
 
     # -- what is on record -----------------------------------------------------------------------------------
@@ -235,6 +235,7 @@ class Trial(Verbs):
         """Follow what others have stored, so that the next call need not."""
         with self._lock:
             self._catch_up()
+            self._log.session.histories.look_on()
 
     def _follow(self, number: int) -> FollowedLog:
         design, policy = self._given
@@ -305,11 +306,7 @@ class Trial(Verbs):
 
     def summary(self) -> Summary:
         """Return where the trial stands: units, arms, estimates, and what cannot be estimated yet."""
-        return self._a_while(self._log_summary)
-
-    def _log_summary(self) -> Summary | None:
-        session = self._log.session
-        return session.summary() if session.histories.look_on() else None
+        return summarise(self._a_while(lambda: self._log.standing()))
 
     def units(
         self, awaiting: str | None = None, overdue: bool | None = None, *, site: str | None = None

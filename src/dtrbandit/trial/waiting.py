@@ -7,8 +7,8 @@ can be looked through while others go on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from dtrbandit.design.spec import Design
@@ -35,18 +35,19 @@ class Waiting:
     def follow(self, session: Session, storage: Storage) -> bool:
         """Take in what is new, of some units; say whether that was all."""
         self._notice(session)
-        some, histories = list(islice(self._new, AT_ONCE)), session.histories
-        names = histories.log.names
-        records = {t: histories.in_flight.get(names[t - 1]) for t in some}
-        times = self._times(histories, storage, [t for t, record in records.items() if record is not None])
-        for t, record in records.items():
-            if record is None:
-                self._known.pop(t, None)
-            else:
-                place, time = times[t]
-                self._known[t] = place, _status(session.design, record, time)
-            del self._new[t]
+        places = self._places(session.histories, list(islice(self._new, AT_ONCE)))
+        unread = [place + 1 for t, place in places.items() if place and not self._is_known(t, place)]
+        times = zip(unread, storage.pick(unread), strict=True)
+        self._take(session, places, {sequence: time_of(each.text, sequence) for sequence, each in times})
         return not self._new
+
+    def take(self, session: Session, times: Mapping[int, datetime]) -> None:
+        """Take in what was just stored, with the times of the records by their numbers, if anybody ever looked here."""
+        if self._version:
+            self._notice(session)
+            places = self._places(session.histories, list(islice(self._new, AT_ONCE)))
+            known = {t: place for t, place in places.items() if place + 1 in times or self._is_known(t, place)}
+            self._take(session, known, {sequence: time.astimezone(UTC) for sequence, time in times.items()})
 
     def _notice(self, session: Session) -> None:
         """Note of whom something is new: at first of all in flight, in the order of their rounds."""
@@ -58,15 +59,25 @@ class Waiting:
         self._new.update(dict.fromkeys(filter(None, rounds)))
         self._version = version
 
-    def _times(
-        self, histories: Histories, storage: Storage, rounds: list[int]
-    ) -> dict[int, tuple[int, datetime | None]]:
-        """Return since which place of the log units wait, and since when; what is known is not read again."""
-        places = {t: histories.log.last_place(t, ARRIVALS) for t in rounds}
-        unread = [t for t, place in places.items() if t not in self._known or self._known[t][0] != place]
-        stored = storage.pick(places[t] + 1 for t in unread)
-        read = {t: time_of(each.text, places[t] + 1) for t, each in zip(unread, stored, strict=True)}
-        return {t: (place, read[t] if t in read else self._known[t][1].since) for t, place in places.items()}
+    def _places(self, histories: Histories, rounds: Iterable[int]) -> dict[int, int]:
+        """Return since which place of the log units wait; 0 for those that have ended."""
+        log, in_flight = histories.log, histories.in_flight
+        return {t: log.last_place(t, ARRIVALS) if log.names[t - 1] in in_flight else 0 for t in rounds}
+
+    def _is_known(self, t: int, place: int) -> bool:
+        """Say whether a time need not be read again: nothing is, or an amendment restarts no waiting."""
+        return not place or (t in self._known and self._known[t][0] == place)
+
+    def _take(self, session: Session, places: dict[int, int], times: Mapping[int, datetime | None]) -> None:
+        histories = session.histories
+        for t, place in places.items():
+            record = histories.in_flight.get(histories.log.names[t - 1])
+            if record is None:
+                self._known.pop(t, None)
+            else:
+                since = self._known[t][1].since if self._is_known(t, place) else times[place + 1]
+                self._known[t] = place, _status(session.design, record, since)
+            del self._new[t]
 
     def __call__(self) -> list[UnitStatus]:
         """Return all of them in the order of their rounds, none of them called overdue."""
