@@ -6,7 +6,7 @@ a fact comes on record. Facts are not checked here: ``record/rules.py`` says wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -199,10 +199,12 @@ class Histories:
             _add(self.design, known, fact, history)
         return known
 
-    def record_many(self, facts: Sequence[Fact], rounds: Sequence[int]) -> None:
-        """Put facts on record that were checked together (``record/stretch.py``), of the units of these rounds."""
+    def record_many(self, facts: Sequence[Fact], rounds: Sequence[int], ended: Collection[int]) -> None:
+        """Put facts on record that were checked together (``record/stretch.py``), of the units of these rounds.
+
+        Those of the rounds ``ended`` have ended after them.
+        """
         self.log.extend(facts, rounds)
-        ended = {t for fact, t in zip(facts, rounds, strict=True) if type(fact) in (Completed, Withdrawn)}
         for fact, t in zip(facts, rounds, strict=True):
             if t not in ended:
                 self._keep(self.log.names[t - 1], fact)

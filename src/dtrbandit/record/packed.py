@@ -85,24 +85,23 @@ class PackedLog:
 
     def append(self, fact: Fact, t: int) -> None:
         """Pack a fact of the unit of round ``t``, whose first one is its enrolment; with 0, one of the trial itself."""
-        kind = type(fact)
-        if kind is Enrolled:
-            unit: Any = fact[0]
-            self.names.append(unit)
-            self.rounds[unit] = t
-            self._last.append(0)
-        last = self._last
-        entry = PACKS[kind](self, fact, t, last[t])
-        count, rest = self._held
-        if len(rest) == BLOCK:
-            count, rest = self._seal()
-        last[t] = count * BLOCK + len(rest)
-        rest.append(entry)
+        self.extend((fact,), (t,))
 
     def extend(self, facts: Iterable[Fact], rounds: Iterable[int]) -> None:
         """Pack many facts, of the units of these rounds."""
+        last, (count, rest) = self._last, self._held
         for fact, t in zip(facts, rounds, strict=True):
-            self.append(fact, t)
+            kind = type(fact)
+            if kind is Enrolled:
+                unit: Any = fact[0]
+                self.names.append(unit)
+                self.rounds[unit] = t
+                last.append(0)
+            entry = PACKS[kind](self, fact, t, last[t])
+            if len(rest) == BLOCK:
+                count, rest = self._seal()
+            last[t] = count * BLOCK + len(rest)
+            rest.append(entry)
 
     def _seal(self) -> tuple[int, list[bytes]]:
         """Join the events after the last block to a new block, which counts from one assignment on."""

@@ -22,6 +22,9 @@ class Stories:
     """
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self.outcomes = array("d")
         self._numbers = array("I")  # of the units' stories, by round
         self._longer: dict[tuple[int, int], int] = {}  # by story and head
@@ -34,7 +37,7 @@ class Stories:
         try:
             self._follow(log, stop)
         except BaseException:  # Ctrl-C too: an event that counted and was not noted would count again
-            self.__init__()  # type: ignore[misc]  # all anew
+            self._begin()
             raise
         return self._place == len(log)
 

@@ -25,6 +25,7 @@ from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
 
 SECONDS_BETWEEN_LOOKS = 1.0  # a key that is revoked by another process still opens for so long
+SECONDS_BETWEEN_STEPS = 0.02  # of what is prepared while requests come
 
 Done = TypeVar("Done")
 log = logging.getLogger("dtrbandit.service")
@@ -76,10 +77,11 @@ class Service:
         gc.collect()
         gc.freeze()  # what was read stays: no collection walks through it while a request waits
         self.ready = True
-        for name in self.trials:
+        for name, trial in self.trials.items():
             with suppress(DTRError):  # so that the first who asks need not wait
                 await self.reading(name, Trial.units)
-                await self.reading(name, Trial.summary)
+                while not await self.writer.do(trial.catch_up):
+                    await asyncio.sleep(SECONDS_BETWEEN_STEPS)
         gc.freeze()
 
     async def _names(self) -> list[str]:

@@ -9,6 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ AT_ONCE = 1_024  # records that are read in one go: others wait for it
 FIRST = 128  # records that are read at first: many need no more
 MOST_VALUES = 500  # in one question; releases of SQLite differ in what they allow
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
+
+new_stored = partial(tuple.__new__, Stored)  # from a tuple, in half the time
 
 
 class TableStore(ABC):
@@ -214,6 +217,8 @@ def _key(row: Sequence[Any]) -> IdempotencyKey:
 
 def _stored(text: object, found: object) -> Stored:
     """Return a record; of a damaged row, whose columns may hold anything, one that its hash does not fit."""
+    if type(text) is type(found) is bytes:  # the usual case, without ado
+        return new_stored((text, found.decode("utf-8", "replace")))
     return Stored(text if type(text) is bytes else b"", text_of(found))
 
 

@@ -231,11 +231,14 @@ class Trial(Verbs):
         self._live = entry.live is not None
         self._log.catch_up()
 
-    def catch_up(self) -> None:
-        """Follow what others have stored, so that the next call need not."""
+    def catch_up(self) -> bool:
+        """Follow what others have stored, so that the next call need not, and prepare the next summary a little.
+
+        Say whether it is prepared.
+        """
         with self._lock:
             self._catch_up()
-            self._log.session.histories.look_on()
+            return self._log.session.histories.look_on()
 
     def _follow(self, number: int) -> FollowedLog:
         design, policy = self._given
