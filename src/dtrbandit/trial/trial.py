@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from dtrbandit.errors import Conflict, DTRError, NotFound, ProtocolError, Unavai
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import Head, Record, Stored, record_of
 from dtrbandit.record.commands import Command, End
-from dtrbandit.record.events import Decision, Ended
+from dtrbandit.record.events import Decision, Ended, Event
 from dtrbandit.record.log import Log
 from dtrbandit.record.teaching import Prior
 from dtrbandit.storage import Store, connect, connect_existing
@@ -339,6 +339,13 @@ class Trial(Verbs):
             if site is not None:
                 require_unit_of(session.histories, unit, site)
             return story(session, self._log.storage, unit)
+
+    def events_of(self, units: Iterable[str]) -> list[Event]:
+        """Return all that happened to some units, in the order of the log."""
+        with self._lock:
+            log = self._session().histories.log
+            told = {place: fact for unit in units for place, fact in log.told(log.rounds[unit])}
+        return [told[place] for place in sorted(told)]
 
     # -- proof -----------------------------------------------------------------------------------------------
 
