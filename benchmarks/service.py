@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import subprocess
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import count, islice
 from pathlib import Path
@@ -27,6 +28,7 @@ from stopwatch import in_words
 from table import Line, report
 
 import dtrbandit as dtr
+from dtrbandit.kernels import supply
 from dtrbandit.service.key_store import first_key
 from dtrbandit.storage import connect
 from dtrbandit.trial import Ask
@@ -205,7 +207,7 @@ def many(size: Size) -> Iterator[Line]:
         server.fill(size.many)
         yield Line(f"start with {size.many:,} units until ready", in_words(server.start()), "≤ 8 s at 10⁵")
         load = server.drive(iter([request("GET", f"{PATH}?overdue=true", server.key)]))
-        yield Line("the first list, which may wait for a session of its own", in_words(load.took[0] / 1e9))
+        yield Line("the first list after a start", in_words(load.took[0] / 1e9))
         load = server.drive(islice(enrolments(server.key, "more"), size.mixed))
         yield Line(f"enrolments after {size.many:,} units: {TOLD}", in_a_line(load), "< 250 ms")
         load = server.drive(islice(mixed(server.key, "mix"), size.mixed))
@@ -253,11 +255,55 @@ def memory(server: Server, minutes: float) -> Iterator[Line]:
         yield Line(f"memory over {minutes / 2:g} minutes of {what}", told, goal)
 
 
+def opening(units: int) -> Iterator[Line]:
+    """Measure what so many units take to fill without HTTP, to open, to list, to sum up and to serve."""
+    supply.require("the benchmark", seconds=math.inf)  # no compilation is measured
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        server = Server(Path(folder))
+        took = seconds(lambda: server.fill(units))
+        size = (Path(folder) / "trial.db").stat().st_size / 1e6
+        yield Line(f"fill with {units:,} units, without HTTP", f"{in_words(took)}; {size:,.0f} MB on disk")
+        server.trial.close()
+        code = OPENING.format(url=server.url)
+        told = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
+        for line in told.splitlines():
+            yield Line(*line.split("; "))
+        yield Line("start of the service until ready", in_words(server.start()))
+        yield Line("memory of the service", f"{server.memory():,.0f} MB")
+        server.stop()
+
+
+def seconds(act: Callable[[], object]) -> float:
+    """Return how long something takes."""
+    began = time.perf_counter()
+    act()
+    return time.perf_counter() - began
+
+
+OPENING = """
+import resource, time
+import dtrbandit as dtr
+clock = time.perf_counter()
+trial = dtr.Trial.open("bench", storage={url!r})
+for what, act in (("Trial.open", None), ("the first list", trial.units), ("the first summary", trial.summary),
+                  ("the next summary", trial.summary)):
+    if act is not None:
+        clock = time.perf_counter()
+        act()
+    print(what, format(time.perf_counter() - clock, ".3g") + " s", sep="; ")
+print("memory at most", format(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, ",.0f") + " MB", sep="; ")
+"""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--units", type=int, help="only fill a trial with so many units, and open it")
     parser.add_argument("--quick", action="store_true", help="small sizes, to try it out")
     parser.add_argument("--minutes", type=float, help="of looking at memory")
     options = parser.parse_args()
+    if options.units:
+        report(f"{options.units:,} units", opening(options.units), total=8)
+        return
     size = QUICK if options.quick else WHOLE
     if options.minutes:
         size = size._replace(minutes=options.minutes)

@@ -179,7 +179,7 @@ class Belief:
                 if stretch is None:
                     due = self._fold(run, self.version + 1 + start, due=due, turn=turn)
                 else:
-                    self.histories.record_many(stretch.facts, stretch.rounds.tolist())
+                    self.histories.record_many(stretch.facts, stretch.rounds.tolist(), stretch.ended())
                     take_stretch(self.state, stretch)
                 start += len(run)
         return due

@@ -39,7 +39,7 @@ from dtrbandit.record.histories import Histories, History
 from dtrbandit.record.log import Log
 from dtrbandit.record.teaching import Prior
 from dtrbandit.record.upgrading import segments
-from dtrbandit.summary import Coefficient, Summary, coefficient_table, summarise
+from dtrbandit.summary import Coefficient, Standing, Summary, coefficient_table, standing, summarise
 from dtrbandit.words import counted
 
 Exclude = Mapping[str, Iterable[str]]  # arms by stage
@@ -317,9 +317,13 @@ class Session:
 
     def summary(self) -> Summary:
         """Return where the trial stands: units, arms, estimates, and what cannot be estimated yet."""
+        return summarise(self.standing())
+
+    def standing(self) -> Standing:
+        """Return what a summary is made of; verbs wait for this, and not for what is counted in it."""
         with self._turn:
             estimates = self._estimates() if isinstance(self.policy, Estimating) else None
-            return summarise(self.design, self.policy, self._readable().histories, estimates)
+            return standing(self.design, self.policy, self._readable().histories, estimates)
 
     def __repr__(self) -> str:
         with self._turn:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Coefficients, Estimates
 from dtrbandit.rank import scaled_rows
-from dtrbandit.record.events import ArmClosed, Held, Overridden, in_words
-from dtrbandit.record.histories import Histories, UnitRecord
+from dtrbandit.record.events import ArmClosed, Held, Overridden, Released, in_words
+from dtrbandit.record.histories import Alike, Histories, UnitRecord
 from dtrbandit.words import counted
 
 
@@ -118,8 +118,28 @@ class Summary:
         return lines
 
 
-def summarise(design: Design, policy: object, histories: Histories, estimates: Estimates | None) -> Summary:
-    """Return the summary of a session's units, and of its estimates."""
+class Standing(NamedTuple):
+    """What a summary is made of. It stays as it is when the session goes on."""
+
+    design: Design
+    policy: object
+    units: tuple[Alike, ...]
+    accrual: Mapping[str | None, Held | Released]
+    closed: tuple[ArmClosed, ...]
+    taught: int
+    estimates: Estimates | None
+
+
+def standing(design: Design, policy: object, histories: Histories, estimates: Estimates | None) -> Standing:
+    """Return what a summary of a session's units and estimates is made of."""
+    units = tuple(alike._replace(first=replace(alike.first)) for alike in histories.alike())
+    accrual, closed = dict(histories.accrual), tuple(histories.closed.values())
+    return Standing(design, policy, units, accrual, closed, len(histories.taught), estimates)
+
+
+def summarise(found: Standing) -> Summary:
+    """Return the summary of units and estimates."""
+    design, estimates = found.design, found.estimates
     states = ["completed", "left early, completed", "withdrawn", "voided"]
     states += [f"awaiting the response at stage {stage.name}" for stage in design.stages[1:]]
     states += ["awaiting the outcome", "arms overridden", "values corrected", "with contraindications", "unblinded"]
@@ -127,7 +147,7 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
     given: Counter[tuple[int, int]] = Counter()
     reasons: Counter[str] = Counter()
     outcomes: dict[int, float] = {}  # by round
-    for record, rounds, known in histories.alike():
+    for record, rounds, known in found.units:
         count = len(rounds)
         status[_state(design, record)] += count
         status["with contraindications"] += count if record.exclusions else 0
@@ -139,13 +159,13 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
         for amendment in record.amendments:
             status["arms overridden" if isinstance(amendment, Overridden) else "values corrected"] += count
         outcomes.update(zip(rounds, known, strict=False))
-    held = {site: fact.reason for site, fact in histories.accrual.items() if isinstance(fact, Held)}
+    held = {site: fact.reason for site, fact in found.accrual.items() if isinstance(fact, Held)}
     total = 0.0
     for t in sorted(outcomes):  # one by one: sum() rounds otherwise since Python 3.12
         total += outcomes[t]
     return Summary(
-        policy=repr(policy),
-        units=len(histories),
+        policy=repr(found.policy),
+        units=sum(len(alike.rounds) for alike in found.units),
         status=dict(status),
         given={
             stage.name: {arm: given[m, a] for a, arm in enumerate(stage.arms)} for m, stage in enumerate(design.stages)
@@ -156,8 +176,8 @@ def summarise(design: Design, policy: object, histories: Histories, estimates: E
         gaps=() if estimates is None else _gaps(design, estimates),
         held=held.get(None),
         held_sites={site: reason for site, reason in held.items() if site is not None},
-        closed=tuple(histories.closed.values()),
-        taught=len(histories.taught),
+        closed=found.closed,
+        taught=found.taught,
     )
 
 

@@ -27,7 +27,7 @@ from dtrbandit.record import (
 )
 from dtrbandit.record.events import Fact, Opened, UnitFact
 from dtrbandit.record.log import Log
-from dtrbandit.record.packed import BLOCK, MOST_HEADS, PackedLog
+from dtrbandit.record.packed import BLOCK, MOST_HEADS, MOST_REASONS, PackedLog
 from dtrbandit.record.values import Values
 from small_session import session_of
 
@@ -113,7 +113,9 @@ def test_what_goes_in_comes_out_bit_for_bit(course: list[tuple[int, Any]]) -> No
     for t in {t for t, _ in facts}:
         story = [fact for other, fact in facts if other == t]
         assert [exactly(fact) for fact in packed.story(t)] == [exactly(fact) for fact in story]
-    assert len(packed.heads_by_round()) == len(packed.names)
+    assert [t for _, t, _ in packed.outlines(1, len(packed))] == [t for t, _ in facts]
+    completed = [fact.outcome for _, fact in facts if isinstance(fact, Completed)]
+    assert [outcome for _, _, outcome in packed.outlines(1, len(packed)) if outcome == outcome] == completed
 
 
 def test_many_blocks_are_read_from_any_place() -> None:
@@ -142,6 +144,17 @@ def test_a_head_too_many_is_kept_with_its_event() -> None:
     assert len(packed.heads) == MOST_HEADS
 
 
+def test_reasons_without_end_leave_heads_for_decisions() -> None:
+    packed = PackedLog(OPENED)
+    facts = [Withdrawn("u", f"reason {number % (MOST_REASONS + 5)}") for number in range(2 * MOST_REASONS)]
+    packed.append(Enrolled("u", 1, Values((), ())), 1)
+    for fact in facts:
+        packed.append(fact, 1)
+
+    assert packed.story(1)[1:] == facts
+    assert len(packed.heads) == MOST_REASONS
+
+
 def test_units_that_have_ended_are_nothing_to_the_garbage_collector() -> None:
     def tracked(units: int) -> int:
         session = session_of(units)
@@ -164,35 +177,6 @@ def test_equal_texts_are_kept_once() -> None:
     assert len({id(decision.q_hat.labels) for decision in decisions}) == 2  # type: ignore[attr-defined]
 
 
-def test_units_told_together_are_the_units_told_one_by_one() -> None:
-    stages = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z", enter_if="y > 0")]
-    session = dtr.Session(dtr.Design(stages), dtr.DTRBandit(q=1, delta=0.5))
-    for t in range(60):
-        name = f"u{t}"
-        session.enroll(name, {"x": t % 7 / 7})
-        if t % 10 == 0:
-            session.withdraw(name, reason="moved away")
-        elif t % 10 > 1:
-            session.respond(name, {"z": t % 5 / 5, "y": float(t % 3)})
-            if t % 10 > 2:
-                session.complete(name, t / 7)
-    session.correct("u9", outcome=0.25, reason="typing error")
-    histories = session._belief.histories
-
-    alike = list(histories.alike())
-
-    one_by_one = {unit.history.round: unit for unit in histories}
-    assert len(alike) < len(one_by_one)
-    assert sorted(t for each in alike for t in each.rounds) == list(one_by_one)
-    for first, rounds, outcomes in alike:
-        units = [one_by_one[t] for t in rounds]
-        assert outcomes == [unit.history.outcome for unit in units if unit.history.outcome is not None]
-        for unit in units:
-            assert (unit.history.arms, unit.left, unit.ended) == (first.history.arms, first.left, first.ended)
-            assert [each.reason for each in unit.decisions] == [each.reason for each in first.decisions]
-            assert unit.amendments == first.amendments
-
-
 def test_a_story_is_told_forwards_and_backwards() -> None:
     log = PackedLog(OPENED)
     facts: list[UnitFact] = [Enrolled("u1", 1, Values(("x",), (0.5,))), Completed("u1", 2.0), Voided("u1", "twice")]
@@ -201,4 +185,5 @@ def test_a_story_is_told_forwards_and_backwards() -> None:
 
     assert log.told(1) == [(place, fact) for place, fact in enumerate(facts, 1)]
     assert list(log.told_backwards(1)) == log.told(1)[::-1]
-    assert log.last_place(1) == 3
+    assert [log.last_place(1, {kind}) for kind in (Voided, Completed, Enrolled, Assigned)] == [3, 2, 1, 0]
+    assert list(log.rounds_between(0, 4)) == [1, 1, 1]

@@ -65,7 +65,7 @@ def test_a_trial_that_another_process_locks_is_live_here_too(tmp_path: Path) -> 
     assert with_service(url, act) == (1, "live")
 
 
-def test_a_long_look_has_a_session_of_its_own_and_sees_what_is_new(tmp_path: Path) -> None:
+def test_a_look_sees_what_is_new(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/trial.db"
 
     async def act(service: Service) -> list[int]:

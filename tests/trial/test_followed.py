@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import pytest
 
 import dtrbandit as dtr
 from dtrbandit.record.chain import EMPTY, Stored
-from dtrbandit.storage import MemoryStore, Storage
+from dtrbandit.storage import MemoryStore
 from dtrbandit.trial import followed
-from dtrbandit.trial.followed import FollowedLog, copied, parts
+from dtrbandit.trial.followed import FollowedLog, parts
 from trial.small_trial import DESIGN, POLICY, begun, fill
 
 
@@ -61,53 +58,3 @@ def test_a_log_that_was_cut_or_exchanged_is_refused() -> None:
     records[:] = kept
 
     assert trial.summary().units == 3
-
-
-class Counting:
-    """A log that remembers which records were picked."""
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage, self.picked = storage, list[int]()
-
-    def pick(self, sequences: Iterable[int]) -> list[Stored]:
-        self.picked = list(sequences)
-        return self._storage.pick(self.picked)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._storage, name)
-
-
-def test_since_when_units_wait_is_read_once() -> None:
-    trial = begun("memory://")
-    fill(trial, 10)
-    counting: Any = Counting(trial._log.storage)
-    log = trial._log
-    log.storage = counting
-    before = log.waiting_since()
-
-    again, unread = log.waiting_since(), counting.picked
-    trial.enroll("new", {"x": 0.5})
-    other = "a" if trial.unit("u0").arms["first"] == "b" else "b"
-    trial.override("u0", other, reason="allergy", stage="first")
-    after, read = log.waiting_since(), counting.picked
-
-    assert again == before
-    assert unread == []
-    assert len(read) == 2  # the new unit, and the one of which something is new
-    assert {t: time for t, time in after.items() if t in before} == before  # an override is no arrival
-    assert after[11] == next(record.time for record in trial.unit("new").records[::-1])
-    assert before.keys() == {unit.round for unit in trial.units()} - {11}
-
-
-@pytest.mark.parametrize("size", [1, 7, 1000])
-def test_a_copied_session_goes_on_alike_and_by_itself(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed, "PART", size)
-    session = dtr.Session(DESIGN, POLICY, seed=1)
-    fill(session, 20)
-    log = session.log
-
-    copy = copied(session, log)
-    copy.enroll("next", {"x": 0.5})
-
-    assert copy.log[: len(log)] == session.log == log
-    assert session.enroll("next", {"x": 0.5}) == copy.histories.get("next").decisions[0]  # type: ignore[union-attr]  # it is there

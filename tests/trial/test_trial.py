@@ -442,22 +442,3 @@ def test_what_cannot_teach_begins_no_trial(tmp_path: Path) -> None:
         Trial.create("pilot", DESIGN, POLICY, storage=address(tmp_path), prior="a cohort")  # type: ignore[arg-type]  # the mistake
 
     assert not (tmp_path / "trial.db").exists()
-
-
-# -- once more -------------------------------------------------------------------------------------------------
-
-
-def test_a_trial_once_more_follows_and_shares_no_session(trial: Trial, tmp_path: Path) -> None:
-    fill(trial, 10)
-    place = trial._store if isinstance(trial._store, MemoryStore) else address(tmp_path)
-
-    with trial.again(place) as other:
-        assert other.head == trial.head
-        assert other.units() == trial.units()
-        assert other._log.session is not trial._log.session
-        trial.enroll("here", {"x": 0.5})
-        assert other.unit("here") == trial.unit("here")
-        other.enroll("there", {"x": 0.5})
-        assert trial.session_log() == other.session_log()
-        trial.lock(actor="lead", reason="approved")
-        assert other.phase == "live"

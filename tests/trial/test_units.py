@@ -83,6 +83,16 @@ def test_a_stage_that_nobody_awaits_is_refused() -> None:
         trial.units(awaiting="first")
 
 
+def test_events_of_some_units_come_in_the_order_of_the_log() -> None:
+    trial, _ = under_way()
+
+    found = trial.events_of(["left", "middle"])
+
+    records = sorted(record for unit in ("middle", "left") for record in trial.unit(unit).records)
+    assert found == [record.event for record in records]
+    assert len(found) == 7
+
+
 def test_a_story_reads_well() -> None:
     trial, _ = under_way()
     arm = trial.unit("middle").arms["second"]

@@ -6,7 +6,7 @@ a fact comes on record. Facts are not checked here: ``record/rules.py`` says wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -37,8 +37,11 @@ from dtrbandit.record.events import (
     Withdrawn,
 )
 from dtrbandit.record.features import Context, all_features, columns_of, features_at
-from dtrbandit.record.packed import ANY, PackedLog
+from dtrbandit.record.packed import PackedLog
+from dtrbandit.record.stories import Stories
 from dtrbandit.record.values import Values
+
+AT_ONCE = 5_000  # events that a long look takes in one step
 
 
 class History(NamedTuple):
@@ -134,6 +137,7 @@ class Histories:
         self.numerics = opened.numerics  # of whoever decides now
         self.upgraded: Upgraded | None = None  # the last one
         self.taught: set[str] = set()  # units of an earlier trial
+        self._stories = Stories()  # as far as somebody looked
 
     def __len__(self) -> int:
         return len(self.log.rounds)
@@ -145,16 +149,19 @@ class Histories:
 
     def alike(self) -> Iterator[Alike]:
         """Give units that differ in their numbers alone together, in the order of the first of each kind."""
-        rounds: dict[tuple[int, ...], list[int]] = {}
-        for t, story in enumerate(self.log.heads_by_round(), 1):
-            rounds.setdefault((*story, t) if ANY in story else story, []).append(t)
-        for first, *others in rounds.values():
+        while not self.look_on():
+            pass
+        for first, *others in self._stories.alike():
             record = self.in_flight.get(self.log.names[first - 1]) or self._retold(first)
             outcome = None if record.voided else record.history.outcome
             outcomes = [] if outcome is None else [outcome]
             if outcomes:  # then the others, without amendments, end with theirs
-                outcomes += map(self.log.last_outcome, others)
+                outcomes += [self._stories.outcomes[t - 1] for t in others]
             yield Alike(record, [first, *others], outcomes)
+
+    def look_on(self) -> bool:
+        """Take in some of what is new for ``alike``; say whether that was all. So a long look can be made in steps."""
+        return self._stories.follow(self.log, AT_ONCE)
 
     def get(self, unit: str) -> UnitRecord | None:
         """Return what is on record of a unit, None if it is not enrolled."""
@@ -203,10 +210,12 @@ class Histories:
             known.history = history
         known.decisions += (assigned.decision,)
 
-    def record_many(self, facts: Sequence[Fact], rounds: Sequence[int]) -> None:
-        """Put facts on record that were checked together (``record/stretch.py``), of the units of these rounds."""
+    def record_many(self, facts: Sequence[Fact], rounds: Sequence[int], ended: Collection[int]) -> None:
+        """Put facts on record that were checked together (``record/stretch.py``), of the units of these rounds.
+
+        Those of the rounds ``ended`` have ended after them.
+        """
         self.log.extend(facts, rounds)
-        ended = {t for fact, t in zip(facts, rounds, strict=True) if type(fact) in (Completed, Withdrawn)}
         for fact, t in zip(facts, rounds, strict=True):
             if t not in ended:
                 self._keep(self.log.names[t - 1], fact)

@@ -8,7 +8,7 @@ from typing import overload
 from dtrbandit.record.events import ArmClosed, Corrected, Event, Overridden, Voided, unit_of
 from dtrbandit.record.packed import PackedLog
 
-AMENDMENTS = (Overridden, Corrected, Voided, ArmClosed)  # whatever may change rows that count
+AMENDMENTS = frozenset((Overridden, Corrected, Voided, ArmClosed))  # whatever may change rows that count
 
 
 class Log(Sequence[Event]):
@@ -72,9 +72,9 @@ class Log(Sequence[Event]):
 
 def amended_units(events: Sequence[Event]) -> set[str]:
     """Return the units that are amended in events that are not checked yet; an empty text for an arm that is closed."""
-    if isinstance(events, Log) and not events.amended:
-        return set()
-    return {unit for kind, unit in kinds(events) if kind in AMENDMENTS}
+    if isinstance(events, Log):
+        return {unit for kind, unit in events.kinds() if kind in AMENDMENTS} if events.amended else set()
+    return {unit_of(event) for event in events if type(event) in AMENDMENTS}
 
 
 def kinds(events: Sequence[Event]) -> Iterator[tuple[type, str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, partial
 from itertools import accumulate, pairwise
 from struct import Struct
@@ -43,7 +43,8 @@ from dtrbandit.record.values import Values
 
 BLOCK = 1024  # events
 MOST_HEADS = 4096  # beyond these, what events have in common is not looked for
-NONE = float("nan")  # stands for no propensity
+MOST_REASONS = 1024  # heads beyond which withdrawals get none: each may have a reason in its own words
+NONE = float("nan")  # stands for no propensity, and for no outcome
 HEAD = Struct("<III")  # head, round, place before
 WITH_NUMBER = Struct("<IIId")  # and one number
 NUMBER = Struct("<d")
@@ -84,24 +85,23 @@ class PackedLog:
 
     def append(self, fact: Fact, t: int) -> None:
         """Pack a fact of the unit of round ``t``, whose first one is its enrolment; with 0, one of the trial itself."""
-        kind = type(fact)
-        if kind is Enrolled:
-            unit: Any = fact[0]
-            self.names.append(unit)
-            self.rounds[unit] = t
-            self._last.append(0)
-        last = self._last
-        entry = PACKS[kind](self, fact, t, last[t])
-        count, rest = self._held
-        if len(rest) == BLOCK:
-            count, rest = self._seal()
-        last[t] = count * BLOCK + len(rest)
-        rest.append(entry)
+        self.extend((fact,), (t,))
 
     def extend(self, facts: Iterable[Fact], rounds: Iterable[int]) -> None:
         """Pack many facts, of the units of these rounds."""
+        last, (count, rest) = self._last, self._held
         for fact, t in zip(facts, rounds, strict=True):
-            self.append(fact, t)
+            kind = type(fact)
+            if kind is Enrolled:
+                unit: Any = fact[0]
+                self.names.append(unit)
+                self.rounds[unit] = t
+                last.append(0)
+            entry = PACKS[kind](self, fact, t, last[t])
+            if len(rest) == BLOCK:
+                count, rest = self._seal()
+            last[t] = count * BLOCK + len(rest)
+            rest.append(entry)
 
     def _seal(self) -> tuple[int, list[bytes]]:
         """Join the events after the last block to a new block, which counts from one assignment on."""
@@ -155,24 +155,26 @@ class PackedLog:
             yield place, self._fact(entry)
             place = HEAD.unpack_from(entry)[2]
 
-    def last_place(self, t: int) -> int:
-        """Return the place of the last fact of a round."""
-        return self._last[t]
+    def last_place(self, t: int, kinds: Collection[type]) -> int:
+        """Return the place of the last fact of a round that is of one of these kinds, 0 if there is none."""
+        place = self._last[t]
+        while place:
+            (entry,) = self._entries(place, place + 1)
+            number, _, before = HEAD.unpack_from(entry)
+            if (KINDS.get(self.heads[number][0]) or type(self._fact(entry))) in kinds:
+                break
+            place = before
+        return place
 
-    def last_outcome(self, t: int) -> float:
-        """Return the outcome of the unit of a round. Its last event must be ``Completed``."""
-        (entry,) = self._entries(self._last[t], self._last[t] + 1)
-        outcome: float = NUMBER.unpack_from(entry, HEAD.size)[0]
-        return outcome
+    def rounds_between(self, start: int, stop: int) -> Iterator[int]:
+        """Give the rounds of the events from one place to before another; 0 for the trial itself."""
+        return (HEAD.unpack_from(entry)[1] for entry in self._entries(max(start, 1), stop))
 
-    def heads_by_round(self) -> list[tuple[int, ...]]:
-        """Return, for each unit, the numbers of the heads of its events: its story without its own numbers."""
-        stories: list[tuple[int, ...]] = [()] * len(self.names)
-        for entry in self._entries(1, len(self)):
+    def outlines(self, start: int, stop: int) -> Iterator[tuple[int, int, float]]:
+        """Give of events the number of the head, the round, and the outcome, NaN where it is none."""
+        for entry in self._entries(start, stop):
             number, t, _ = HEAD.unpack_from(entry)
-            if t:
-                stories[t - 1] += (number,)
-        return stories
+            yield number, t, NUMBER.unpack_from(entry, HEAD.size)[0] if number == COMPLETED else NONE
 
     def _entries(self, start: int, stop: int) -> Iterator[bytes]:
         """Give events as bytes, block by block."""
@@ -231,6 +233,16 @@ def _pack_completed(log: PackedLog, fact: Completed, t: int, before: int) -> byt
 
 def _completed(head: Head, unit: str, t: int, entry: bytes) -> Completed:  # noqa: ARG001  # one signature
     return new_completed((unit, NUMBER.unpack_from(entry, HEAD.size)[0]))
+
+
+def _pack_withdrawn(log: PackedLog, fact: Withdrawn, t: int, before: int) -> bytes:
+    head = (_withdrawn, fact.reason)
+    number = log.numbers.get(head) or (log.new_head(head) if len(log.heads) < MOST_REASONS else 0)
+    return HEAD.pack(number, t, before) if number else _pack_any(log, fact, t, before)
+
+
+def _withdrawn(head: Head, unit: str, t: int, entry: bytes) -> Withdrawn:  # noqa: ARG001  # one signature
+    return Withdrawn(unit, head[1])
 
 
 def _pack_assigned(log: PackedLog, fact: Assigned, t: int, before: int) -> bytes:
@@ -350,13 +362,19 @@ def _of_trial(head: Head, unit: str, t: int, entry: bytes) -> TrialFact | Taught
 
 ANY, COMPLETED, OF_TRIAL = 0, 1, 2  # the numbers of these heads
 HEADS: tuple[Head, ...] = (_any,), (_completed,), (_of_trial,)
-KINDS: dict[Unpack, type] = {_enrolled: Enrolled, _assigned: Assigned, _responded: Responded, _completed: Completed}
+KINDS: dict[Unpack, type] = {
+    _enrolled: Enrolled,
+    _assigned: Assigned,
+    _responded: Responded,
+    _completed: Completed,
+    _withdrawn: Withdrawn,
+}
 PACKS: dict[type, Callable[[PackedLog, Any, int, int], bytes]] = {
     Enrolled: _pack_enrolled,
     Assigned: _pack_assigned,
     Responded: _pack_responded,
     Completed: _pack_completed,
-    Withdrawn: _pack_any,
+    Withdrawn: _pack_withdrawn,
     Overridden: _pack_amendment,
     Corrected: _pack_amendment,
     Held: _pack_of_trial,

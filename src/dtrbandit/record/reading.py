@@ -25,6 +25,8 @@ Entries = dict[str, Any]
 # what the fields hold that a text leaves out
 ENROLLED, RESPONDED, DECIDED = (tuple(kind._field_defaults.values()) for kind in (Enrolled, Responded, Decision))
 WITHOUT_SITE = ENROLLED[:-1]
+# of a decision, sorted
+ASSIGNED = ("arm", "contenders", "event", "propensity", "q_hat", "q_tilde", "reason", "round", "stage", "unit")
 MOST_CONTENDERS = 4096  # sets of contenders that are kept once
 
 
@@ -100,14 +102,9 @@ class Reader:
         return None if context is None else new_responded((unit, stage, context, *RESPONDED))
 
     def _assigned(self, entries: Entries) -> Event | None:
-        if len(entries) != 10:
+        if tuple(entries) != ASSIGNED:
             return None
-        try:
-            unit, t, stage, arm = entries["unit"], entries["round"], entries["stage"], entries["arm"]
-            reason, propensity, contenders = entries["reason"], entries["propensity"], entries["contenders"]
-            tilde, hat = entries["q_tilde"], entries["q_hat"]
-        except KeyError:
-            return None
+        arm, contenders, _, propensity, hat, tilde, reason, t, stage, unit = entries.values()
         order = self._arms.get(stage) if type(stage) is str else None
         if order is None or not type(unit) is type(arm) is type(reason) is str or type(t) is not int:
             return None
@@ -121,13 +118,18 @@ class Reader:
         """Return a list of texts as a tuple, the same one each time."""
         if type(contenders) is not list:
             return None
-        for each in contenders:
-            if type(each) is not str:
-                return None
         key: tuple[str, ...] = tuple(contenders)
-        if len(self._contenders) < MOST_CONTENDERS:
-            return self._contenders.setdefault(key, key)
-        return self._contenders.get(key, key)
+        try:
+            known = self._contenders.get(key)
+        except TypeError:  # what cannot be hashed is no text
+            return None
+        if known is None:
+            if not all(type(each) is str for each in key):
+                return None
+            known = key
+            if len(self._contenders) < MOST_CONTENDERS:
+                self._contenders[key] = key
+        return known
 
 
 class _Order:

@@ -81,6 +81,10 @@ class Stretch(NamedTuple):
     barring: Integers
     excluded: tuple[Barred, ...]
 
+    def ended(self) -> set[int]:
+        """Return the rounds of units that have an outcome or are withdrawn in it."""
+        return set(self.rounds[self.kind >= COMPLETED].tolist())
+
 
 class Unusual(Exception):  # noqa: N818  # it is no error
     """Something in a stretch must be looked at by itself."""
@@ -189,6 +193,7 @@ class _Reading:
             np.zeros(n, dtype=np.bool_),
             np.zeros(n, dtype=np.int64),
         )
+        columns = [(labels, _columns(design, m)) for m, labels in enumerate(design.columns)]
         for i, t in enumerate(rounds[: np.searchsorted(rounds, enrolled, side="right")].tolist()):
             record = units.records[i] = self.histories.in_flight.get(log.names[t - 1])
             _require(record is not None)
@@ -198,10 +203,10 @@ class _Reading:
                 units.barring[i] = self.excluded.setdefault(excluded[-1], len(self.excluded))
             units.reported[i], units.node[i], units.left[i] = len(record.reported), node, record.left
             units.arms[i, : len(arms)] = arms
-            for m, context in enumerate(record.contexts):
-                _require(context.labels == design.columns[m] or record.left)
-                if context.labels == design.columns[m]:
-                    units.columns[i, _columns(design, m)] = context.numbers
+            for context, (labels, own) in zip(record.contexts, columns, strict=False):
+                _require(context.labels == labels or record.left)
+                if context.labels == labels:
+                    units.columns[i, own] = context.numbers
         return units
 
     def stretch(self) -> Stretch:

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import logging
 import math
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -21,12 +20,13 @@ from dtrbandit.service.metrics import Requests
 from dtrbandit.service.problems import Busy
 from dtrbandit.service.writer import Writer
 from dtrbandit.service.wrong_keys import WrongKeys
-from dtrbandit.storage import MEMORY, Store, connect
+from dtrbandit.storage import Store, connect
 from dtrbandit.trial import Trial
 from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
 
 SECONDS_BETWEEN_LOOKS = 1.0  # a key that is revoked by another process still opens for so long
+SECONDS_BETWEEN_STEPS = 0.02  # of what is prepared while requests come
 
 Done = TypeVar("Done")
 log = logging.getLogger("dtrbandit.service")
@@ -47,8 +47,6 @@ class Service:
         self.ready = False
         self._store: Store | None = None
         self._trials: dict[str, Trial] = {}
-        self._read: dict[str, Trial] = {}  # the same trials again, for what takes long to read
-        self._reading = threading.Lock()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -67,8 +65,6 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.writer.stop()
-        for trial in self._read.values():
-            trial.close()
         if self._store is not None:
             self._store.close()
 
@@ -82,9 +78,11 @@ class Service:
         gc.collect()
         gc.freeze()  # what was read stays: no collection walks through it while a request waits
         self.ready = True
-        for name in self.trials:
-            with suppress(DTRError):
-                await self.reading(name, Trial.units)  # reads it, so that the first who asks need not wait
+        for name, trial in self.trials.items():
+            with suppress(DTRError):  # so that the first who asks need not wait
+                await self.reading(name, Trial.units)
+                while not await self.writer.do(trial.catch_up):
+                    await asyncio.sleep(SECONDS_BETWEEN_STEPS)
         gc.freeze()
 
     async def _once_there(self, what: str, act: Callable[[], Done]) -> Done:
@@ -153,19 +151,8 @@ class Service:
         return await self.writer.do(opened)
 
     async def reading(self, name: str, read: Callable[[Trial], Done]) -> Done:
-        """Return what a long look at a trial gives. It has a session of its own, so that no decision waits for it."""
-        trial = await self.trial(name)
-
-        def looked() -> Done:
-            with self._reading:
-                if name not in self._read:
-                    self._read[name] = trial.again(self._reader())
-            return read(self._read[name])
-
-        return await asyncio.to_thread(looked)
-
-    def _reader(self) -> Store | str:
-        return self.store if self.url == MEMORY else self.url
+        """Return what a look at a trial gives, which decisions do not wait for."""
+        return await asyncio.to_thread(read, await self.trial(name))
 
     async def create(self, name: str, design: Design, policy: Policy[Any], *, actor: str) -> Trial:
         """Create a trial, and keep it open. One that is there already must be the same."""

@@ -9,6 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,12 @@ from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
 DAMAGED = "the database is damaged; restore a backup. The server's log says where"
-AT_ONCE = 4_096  # records that are read in one go
+AT_ONCE = 1_024  # records that are read in one go: others wait for it
+FIRST = 128  # records that are read at first: many need no more
 MOST_VALUES = 500  # in one question; releases of SQLite differ in what they allow
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
+
+new_stored = partial(tuple.__new__, Stored)  # from a tuple, in half the time
 
 
 class TableStore(ABC):
@@ -155,18 +159,19 @@ class TableLog:
                 self._store.note_head(number, Head(expected + len(records), records[-1].hash))
 
     def read(self, since: int = 0) -> Iterator[Stored]:
-        """Give the records after the first ``since`` ones, some thousands at a time."""
-        rows: list[Any] = [None] * AT_ONCE
-        while len(rows) == AT_ONCE:
+        """Give the records after the first ``since`` ones, few at first, then some hundreds at a time."""
+        most = FIRST
+        while most:
             rows = self._store.ask(
                 "SELECT sequence, text, hash FROM records WHERE log = ? AND sequence > ? ORDER BY sequence LIMIT ?",
-                self._number, since, AT_ONCE,
+                self._number, since, most,
             )  # fmt: skip
             for sequence, text, found in rows:
                 since += 1
                 if sequence != since:
                     raise self._missing(since)
                 yield _stored(text, found)
+            most = min(2 * most, AT_ONCE) if len(rows) == most else 0
 
     def pick(self, sequences: Iterable[int]) -> list[Stored]:
         """Return the records with these numbers."""
@@ -216,6 +221,8 @@ def _key(row: Sequence[Any]) -> IdempotencyKey:
 
 def _stored(text: object, found: object) -> Stored:
     """Return a record; of a damaged row, whose columns may hold anything, one that its hash does not fit."""
+    if type(text) is type(found) is bytes:  # the usual case, without ado
+        return new_stored((text, found.decode("utf-8", "replace")))
     return Stored(text if type(text) is bytes else b"", text_of(found))
 
 

@@ -31,6 +31,7 @@ class Batch:
         self.expected = log.head.sequence
         self.head = log.head
         self.records: list[Stored] = []
+        self.times: dict[int, datetime] = {}  # of records, by number
         self.keys: dict[tuple[str, str], IdempotencyKey] = {}
         self._stored = {(key.owner, key.key): key for key in self._storage.keys(_keys_of(asks))}
 
@@ -78,6 +79,7 @@ class Batch:
         time, first = self._clock(), self.head.sequence + 1
         records = [Record(sequence, ask.actor, time, fact) for sequence, fact in enumerate(facts, first)]
         stored = list(linked(records, self.head))
+        self.times.update(dict.fromkeys(range(first, first + len(facts)), time))
         self.records += stored
         self.head = Head(first + len(facts) - 1, stored[-1].hash)
         if ask.key is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,13 +10,14 @@ from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
 from dtrbandit.errors import LogError
 from dtrbandit.policies.policy import Policy
-from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, entries_of, time_of, unlinked
+from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, entries_of, unlinked
 from dtrbandit.record.collecting import without_collecting
-from dtrbandit.record.events import Assigned, Enrolled, Event, Responded
-from dtrbandit.record.log import Log
-from dtrbandit.record.packed import PackedLog
+from dtrbandit.record.events import Assigned, Event
 from dtrbandit.record.reading import Reader
 from dtrbandit.storage.store import Storage
+from dtrbandit.summary import Standing
+from dtrbandit.trial.units import UnitStatus
+from dtrbandit.trial.waiting import Waiting
 from dtrbandit.words import counted
 
 PART = 100_000  # events that are learnt together; all at once would not fit in memory
@@ -33,7 +34,7 @@ class FollowedLog:
         self.head = EMPTY
         self._design, self._policy = design, policy
         self._session: Session | None = None
-        self._waiting: dict[int, tuple[int, datetime | None]] = {}
+        self._waiting = Waiting()
 
     @property
     def session(self) -> Session:
@@ -67,21 +68,18 @@ class FollowedLog:
                     self._session.follow(events)
                 self.head = last
 
-    def waiting_since(self) -> dict[int, datetime | None]:
-        """Return since when the units in flight wait, by round: since their last arrival, or the decision after it.
+    def list_in_flight(self) -> list[UnitStatus] | None:
+        """Return the units in flight; None if there is more to look at first, which the next calls do."""
+        return self._waiting() if self._waiting.follow(self.session, self.storage) else None
 
-        What is on record never changes. So a time is read again only for units of which something is new.
-        """
-        log, before = self.session.histories.log, self._waiting
-        rounds = [record.history.round for record in self.session.histories.in_flight.values()]
-        last = {t: log.last_place(t) for t in rounds}
-        known = {t: before[t] for t, place in last.items() if t in before and before[t][0] == place}
-        new = {t: _began(log, t) for t in last if t not in known}
-        stored = self.storage.pick(place + 1 for place in new.values())
-        for (t, place), each in zip(new.items(), stored, strict=True):
-            known[t] = last[t], time_of(each.text, place + 1)
-        self._waiting = known
-        return {t: time for t, (_, time) in known.items()}
+    def standing(self) -> Standing | None:
+        """Return what a summary is made of; None if there is more to look at first, which the next calls do."""
+        return self.session.standing() if self.session.histories.look_on() else None
+
+    def note_stored(self, head: Head, times: Mapping[int, datetime]) -> None:
+        """Take what the session believes as stored, with the times of the new records by their numbers."""
+        self.head = head
+        self._waiting.take(self.session, times)
 
     def records(self) -> Iterator[Record]:
         """Give all records, checked."""
@@ -90,27 +88,6 @@ class FollowedLog:
     def believe(self, session: Session, head: Head) -> None:
         """Take a session that was just stored up to a head."""
         self._session, self.head = session, head
-
-
-def copied(session: Session, log: Log) -> Session:
-    """Return another session after a log of this one: quicker than to read it from a store again."""
-    stop, copy = 0, None
-    while stop < len(log):
-        start, stop = stop, min(stop + PART, len(log))
-        while stop < len(log) and isinstance(log[stop], Assigned):  # a decision stays with what it answers
-            stop += 1
-        if copy is None:
-            copy = Session.resume(list(log[start:stop]), design=session.design, policy=session.policy)
-        else:
-            copy.follow(list(log[start:stop]))
-    assert copy is not None  # a log has at least its first event
-    return copy
-
-
-def _began(log: PackedLog, t: int) -> int:
-    """Return the place of the fact from which on a unit waits."""
-    facts = Enrolled | Responded | Assigned
-    return next(place for place, fact in log.told_backwards(t) if isinstance(fact, facts))
 
 
 def parts(stored: Iterable[Stored], head: Head) -> Iterator[tuple[list[Event], Head]]:

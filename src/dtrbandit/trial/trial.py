@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
 from dtrbandit.errors import Conflict, DTRError, NotFound, ProtocolError, Unavailable
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import Head, Record, Stored, record_of
-from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.commands import Command, End
-from dtrbandit.record.events import Decision, Ended
+from dtrbandit.record.events import Decision, Ended, Event
 from dtrbandit.record.log import Log
 from dtrbandit.record.teaching import Prior
 from dtrbandit.storage import Store, connect, connect_existing
-from dtrbandit.summary import Summary
+from dtrbandit.summary import Summary, summarise
 from dtrbandit.trial.asks import Ask, Taken
 from dtrbandit.trial.batch import Batch, Clock
 from dtrbandit.trial.export import Exported, Format, write_units
-from dtrbandit.trial.followed import FollowedLog, copied
+from dtrbandit.trial.followed import FollowedLog
 from dtrbandit.trial.opening import begin_live, begin_rehearsal, require_lockable
 from dtrbandit.trial.own_units import require_unit_of
 from dtrbandit.trial.proof import Progress, Verification, verify_stored
 from dtrbandit.trial.restoring import restore_file
-from dtrbandit.trial.units import UnitStatus, UnitStory, statuses, story
+from dtrbandit.trial.units import UnitStatus, UnitStory, story
 from dtrbandit.trial.verbs import Verbs
+from dtrbandit.trial.waiting import chosen, require_awaited
 from dtrbandit.words import counted
 
 Phase = Literal["rehearsal", "live", "ended"]
+Done = TypeVar("Done")
 ATTEMPTS = 3  # to store something after what others have stored meanwhile
+SECONDS_BETWEEN_STEPS = 0.001  # of a long look, for whoever else waits for the trial
 
 
 def utc_now() -> datetime:
@@ -129,22 +132,6 @@ class Trial(Verbs):
             raise
         return trial
 
-    def again(self, storage: str | Store) -> Trial:
-        """Return this trial once more, with a session of its own: long looks at it hold up nobody here.
-
-        ``storage`` leads to the same database. What is known here is not read from it again.
-        """
-        with self._lock:
-            self._catch_up()
-            number, head, session = self._number, self._log.head, self._log.session
-            log = session.log
-        store = connect_existing(storage) if isinstance(storage, str) else storage
-        trial = Trial(store, self.name, clock=self._clock, own=isinstance(storage, str))
-        trial._given, trial._live = self._given, self._live
-        with without_collecting(len(log)):
-            trial._follow(number).believe(copied(session, log), head)
-        return trial
-
     @staticmethod
     def names(storage: str | Store = "sqlite:///trial.db") -> list[str]:
         """Return the names of the trials in a store."""
@@ -228,7 +215,7 @@ class Trial(Verbs):
             batch = Batch(self._log, self._clock, asks)
             answers = [batch.take(ask) for ask in asks]
             batch.store()
-        self._log.head = batch.head
+        self._log.note_stored(batch.head, batch.times)
         return answers
 
     # -- what is on record -----------------------------------------------------------------------------------
@@ -245,10 +232,14 @@ class Trial(Verbs):
         self._live = entry.live is not None
         self._log.catch_up()
 
-    def catch_up(self) -> None:
-        """Follow what others have stored, so that the next call need not."""
+    def catch_up(self) -> bool:
+        """Follow what others have stored, so that the next call need not, and prepare the next summary a little.
+
+        Say whether it is prepared.
+        """
         with self._lock:
             self._catch_up()
+            return self._log.session.histories.look_on()
 
     def _follow(self, number: int) -> FollowedLog:
         design, policy = self._given
@@ -326,8 +317,7 @@ class Trial(Verbs):
 
     def summary(self) -> Summary:
         """Return where the trial stands: units, arms, estimates, and what cannot be estimated yet."""
-        with self._lock:
-            return self._session().summary()
+        return summarise(self._a_while(lambda: self._log.standing()))
 
     def units(
         self, awaiting: str | None = None, overdue: bool | None = None, *, site: str | None = None
@@ -336,10 +326,19 @@ class Trial(Verbs):
 
         ``awaiting`` is the name of a stage, or ``"outcome"``. What is expected when follows from ``expected_days``.
         """
-        with self._lock:
-            session, now = self._session(), self._clock()
-            since = self._log.waiting_since()
-            return statuses(session, since, now, awaiting=awaiting, overdue=overdue, site=site)
+        require_awaited(self.design, awaiting)
+        found = self._a_while(lambda: self._log.list_in_flight())
+        return chosen(found, self._clock(), awaiting=awaiting, overdue=overdue, site=site)
+
+    def _a_while(self, step: Callable[[], Done | None]) -> Done:
+        """Take the steps of a long look, until one gives what is looked for; others have their turn in between."""
+        while True:
+            with self._lock:
+                self._catch_up()
+                found = step()
+            if found is not None:
+                return found
+            sleep(SECONDS_BETWEEN_STEPS)
 
     def unit(self, unit: str, *, site: str | None = None) -> UnitStory:
         """Return the whole story of a unit, for a site only of its own; printing it reads well."""
@@ -348,6 +347,13 @@ class Trial(Verbs):
             if site is not None:
                 require_unit_of(session.histories, unit, site)
             return story(session, self._log.storage, unit)
+
+    def events_of(self, units: Iterable[str]) -> list[Event]:
+        """Return all that happened to some units, in the order of the log."""
+        with self._lock:
+            log = self._session().histories.log
+            told = {place: fact for unit in units for place, fact in log.told(log.rounds[unit])}
+        return [told[place] for place in sorted(told)]
 
     # -- proof -----------------------------------------------------------------------------------------------
 

@@ -1,15 +1,13 @@
-"""Units of a trial: who is in flight, what each awaits and since when, and the whole story of one."""
+"""Units of a trial as they are told: where one in flight stands, and the whole story of one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
-from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
-from dtrbandit.errors import ProtocolError
 from dtrbandit.record.chain import Record, record_of, time_text
 from dtrbandit.record.events import (
     Assigned,
@@ -24,7 +22,6 @@ from dtrbandit.record.events import (
     Voided,
     Withdrawn,
 )
-from dtrbandit.record.histories import UnitRecord
 from dtrbandit.record.rules import expects, known_unit
 from dtrbandit.storage.store import Storage
 
@@ -91,53 +88,6 @@ class UnitStory:
             actor = "" if record.actor is None else f" ({record.actor})"
             lines.append(f"  {record.sequence:>6}  {time}{in_words(record.event)}{actor}")
         return "\n".join(lines)
-
-
-def statuses(
-    session: Session,
-    since: Mapping[int, datetime | None],
-    now: datetime,
-    *,
-    awaiting: str | None,
-    overdue: bool | None,
-    site: str | None = None,
-) -> list[UnitStatus]:
-    """Return the units in flight in the order of their rounds, or those of them that were asked for.
-
-    ``since`` says since when the unit of a round waits.
-    """
-    design, histories = session.design, session.histories
-    names = [*(stage.name for stage in design.stages[1:]), OUTCOME]
-    if awaiting is not None and awaiting not in names:
-        raise ProtocolError(f"units await one of {names}, found {awaiting!r}")
-    records = [each for each in histories.in_flight.values() if awaiting in (None, _awaited(design, each))]
-    records = [each for each in records if site in (None, each.site)]
-    records.sort(key=lambda record: record.history.round)
-    found = [_status(design, record, since[record.history.round], now) for record in records]
-    return [each for each in found if overdue in (None, each.overdue)]
-
-
-def _awaited(design: Design, record: UnitRecord) -> str:
-    over = record.left or record.awaited == len(design.stages)
-    return OUTCOME if over else design.stages[record.awaited].name
-
-
-def _status(design: Design, record: UnitRecord, since: datetime | None, now: datetime) -> UnitStatus:
-    unit, t, _, _, arms, *_ = record.history
-    m = len(arms) - 1
-    days = _expected_days(design, record)
-    due = None if since is None or days is None else since + timedelta(days=days)
-    late = due is not None and now > due
-    stage = design.stages[m]
-    return UnitStatus(unit, t, stage.name, _awaited(design, record), since, due, late, stage.arms[arms[m]], record.site)
-
-
-def _expected_days(design: Design, record: UnitRecord) -> float | None:
-    """Return the days until what a unit awaits. Who left early has an outcome when the full course would end."""
-    m = len(record.history.arms) - 1
-    days = [stage.expected_days for stage in (design.stages[m + 1 :] if record.left else design.stages[m : m + 1])]
-    known = [each for each in days if each is not None]
-    return sum(known) if len(known) == len(days) else None
 
 
 def story(session: Session, storage: Storage, unit: str) -> UnitStory:

@@ -86,8 +86,7 @@ def _values_of_forced(ledger: Ledger, trial: Trial) -> tuple[Values, Sequence[st
 def forced_cohort(ledger: Ledger, trial: Trial) -> Cohort:
     """Return the units of forced rounds, in the order of enrolment up to the first of them that is under way."""
     names = [name for name, forced in zip(ledger.names, ledger.forced, strict=True) if forced]
-    records = sorted((record.sequence, record.event) for name in names for record in trial.unit(name).records)
-    events: list[Event] = [ledger.opened, *(event for _, event in records)]
+    events: list[Event] = [ledger.opened, *trial.events_of(names)]
     return Cohort.from_log(events, design=ledger.design).forced()
 
 
