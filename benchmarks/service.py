@@ -83,8 +83,11 @@ class Server:
         command = [sys.executable, "-m", "dtrbandit", "serve", "--storage", self.url, "--port", "0"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
-        found = re.search(r"http://127.0.0.1:(\d+)", self.process.stdout.readline())
-        assert found is not None
+        found = None
+        while found is None:
+            line = self.process.stdout.readline()
+            assert line, "the service did not start"
+            found = re.search(r"http://127.0.0.1:(\d+)", line)
         self.port = int(found[1])
         while not self._is_ready():
             time.sleep(0.05)
