@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 import dtrbandit as dtr
 from extras import needed
 from postgres_server import Server
-from serving.faults import Nurse, assert_on_record, workers_of
+from serving.faults import Nurse, are_listening, assert_on_record, workers_of
 from serving.served import TRIAL, WITHIN, Served
 from serving.surfer import Surfer
 
@@ -50,14 +49,8 @@ def served(service: Served) -> Served:
     """The same, with all its workers."""
     if service.process.poll() is not None:
         service.start()
-    until(lambda: len(workers_of(service)) == WORKERS and are_listening(service))
+    until(lambda: len(workers_of(service)) == WORKERS and are_listening(service, WORKERS))
     return service
-
-
-def are_listening(served: Served) -> bool:
-    """Say whether every worker listens: the port has so many sockets that do."""
-    sockets, listens = Path("/proc/net/tcp"), f":{served.port:04X} 00000000:0000 0A"
-    return not sockets.exists() or sockets.read_text().count(listens) == WORKERS
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -110,7 +103,7 @@ def test_nothing_is_lost_when_workers_connections_and_the_server_fall(served: Se
         hurt(lambda: workers_of(served)[0].kill())
         hurt(server.cut_off)
     hurt(server.restart)
-    until(lambda: len(workers_of(served)) == WORKERS and are_listening(served))
+    until(lambda: len(workers_of(served)) == WORKERS and are_listening(served, WORKERS))
     for nurse in nurses:
         nurse.over = True
     for nurse in nurses:

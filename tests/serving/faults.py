@@ -8,6 +8,7 @@ import random
 import socket
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import dtrbandit as dtr
@@ -82,6 +83,12 @@ def workers_of(served: Served) -> list[Any]:
         except psutil.Error:  # it ended meanwhile
             continue
     return found
+
+
+def are_listening(served: Served, workers: int) -> bool:
+    """Say whether every worker listens: the port has so many sockets that do."""
+    sockets, listens = Path("/proc/net/tcp"), f":{served.port:04X} 00000000:0000 0A"
+    return not sockets.exists() or sockets.read_text().count(listens) == workers
 
 
 class Lossy(threading.Thread):
