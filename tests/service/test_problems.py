@@ -85,7 +85,7 @@ def test_where_the_database_is_stands_in_the_log_once_in_a_while_and_in_no_answe
     assert len(set(answers)) == 1
     assert "db.internal" not in answers[0]
     assert "/run/pg" not in answers[0]
-    assert [record.getMessage() for record in caplog.records] == [f"the database cannot be used: {away}"]
+    assert [record.getMessage() for record in caplog.records] == [f"a request was refused: {away}"]
 
 
 def test_a_database_that_is_damaged_is_called_so_without_its_path(
@@ -113,3 +113,18 @@ def test_what_the_service_says_of_itself_is_said_to_all_but_sites() -> None:
 def test_who_sends_too_many_wrong_keys_is_told_how_long_to_wait() -> None:
     assert Refused("wrong-keys", "10 wrong keys", wait=42).headers == {"Retry-After": "42"}
     assert Refused("wrong-keys", "10 wrong keys").status == 429
+
+
+def test_what_a_site_is_not_told_stands_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    shown = refusal(errors.DesignError("policy 'mine' raised 4712"), blind=True)
+
+    assert "4712" not in shown.detail
+    assert [record.getMessage() for record in caplog.records] == ["a request was refused: policy 'mine' raised 4712"]
+
+
+def test_a_service_that_is_busy_sends_nobody_to_its_log(caplog: pytest.LogCaptureFixture) -> None:
+    told = refusal(Busy("the service is starting"), blind=True).detail
+
+    assert "Try again" in told
+    assert "log" not in told
+    assert not caplog.records

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ from dtrbandit.record import Enroll
 from dtrbandit.service.key_store import create
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
-from dtrbandit.trial import Ask
+from dtrbandit.trial import Ask, Trial
 from extras import needed
 from postgres_server import Server
 
@@ -169,3 +170,35 @@ def test_a_start_that_waits_for_a_database_can_be_ended(tmp_path: Path) -> None:
         await service.stop()
 
     asyncio.run(act())
+
+
+def test_a_trial_that_is_created_again_while_others_look_at_it_stops_nobody(tmp_path: Path) -> None:
+    async def act(service: Service) -> int:
+        await service.create("pilot", DESIGN, dtr.Greedy(), actor="me")
+
+        async def look() -> None:
+            for _ in range(100):
+                await service.reading("pilot", Trial.units)
+
+        async def create() -> None:
+            for _ in range(100):
+                await service.create("pilot", DESIGN, dtr.Greedy(), actor="me")
+
+        return len(await asyncio.wait_for(asyncio.gather(create(), look(), look()), timeout=120))
+
+    assert with_service(f"sqlite:///{tmp_path}/trial.db", act) == 3
+
+
+def test_a_trial_is_locked_while_others_look_at_it(tmp_path: Path) -> None:
+    async def act(service: Service) -> set[str]:
+        phases: set[str] = set()
+        for number in range(10):
+            name = f"pilot{number}"
+            trial = await service.create(name, DESIGN, dtr.Greedy(), actor="me")
+            looks = [asyncio.create_task(service.reading(name, Trial.units)) for _ in range(5)]
+            await service.writer.do(partial(trial.lock, actor="me", reason="approved"))
+            await asyncio.gather(*looks)
+            phases.add(trial.phase)
+        return phases
+
+    assert with_service(f"sqlite:///{tmp_path}/trial.db", act) == {"live"}

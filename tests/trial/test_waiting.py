@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 from dtrbandit.record.chain import Record, Stored
 from dtrbandit.record.events import Assigned, Completed, Enrolled, Event, Overridden, Responded, Voided, Withdrawn
+from dtrbandit.storage import MemoryStore
 from dtrbandit.storage.store import Storage
 from dtrbandit.trial import Trial, UnitStatus, waiting
-from trial.small_trial import Clock, begun, fill
+from trial.small_trial import DESIGN, POLICY, Clock, begun, fill
 
 DAYS = {"first": 14.0, "second": 10.0}
 
@@ -189,3 +191,47 @@ def test_others_go_on_while_a_long_list_is_made(monkeypatch: pytest.MonkeyPatch)
     clock: Any = trial._clock
     assert steps == 4  # ten were in flight, and three have come
     assert trial.units() == walked(trial, clock.now)
+
+
+def test_units_of_two_processes_stand_in_the_order_of_their_rounds(tmp_path: Path) -> None:
+    one = begun(f"sqlite:///{tmp_path}/trial.db")
+    with one, Trial.open("pilot", storage=f"sqlite:///{tmp_path}/trial.db") as other:
+        one.enroll("u1", {"x": 0.5})
+        one.units()
+        other.enroll("u2", {"x": 0.5})
+        other.enroll("u3", {"x": 0.5})
+        one.enroll("u4", {"x": 0.5})
+
+        assert [unit.unit for unit in one.units()] == ["u1", "u2", "u3", "u4"]
+
+
+def test_a_log_that_is_read_again_has_its_list_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    trial = Trial.create("pilot", DESIGN, POLICY, storage=store, seed=1)
+    for unit in ("u1", "u2"):
+        trial.enroll(unit, {"x": 0.5})
+    trial.units()
+    log: Any = store.log(1)
+    with monkeypatch.context() as away:
+        away.setattr(type(log), "append", refuse)
+        with pytest.raises(dtr.Unavailable, match="went away"):
+            trial.enroll("u3", {"x": 0.5})
+    del log._records[3:]  # a standby that takes over never had u2
+    trial.enroll("v2", {"x": 0.9})
+
+    assert [unit.unit for unit in trial.units()] == ["u1", "v2"]
+
+
+def refuse(*_: object) -> None:
+    raise dtr.Unavailable("the primary went away")
+
+
+def test_a_unit_that_is_expected_after_the_end_of_the_calendar_is_never_late() -> None:
+    design = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x", expected_days=4e6)])
+    with Trial.create("long", design, dtr.Greedy(), storage="memory://", seed=1) as trial:
+        trial.units()
+        trial.enroll("u1", {"x": 0.5})
+
+        (unit,) = trial.units()
+
+    assert (unit.due, unit.overdue) == (None, False)

@@ -16,9 +16,9 @@ from typing import Literal
 import typer
 
 from dtrbandit.cli.reactions import until_stopped
+from dtrbandit.cli.replacing import replace_copy
 from dtrbandit.cli.trial_toml import read_trial
 from dtrbandit.errors import DesignError, DTRError, NotFound, Unavailable
-from dtrbandit.record.durable import beside, settle
 from dtrbandit.service.key_store import first_key
 from dtrbandit.storage import Check, Store, connect, connect_existing, path_of, upgrade_tables, without_secret
 from dtrbandit.storage.copying import copy_store
@@ -125,6 +125,10 @@ def back_up(file: Path, storage: str, *, every: float | None = None, keep: int =
     if every is None:
         _copy(file, storage, replace=replace)
         return
+    if replace:
+        raise DesignError(
+            "--replace is for one copy: with --every each has a name of its own; leave out one of the two"
+        )
     file.mkdir(parents=True, exist_ok=True)
     with until_stopped():
         while True:
@@ -137,22 +141,12 @@ def back_up(file: Path, storage: str, *, every: float | None = None, keep: int =
 def _copy(file: Path, storage: str, *, replace: bool = False) -> None:
     with _opened(connect_existing(storage)) as store:
         if replace and file.exists():
-            _replace(file, storage, store)
+            replace_copy(file, storage, store)
         else:
             store.backup(file)
         for name in Trial.names(store):
             _note(store, Check("backup", name, time(), True))
     typer.echo(f"Written: {file}")
-
-
-def _replace(file: Path, storage: str, store: Store) -> None:
-    """Copy a database to the place of an earlier copy, which stays there until the new one is whole."""
-    own = path_of(storage)
-    if own is not None and file.samefile(own):
-        raise DesignError(f"{file} is the database itself; a backup needs a file of its own")
-    with beside(file.resolve()) as draft:
-        store.backup(draft)
-        settle(draft, file.resolve())
 
 
 def _note(store: Store, check: Check) -> None:

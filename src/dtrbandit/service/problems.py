@@ -137,6 +137,10 @@ BLIND = {  # what a site hears in place of an error that may tell numbers of rec
 }
 
 
+BUSY = "the service cannot take this now; nothing was decided. Try again in a moment"
+KEPT = "unavailable", "log", "design"  # of which the server's log has what is not said
+
+
 class Busy(Unavailable):
     """The service itself cannot take this now. The message is for whoever asks, and names nothing of the server."""
 
@@ -153,25 +157,30 @@ def refusal(error: DTRError, *, blind: bool = False) -> Refused:
             break
     else:
         kind, name = "unavailable", None
+    return Refused(kind, _detail(error, kind, blind=blind), error=name, remedy=getattr(error, "remedy", None))
+
+
+def _detail(error: DTRError, kind: str, *, blind: bool) -> str:
+    """Return what is said of an error; if that is less than what is known, the server's log has the rest."""
     own = str(error)
-    if kind == "unavailable" and not isinstance(error, Busy):
-        own = BLIND[kind]
-    elif isinstance(error, LogError):
-        own = error.outside
-    if own != str(error):
-        _tell_the_log(str(error))
-    detail = getattr(error, "blind", BLIND.get(kind, own)) if blind else own
-    return Refused(kind, detail, error=name, remedy=getattr(error, "remedy", None))
+    if isinstance(error, Busy):
+        return BUSY if blind else own
+    told = BLIND[kind] if kind == "unavailable" else error.outside if isinstance(error, LogError) else own
+    if blind:
+        told = getattr(error, "blind", BLIND.get(kind, told))
+    if told != own and kind in KEPT:
+        _tell_the_log(own)
+    return told
 
 
 _told: dict[str, float] = {}  # when something was last written to the server's log
 
 
 def _tell_the_log(words: str) -> None:
-    """Write to the server's log why the database cannot be used; the same words once a minute, however many ask."""
+    """Write to the server's log what is not said to whoever asks; the same words once a minute, however many ask."""
     now = time.monotonic()
     if now - _told.get(words, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
         if len(_told) >= 100:
             _told.clear()
         _told[words] = now
-        log.error("the database cannot be used: %s", words)
+        log.error("a request was refused: %s", words)

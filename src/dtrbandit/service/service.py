@@ -109,7 +109,7 @@ class Service:
                 try:
                     await self.writer.do(look)
                     told.pop(what, None)
-                except DTRError as error:  # the database is away, or damaged: whoever asks is told
+                except Exception as error:  # noqa: BLE001  # the database is away, or damaged: whoever asks is told
                     if told.get(what) != str(error):
                         log.error("what is new in %s cannot be read: %s", what, error)
                     told[what] = str(error)
@@ -163,8 +163,9 @@ class Service:
                     trial = Trial.create(name, design, policy, storage=self.store, actor=actor, clock=self.clock)
                 else:
                     trial = self._trials.get(name) or Trial.open(name, storage=self.store, clock=self.clock)
-                    if (trial.design, trial.policy) != (design, policy):
-                        raise ProtocolError(f"there is a trial {name!r} already, of another design or policy")
+            # after the turn: whoever looks at the trial has its lock, and waits for the store
+            if (trial.design, trial.policy) != (design, policy):
+                raise ProtocolError(f"there is a trial {name!r} already, of another design or policy")
             self._trials[name] = trial
             return trial
 

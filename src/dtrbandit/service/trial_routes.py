@@ -48,13 +48,14 @@ async def create_trial(request: Request) -> Response:
     body = await visit.body(NewTrial)
     design, policy = Design.from_dict(body.design), policy_from_dict(body.policy)
     trial = await visit.service.create(body.name, design, policy, actor=visit.holder.actor)
-    return replied(trial_seen(trial))
+    return replied(await asyncio.to_thread(trial_seen, trial))
 
 
 @routes.get("/{trial}", **described("show_trial", reply=TrialReply))
 async def show_trial(request: Request, trial: str) -> Response:
     """Show a trial's phase, stages, arms, and the columns that each context holds."""
-    return replied(trial_seen(await Visit(request, "show_trial", trial).trial(trial)))
+    found = await Visit(request, "show_trial", trial).trial(trial)
+    return replied(await asyncio.to_thread(trial_seen, found))
 
 
 @routes.post("/{trial}/lock", **described("lock_trial", body=Lock, reply=TrialReply))
@@ -67,7 +68,7 @@ async def lock_trial(request: Request, trial: str) -> Response:
     await visit.service.writer.do(
         lambda: found.lock(actor=actor, reason=body.reason, paper_schedule=body.paper_schedule)
     )
-    return replied(trial_seen(found))
+    return replied(await asyncio.to_thread(trial_seen, found))
 
 
 @routes.post("/{trial}/hold", **described("hold_accrual", body=Accrual))

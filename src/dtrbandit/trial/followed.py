@@ -50,7 +50,7 @@ class FollowedLog:
     def catch_up(self) -> None:
         """Follow what is new. After a failure the session may be ahead of what is stored: then read all again."""
         if self.is_ahead:
-            self._session, self.head = None, EMPTY
+            self._session, self.head, self._waiting = None, EMPTY, Waiting()
         head = self.storage.head()
         if head == self.head and self._session is not None:
             return
@@ -79,7 +79,10 @@ class FollowedLog:
     def note_stored(self, head: Head, times: Mapping[int, datetime]) -> None:
         """Take what the session believes as stored, with the times of the new records by their numbers."""
         self.head = head
-        self._waiting.take(self.session, times)
+        try:
+            self._waiting.take(self.session, times)
+        except Exception:  # noqa: BLE001  # what is stored must be answered; the next look makes its list anew
+            self._waiting = Waiting()
 
     def records(self) -> Iterator[Record]:
         """Give all records, checked."""

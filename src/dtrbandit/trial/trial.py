@@ -160,23 +160,26 @@ class Trial(Verbs):
         as ``prior`` teaches it. A policy with ``schedule="paper"`` is refused unless ``paper_schedule`` says that it
         is meant: who knows the schedule can guess forced arms.
         """
-        with self._lock, self._store.turn():
+        with self._lock:
+            with self._store.turn():
+                self._catch_up()
+                if self._is_repeated_lock(reason):
+                    return
+                require_lockable(self._log.session, self.name, self.phase, paper_schedule=paper_schedule)
+                self._go_live(Ask(End(reason), actor), seed)
             self._catch_up()
-            if self._is_repeated_lock(reason):
-                return
-            session = self._log.session
-            require_lockable(session, self.name, self.phase, paper_schedule=paper_schedule)
-            ask = Ask(End(reason), actor)
-            batch = Batch(self._log, self._clock, [ask])
-            answer = batch.take(ask)
-            if isinstance(answer, DTRError):
-                raise answer
-            batch.store()
-            records = begin_live(session, batch.head, seed=seed, actor=actor, time=self._clock())
-            number = self._store.add_live(self.name).live
-            assert number is not None
-            self._store.log(number).append(records, 0)
-        self._catch_up()
+
+    def _go_live(self, ask: Ask, seed: int | None) -> None:
+        """End the rehearsal, and begin the live log."""
+        batch = Batch(self._log, self._clock, [ask])
+        answer = batch.take(ask)
+        if isinstance(answer, DTRError):
+            raise answer
+        batch.store()
+        records = begin_live(self._log.session, batch.head, seed=seed, actor=ask.actor, time=self._clock())
+        number = self._store.add_live(self.name).live
+        assert number is not None
+        self._store.log(number).append(records, 0)
 
     def _is_repeated_lock(self, reason: str) -> bool:
         """Say whether the trial was locked for the same reason before."""

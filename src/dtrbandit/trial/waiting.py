@@ -81,7 +81,7 @@ class Waiting:
 
     def __call__(self) -> list[UnitStatus]:
         """Return all of them in the order of their rounds, none of them called overdue."""
-        return [status for _, status in self._known.values()]
+        return [self._known[t][1] for t in sorted(self._known)]
 
 
 def chosen(
@@ -107,10 +107,18 @@ def require_awaited(design: Design, awaiting: str | None) -> None:
 def _status(design: Design, record: UnitRecord, since: datetime | None) -> UnitStatus:
     unit, t, _, _, arms, *_ = record.history
     stage, days = design.stages[len(arms) - 1], _expected_days(design, record)
-    due = None if since is None or days is None else since + timedelta(days=days)
+    due = None if since is None or days is None else _later(since, days)
     over = record.left or record.awaited == len(design.stages)
     awaiting = OUTCOME if over else design.stages[record.awaited].name
     return UnitStatus(unit, t, stage.name, awaiting, since, due, False, stage.arms[arms[-1]], record.site)
+
+
+def _later(since: datetime, days: float) -> datetime | None:
+    """Return a time so many days later; None if no calendar goes so far."""
+    try:
+        return since + timedelta(days=days)
+    except OverflowError:
+        return None
 
 
 def _expected_days(design: Design, record: UnitRecord) -> float | None:
