@@ -47,10 +47,10 @@ def test_an_earlier_copy_is_replaced(tmp_path: Path) -> None:
         assert found.head == head
 
 
-@pytest.mark.parametrize("other", [{"name": "another"}, {"seed": 2}])
-def test_another_database_is_not_replaced(tmp_path: Path, other: dict[str, str | int]) -> None:
+@pytest.mark.parametrize(("name", "seed"), [("another", 1), ("pilot", 2)])
+def test_another_database_is_not_replaced(tmp_path: Path, name: str, seed: int) -> None:
     url = begun_at(tmp_path / "trial.db")
-    begun_at(tmp_path / "other.db", **other)  # type: ignore[arg-type]  # one of the two
+    begun_at(tmp_path / "other.db", name=name, seed=seed)
     before = (tmp_path / "other.db").read_bytes()
 
     with pytest.raises(dtr.DesignError, match="no earlier copy of this database"):

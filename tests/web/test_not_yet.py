@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dtrbandit as dtr
+from dtrbandit.policies.policy import Policy
 from extras import needed
 from web.course import STAGES, small_course
 
@@ -21,8 +24,8 @@ from dtrbandit.web.not_yet import (  # noqa: E402
 )
 
 
-def begun(policy: object) -> dtr.Trial:
-    return dtr.Trial.create("begun", dtr.Design(STAGES), policy, storage="memory://", seed=1)  # type: ignore[arg-type]
+def begun(policy: Policy[Any]) -> dtr.Trial:
+    return dtr.Trial.create("begun", dtr.Design(STAGES), policy, storage="memory://", seed=1)
 
 
 def both(trial: dtr.Trial) -> tuple[str, str]:

@@ -109,7 +109,7 @@ class Service:
                 try:
                     await self.writer.do(look)
                     told.pop(what, None)
-                except Exception as error:  # noqa: BLE001  # the database is away, or damaged: whoever asks is told
+                except Exception as error:  # noqa: BLE001  # if this task ended, revoked keys would stay open
                     if told.get(what) != str(error):
                         log.error("what is new in %s cannot be read: %s", what, error)
                     told[what] = str(error)
