@@ -21,6 +21,7 @@ from dtrbandit.policies.facts import decide_for, update
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.policies.policy import Policy, is_policy
 from dtrbandit.record.answers import RULES, answer_to, refuse, require_in_turn
+from dtrbandit.record.bundling import stretches
 from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.commands import Command
 from dtrbandit.record.contraindications import infeasible_arms
@@ -37,9 +38,10 @@ from dtrbandit.record.events import (
     Unblinded,
 )
 from dtrbandit.record.histories import NO_UNIT, Histories, History, UnitRecord, advance, after_assignment
-from dtrbandit.record.log import AMENDMENTS, Log, amended_units, kinds
+from dtrbandit.record.log import AMENDMENTS, Log, amended_units
 from dtrbandit.record.packed import new_assigned
-from dtrbandit.record.stretch import runs, usual_stretch
+from dtrbandit.record.sequences import kinds
+from dtrbandit.record.stretch import usual_stretch
 from dtrbandit.record.teaching import Prior, facts_of
 from dtrbandit.record.upgrading import refuse_other_numerics
 
@@ -170,18 +172,14 @@ class Belief:
         """Take events some thousands at a time, and those among which something is unusual one by one."""
         start, due = sum(1 for _ in takewhile(_is_lesson, events)), None
         self._fold(events[:start], self.version + 1, turn=turn)
-        while start < len(events):
-            stop = min(start + STRETCH, len(events))
-            if stop < len(events) and type(events[stop]) is Assigned:
-                stop += 1  # a decision stays with what it answers
-            for may_be_usual, run in runs(events[start:stop], SHORTEST):
-                stretch = usual_stretch(self.histories, run) if may_be_usual and due is None else None
-                if stretch is None:
-                    due = self._fold(run, self.version + 1 + start, due=due, turn=turn)
-                else:
-                    self.histories.record_many(stretch.facts, stretch.rounds.tolist(), stretch.ended())
-                    take_stretch(self.state, stretch)
-                start += len(run)
+        for may_be_usual, run in stretches(events[start:], STRETCH, SHORTEST):
+            stretch = usual_stretch(self.histories, run) if may_be_usual and due is None else None
+            if stretch is None:
+                due = self._fold(run, self.version + 1 + start, due=due, turn=turn)
+            else:
+                self.histories.record_many(stretch.bundle, stretch.rounds, stretch.ended())
+                take_stretch(self.state, stretch)
+            start += len(run)
         return due
 
     def _fold(

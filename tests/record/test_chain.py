@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from hashlib import sha256
 
@@ -19,6 +20,7 @@ from dtrbandit.record.chain import (
     Record,
     Stored,
     chained,
+    events_in,
     linked,
     record_of,
     time_of,
@@ -130,3 +132,32 @@ def test_the_time_of_a_record_is_read_without_its_event(time: datetime | None) -
     assert time_of(text, 7) == time
     with pytest.raises(dtr.LogError, match="sequence number 7, expected 8"):
         time_of(text, 8)
+
+
+def test_a_changed_record_is_named_before_one_that_cannot_be_read() -> None:
+    stored = list(linked(RECORDS))
+    stored[1] = Stored(stored[1].text, "0" * 64)
+
+    def read() -> Iterator[Stored]:
+        yield from stored
+        raise dtr.LogError("record 4 is missing")
+
+    with pytest.raises(dtr.LogError, match="the hash of record 2"):
+        list(unlinked(read()))
+    stored[1] = list(linked(RECORDS))[1]
+    found = unlinked(read())
+    assert [next(found).sequence for _ in RECORDS] == [1, 2, 3]
+    with pytest.raises(dtr.LogError, match="record 4 is missing"):
+        next(found)
+
+
+def test_events_are_read_together_as_one_by_one() -> None:
+    texts = [each.text for each in linked(RECORDS)]
+
+    assert events_in(texts, 1) == [json.loads(text)["event"] for text in texts]
+    with pytest.raises(dtr.LogError, match="found sequence number 1, expected 2"):
+        events_in(texts, 2)
+    with pytest.raises(dtr.LogError, match="has 'unit' twice"):
+        events_in([texts[0], texts[1].replace(b'"unit"', b'"unit":"u","unit"')], 1)
+    with pytest.raises(dtr.LogError, match=r"found sequence number 2\.0"):
+        events_in([texts[0], texts[1].replace(b'"sequence":2', b'"sequence":2.0')], 1)

@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from dtrbandit.record.log import amended_units, kinds
+from dtrbandit.record.log import amended_units
+from dtrbandit.record.sequences import kinds
 from small_session import session_of, some_session
 
 

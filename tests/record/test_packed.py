@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -187,3 +189,35 @@ def test_a_story_is_told_forwards_and_backwards() -> None:
     assert list(log.told_backwards(1)) == log.told(1)[::-1]
     assert [log.last_place(1, {kind}) for kind in (Voided, Completed, Enrolled, Assigned)] == [3, 2, 1, 0]
     assert list(log.rounds_between(0, 4)) == [1, 1, 1]
+
+
+@pytest.mark.parametrize("before", [0, 1, BLOCK - 20, BLOCK - 1, BLOCK])
+def test_facts_added_side_by_side_are_kept_as_one_by_one(before: int) -> None:
+    facts = [(fact.round if isinstance(fact, Enrolled) else 0, fact) for fact in session_of(1000).log[1:]]
+    rounds = [1 + place // 5 for place in range(len(facts))]
+    one_by_one, side_by_side = PackedLog(OPENED), PackedLog(OPENED)
+    for packed in (one_by_one, side_by_side):
+        packed.extend([fact for _, fact in facts[:before]], rounds[:before])  # type: ignore[misc]  # no Opened
+    log = Log(one_by_one, 1, 1 + len(facts))
+
+    one_by_one.extend([fact for _, fact in facts[before:]], rounds[before:])  # type: ignore[misc]  # likewise
+    for start in range(before, len(facts), 1700):
+        part = log[1 + start - 1 : 1 + start + 1700 - 1]
+        side_by_side.add(part.bundle(), np.array(rounds[start : start + 1700]))  # type: ignore[attr-defined]  # a Log
+
+    assert vars(side_by_side).keys() == vars(one_by_one).keys()
+    for name, value in vars(one_by_one).items():
+        assert vars(side_by_side)[name] == value, name
+
+
+def test_reasons_without_end_are_kept_with_their_facts_side_by_side_as_well() -> None:
+    packed, again = PackedLog(OPENED), PackedLog(OPENED)
+    facts = [Withdrawn("u", f"reason {number}") for number in range(MOST_REASONS // 2)]
+    others = [Withdrawn("u", f"another reason {number}") for number in range(MOST_REASONS // 2)]
+    for log, own in ((packed, facts), (again, others)):
+        log.extend([Enrolled("u", 1, Values((), ())), *own], [1] * (1 + len(own)))
+
+    again.add(packed.bundle(2, len(packed)), np.ones(len(facts), dtype=np.int64))
+
+    assert again.story(1)[1:] == [*others, *facts]
+    assert len(again.heads) <= MOST_REASONS

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,8 +14,13 @@ from hypothesis import strategies as st
 
 import dtrbandit as dtr
 from dtrbandit import belief
-from dtrbandit.record import Assigned, Completed, Corrected, Enrolled, Event, Responded, Withdrawn
-from dtrbandit.record.stretch import runs, usual_stretch
+from dtrbandit.record import Assigned, Completed, Enrolled, Event, Responded, Withdrawn
+from dtrbandit.record.codec import encode
+from dtrbandit.record.documents import pieces_of
+from dtrbandit.record.packed import facts_of
+from dtrbandit.record.reading import Reader
+from dtrbandit.record.sequences import Pieces
+from dtrbandit.record.stretch import usual_stretch
 from dtrbandit.record.values import Values
 
 DESIGN = dtr.Design(
@@ -107,18 +113,34 @@ def test_a_log_in_stretches_leads_where_its_events_one_by_one_do(
         patch.setattr(belief, "STRETCH", size)
         patch.setattr(belief, "LONG", 1)
         patch.setattr(belief, "SHORTEST", shortest)
-        by_stretch = dtr.Session.resume(log)
+        by_stretch = {name: dtr.Session.resume(events) for name, events in told_in_all_ways(session).items()}
         patch.setattr(belief, "LONG", 10**9)
         one_by_one = dtr.Session.resume(log)
 
-    assert by_stretch.log == one_by_one.log == log
-    assert state_of(by_stretch) == state_of(one_by_one)
-    assert by_stretch._belief.histories.in_flight.keys() == one_by_one._belief.histories.in_flight.keys()
-    for unit, record in one_by_one._belief.histories.in_flight.items():
-        assert repr(by_stretch._belief.histories.in_flight[unit]) == repr(record)
-    for other in (by_stretch, one_by_one):
-        other.enroll("next", {"x": 0.5})
-    assert by_stretch.log[-1] == one_by_one.log[-1]
+    for found in by_stretch.values():
+        assert_same(found, one_by_one)
+        assert found.log == log
+        found.enroll("next", {"x": 0.5})
+    one_by_one.enroll("next", {"x": 0.5})
+    assert {repr(found.log[-1]) for found in by_stretch.values()} == {repr(one_by_one.log[-1])}
+
+
+def told_in_all_ways(session: dtr.Session) -> dict[str, Sequence[Event]]:
+    """Return the log of a session in the three ways in which long logs are told."""
+    entries, reader = [json.loads(encode(event)) for event in session.log], Reader()
+    read = Pieces(list(pieces_of(reader, entries, 1)))
+    return {"one by one": list(session.log), "packed": session.log, "as JSON": read}
+
+
+def assert_same(found: dtr.Session, expected: dtr.Session) -> None:
+    """Demand the same state, the same units in flight, and logs of the same bytes."""
+    assert state_of(found) == state_of(expected)
+    mine, theirs = found._belief.histories, expected._belief.histories
+    assert mine.in_flight.keys() == theirs.in_flight.keys()
+    for unit, record in theirs.in_flight.items():
+        assert repr(mine.in_flight[unit]) == repr(record)
+    assert [mine.log.told(t) for t in range(len(mine) + 1)] == [theirs.log.told(t) for t in range(len(theirs) + 1)]
+    assert mine.log.rounds == theirs.log.rounds
 
 
 def usual_log() -> list[Event]:
@@ -131,12 +153,14 @@ def usual_log() -> list[Event]:
 
 def test_nothing_in_a_usual_log_is_left_to_the_rules() -> None:
     log = usual_log()
-    found = dtr.Session.resume(log[:1])._belief.histories
+    session = dtr.Session.resume(log)
+    for events in (log[1:], session.log[1:]):
+        found = dtr.Session.resume(log[:1])._belief.histories
 
-    stretch = usual_stretch(found, log[1:])
+        stretch = usual_stretch(found, events)
 
-    assert stretch is not None
-    assert stretch.facts == log[1:]
+        assert stretch is not None
+        assert list(facts_of(stretch.bundle, stretch.rounds)) == log[1:]
     assert any(len(fact.context) == 1 for fact in log if isinstance(fact, Responded) and fact.stage == "second")
     assert any(isinstance(fact, Withdrawn) for fact in log)
     assert len(found) == 0  # nothing was changed
@@ -151,28 +175,10 @@ def test_facts_read_from_a_file_go_on_record_as_a_session_writes_them() -> None:
     stretch = usual_stretch(dtr.Session.resume(log[:1])._belief.histories, plain[1:])
 
     assert stretch is not None
-    arrivals = [fact for fact in stretch.facts if isinstance(fact, Enrolled | Responded)]
+    recorded = facts_of(stretch.bundle, stretch.rounds)
+    arrivals = [fact for fact in recorded if isinstance(fact, Enrolled | Responded)]
     assert arrivals
     assert all(type(fact.context) is Values for fact in arrivals)
-
-
-def test_events_are_cut_where_something_else_than_usual_comes() -> None:
-    log = usual_log()[1:41]
-    amendment = Corrected("u0", 1.0, None, None, "typo")
-
-    found = list(runs([*log[:30], amendment, *log[30:35], amendment, *log[35:]], 5))
-
-    assert [usual for usual, _ in found] == [True, False, True, False, True]
-    assert [event for _, run in found for event in run] == [*log[:30], amendment, *log[30:35], amendment, *log[35:]]
-
-
-def test_runs_that_are_too_short_are_left_with_their_neighbours() -> None:
-    log = usual_log()[1:41]
-    amendment = Corrected("u0", 1.0, None, None, "typo")
-
-    found = list(runs([*log[:10], amendment, *log[10:14], amendment, *log[14:]], 5))
-
-    assert found == [(True, log[:10]), (False, [amendment, *log[10:14], amendment]), (True, log[14:])]
 
 
 def test_features_beyond_all_bounds_are_refused_in_the_words_of_the_rules() -> None:

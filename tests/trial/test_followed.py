@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 import dtrbandit as dtr
@@ -58,3 +61,62 @@ def test_a_log_that_was_cut_or_exchanged_is_refused() -> None:
     records[:] = kept
 
     assert trial.summary().units == 3
+
+
+def failed(trial: dtr.Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a trial believe what could not be stored."""
+
+    def refuse(*_: object) -> None:
+        raise dtr.Unavailable("the disk is full")
+
+    with monkeypatch.context() as away:
+        away.setattr(type(trial._log.storage), "append", refuse)
+        with pytest.raises(dtr.Unavailable):
+            trial.enroll("lost", {"x": 0.5})
+    assert trial._log.is_ahead
+
+
+def test_after_a_failure_no_record_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    trial = dtr.Trial.create("pilot", DESIGN, POLICY, storage=store, seed=1)
+    fill(trial, 30)
+    failed(trial, monkeypatch)
+    stored = store.log(1).head().sequence
+    dtr.Trial.open("pilot", storage=store).enroll("meanwhile", {"x": 0.25})
+    asked: list[int] = []
+    storage: Any = type(trial._log.storage)
+    read = storage.read
+
+    def noted(log: object, since: int = 0) -> Iterator[Stored]:
+        asked.append(since)
+        found: Iterator[Stored] = read(log, since)
+        return found
+
+    monkeypatch.setattr(storage, "read", noted)
+
+    decision = trial.enroll("next", {"x": 0.75})
+
+    again = dtr.Trial.open("pilot", storage=store)
+    assert asked[0] == stored  # only what was stored meanwhile
+    assert trial.session_log() == again.session_log()
+    assert again.unit("next").decisions[0] == decision
+    assert again.verify()
+
+
+def test_going_back_that_is_interrupted_is_made_good_by_reading_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = begun("memory://")
+    fill(trial, 5)
+    log = trial.session_log()
+    failed(trial, monkeypatch)
+
+    with monkeypatch.context() as away:
+        away.setattr(dtr.Session, "resume", classmethod(interrupt))
+        with pytest.raises(KeyboardInterrupt):
+            trial.summary()
+
+    assert trial.summary().units == 5
+    assert trial.session_log() == log
+
+
+def interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt

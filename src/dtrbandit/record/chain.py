@@ -11,16 +11,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from dtrbandit.design.values import shown
 from dtrbandit.errors import LogError
 from dtrbandit.record.codec import encode
 from dtrbandit.record.events import Event
-from dtrbandit.record.reading import Reader, quick_document
+from dtrbandit.record.reading import Entries, Reader, quick_document, quick_documents
 
 NOTHING = "0" * 64  # the hash before the first record
 KEYS = ("actor", "event", "sequence", "time")
+AT_ONCE = 512  # records that are looked at together
 
 
 class Record(NamedTuple):
@@ -79,17 +81,44 @@ def linked(records: Iterable[Record], head: Head = EMPTY) -> Iterator[Stored]:
 
 def checked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Stored]:
     """Give the records that follow a head as they are. Refuse the first whose hash is not the one that must follow."""
-    previous = head.hash
-    for sequence, each in enumerate(stored, head.sequence + 1):
-        text, found = each
-        previous = sha256(previous.encode("ascii") + text).hexdigest()
-        if found != previous:
+    return chain.from_iterable(checked_batches(stored, head))
+
+
+def checked_batches(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[list[Stored]]:
+    """Give the same, many at a time."""
+    previous, sequence = head.hash, head.sequence
+    for batch in _in_batches(stored):
+        found = [each[1] for each in batch]
+        before = [previous.encode("ascii"), *[each.encode("ascii", "backslashreplace") for each in found[:-1]]]
+        due = [sha256(last + each[0]).hexdigest() for last, each in zip(before, batch, strict=True)]
+        if due != found:
+            wrong = next(i for i, text in enumerate(due) if text != found[i])
+            if wrong:
+                yield batch[:wrong]
             raise LogError(
-                f"the hash of record {sequence} is {shown(found)}, and what is stored leads to {previous}: this "
-                "record, its hash or one before it was changed, lost or moved; use a whole copy of the log",
-                sequence=sequence,
+                f"the hash of record {sequence + wrong + 1} is {shown(found[wrong])}, and what is stored leads to "
+                f"{due[wrong]}: this record, its hash or one before it was changed, lost or moved; use a whole copy of "
+                "the log",
+                sequence=sequence + wrong + 1,
             )
-        yield each
+        yield batch
+        previous, sequence = found[-1], sequence + len(batch)
+
+
+def _in_batches(stored: Iterable[Stored]) -> Iterator[list[Stored]]:
+    """Give records many at a time; if one cannot be read, those before it first."""
+    rest = iter(stored)
+    while True:
+        batch: list[Stored] = []
+        try:
+            batch.extend(islice(rest, AT_ONCE))
+        except LogError:
+            if batch:
+                yield batch
+            raise
+        if not batch:
+            return
+        yield batch
 
 
 def unlinked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Record]:
@@ -128,6 +157,17 @@ def entries_of(text: bytes, sequence: int) -> dict[str, Any]:
     if not isinstance(event, dict):
         raise LogError(f"record {sequence}: found {shown(event)}, expected an event")
     return found
+
+
+def events_in(texts: list[bytes], first: int) -> list[Entries]:
+    """Return the events of records' texts as JSON objects. The first must have this number, and so on."""
+    found = quick_documents(texts)
+    if found is not None and {KEYS}.issuperset(map(tuple, found)):
+        numbers, events = [each["sequence"] for each in found], [each["event"] for each in found]
+        usual = {int}.issuperset(map(type, numbers)) and {dict}.issuperset(map(type, events))
+        if usual and numbers == list(range(first, first + len(texts))):
+            return events
+    return [entries_of(text, sequence)["event"] for sequence, text in enumerate(texts, first)]
 
 
 def time_text(time: datetime) -> str:

@@ -6,14 +6,17 @@ a fact comes on record. Facts are not checked here: ``record/rules.py`` says wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dtrbandit.design.feasibility import Barred, arms_left
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
+from dtrbandit.record.bundle import Bundle, Integers
 from dtrbandit.record.events import (
     ArmClosed,
     Assigned,
@@ -210,16 +213,16 @@ class Histories:
             known.history = history
         known.decisions += (assigned.decision,)
 
-    def record_many(self, facts: Sequence[Fact], rounds: Sequence[int], ended: Collection[int]) -> None:
+    def record_many(self, bundle: Bundle, rounds: Integers, ended: Integers) -> None:
         """Put facts on record that were checked together (``record/stretch.py``), of the units of these rounds.
 
         Those of the rounds ``ended`` have ended after them.
         """
-        self.log.extend(facts, rounds)
-        for fact, t in zip(facts, rounds, strict=True):
-            if t not in ended:
-                self._keep(self.log.names[t - 1], fact)
-        for t in ended:
+        place = len(self.log)
+        self.log.add(bundle, rounds)
+        for i in np.flatnonzero(np.isin(rounds, ended, invert=True)).tolist():
+            self._keep(bundle.units[i], self.log[place + i])  # type: ignore[arg-type]  # no Opened is among facts
+        for t in ended.tolist():
             self.in_flight.pop(self.log.names[t - 1], None)
 
     def _keep(self, unit: str, fact: Fact) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
-from dtrbandit.record.events import ArmClosed, Corrected, Event, Overridden, Voided, unit_of
+from dtrbandit.record.bundle import Bundle
+from dtrbandit.record.events import ArmClosed, Corrected, Event, Overridden, Voided
 from dtrbandit.record.packed import PackedLog
+from dtrbandit.record.sequences import Unbuilt, kinds, types
 
 AMENDMENTS = frozenset((Overridden, Corrected, Voided, ArmClosed))  # whatever may change rows that count
 
 
-class Log(Sequence[Event]):
+class Log(Unbuilt):
     """The events from one place to another, as a sequence that does not change. A slice copies nothing.
 
     Examples
@@ -57,6 +59,14 @@ class Log(Sequence[Event]):
         """Give the kind and the unit of each event."""
         return self._packed.kinds(self._places.start, self._places.stop)
 
+    def types(self) -> list[type]:
+        """Return the kinds of the events."""
+        return self._packed.types(self._places.start, self._places.stop)
+
+    def bundle(self) -> Bundle:
+        """Return the events side by side; Unusual if not all of them are usual."""
+        return self._packed.bundle(self._places.start, self._places.stop)
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Log) and other._packed is self._packed and other._places == self._places:
             return True
@@ -72,16 +82,6 @@ class Log(Sequence[Event]):
 
 def amended_units(events: Sequence[Event]) -> set[str]:
     """Return the units that are amended in events that are not checked yet; an empty text for an arm that is closed."""
-    if isinstance(events, Log):
-        return {unit for kind, unit in events.kinds() if kind in AMENDMENTS} if events.amended else set()
-    return {unit_of(event) for event in events if type(event) in AMENDMENTS}
-
-
-def kinds(events: Sequence[Event]) -> Iterator[tuple[type, str]]:
-    """Give the kind and the unit of events that are not checked yet; an empty text where there is no unit.
-
-    Those of a Log are not unpacked for it.
-    """
-    if isinstance(events, Log):
-        return events.kinds()
-    return ((type(event), unit_of(event)) for event in events)
+    if AMENDMENTS.isdisjoint(types(events)):
+        return set()
+    return {unit for kind, unit in kinds(events) if kind in AMENDMENTS}

@@ -16,6 +16,10 @@ from itertools import accumulate, pairwise
 from struct import Struct
 from typing import Any
 
+import numpy as np
+
+from dtrbandit.record.blocks import in_turn, laid_out, taken_apart
+from dtrbandit.record.bundle import Bundle, Head, Integers, Unusual
 from dtrbandit.record.events import (
     ArmClosed,
     Assigned,
@@ -25,6 +29,7 @@ from dtrbandit.record.events import (
     Ended,
     Enrolled,
     Event,
+    Excluded,
     Fact,
     Held,
     Opened,
@@ -49,7 +54,6 @@ HEAD = Struct("<III")  # head, round, place before
 WITH_NUMBER = Struct("<IIId")  # and one number
 NUMBER = Struct("<d")
 
-Head = tuple[Any, ...]  # what unpacks the event, then what it has in common with others
 Unpack = Callable[[Head, str, int, bytes], Fact]
 
 # from a tuple, in half the time
@@ -72,7 +76,7 @@ class PackedLog:
         self.rounds: dict[str, int] = {}  # the reverse; numbers and texts are nothing to the garbage collector
         self._last = array("I", [0])  # the place of each unit's last event, by round; first the trial's own
         self.heads: list[Head] = list(HEADS)
-        self.numbers: dict[Head, int] = {}  # of heads, where they are looked for
+        self.numbers: dict[Head, int] = {HEADS[COMPLETED]: COMPLETED}  # of heads, where they are looked for
         self._blocks: list[tuple[bytes, array[int]]] = []
         self.amended = False  # whether there is an amendment, or a closed arm, anywhere
         self._held: tuple[int, list[bytes]] = (0, [b""])  # how many blocks count, and the events after them
@@ -102,6 +106,45 @@ class PackedLog:
                 count, rest = self._seal()
             last[t] = count * BLOCK + len(rest)
             rest.append(entry)
+
+    def add(self, bundle: Bundle, rounds: Integers) -> None:
+        """Pack many usual facts in one step, of the units of these rounds."""
+        numbers = [self.numbers.get(head) or self._new_head_of(head) for head in bundle.heads]
+        if 0 in numbers:  # too many: what these facts have in common is not looked for
+            self.extend(facts_of(bundle, rounds), rounds.tolist())
+            return
+        enrols = np.array([head[0] is _enrolled for head in bundle.heads])[bundle.which]
+        newcomers = [bundle.units[i] for i in np.flatnonzero(enrols).tolist()]
+        self.rounds.update(
+            zip(newcomers, range(len(self.names) + 1, len(self.names) + 1 + len(newcomers)), strict=True)
+        )
+        self.names += newcomers
+        self._last.extend([0] * len(newcomers))
+        widths = np.array([width_of(head) for head in bundle.heads])[bundle.which]
+        places = len(self) + np.arange(len(rounds))
+        before, units, last = in_turn(rounds, places, np.frombuffer(self._last, dtype=np.uint32))
+        header = np.column_stack((np.array(numbers)[bundle.which], rounds, before))
+        self._add_entries(*laid_out(header, bundle.numbers, widths))
+        np.frombuffer(self._last, dtype=np.uint32)[units] = last
+
+    def _new_head_of(self, head: Head) -> int:
+        return 0 if head[0] is _withdrawn and len(self.heads) >= MOST_REASONS else self.new_head(head)
+
+    def _add_entries(self, joined: bytes, starts: list[int]) -> None:
+        """Add entries that are joined already, and begin at these places; block by block."""
+        done, entries = 0, len(starts) - 1
+        while done < entries:
+            count, rest = self._held
+            if len(rest) == BLOCK:
+                count, rest = self._seal()
+            stop = min(done + BLOCK - len(rest), entries)
+            if stop - done == BLOCK:
+                own = array("I", [start - starts[done] for start in starts[done : stop + 1]])
+                self._blocks[count:] = [(joined[starts[done] : starts[stop]], own)]
+                self._held = count + 1, []
+            else:
+                rest += [joined[begin:end] for begin, end in pairwise(starts[done : stop + 1])]
+            done = stop
 
     def _seal(self) -> tuple[int, list[bytes]]:
         """Join the events after the last block to a new block, which counts from one assignment on."""
@@ -138,6 +181,27 @@ class PackedLog:
             number, t, _ = HEAD.unpack_from(entry)
             kind = KINDS.get(self.heads[number][0]) or type(self._fact(entry))
             yield kind, self.names[t - 1] if t else ""
+
+    def bundle(self, start: int, stop: int) -> Bundle:
+        """Return the facts from one place to before another side by side; Unusual if not all of them are usual."""
+        header, numbers_of = taken_apart(list(self._entries(start, stop)))
+        present, which = np.unique(header[:, 0], return_inverse=True)
+        heads = [self.heads[number] for number in present.tolist()]
+        if not all(head[0] in KINDS for head in heads):
+            raise Unusual
+        rounds = header[:, 1]
+        says = np.array([KINDS[head[0]] in SAYS_ROUND for head in heads])
+        units = [self.names[t - 1] for t in rounds.tolist()]
+        numbers = numbers_of(np.array([width_of(head) for head in heads])[which])
+        return Bundle(heads, which, units, np.where(says[which], rounds, 0), numbers)
+
+    def types(self, start: int, stop: int) -> list[type]:
+        """Return the kinds of the events from one place to before another; few of them must be unpacked for it."""
+        known = [KINDS.get(head[0]) for head in self.heads]
+        entries = list(self._entries(max(start, 1), stop))
+        numbers = np.frombuffer(b"".join([entry[:4] for entry in entries]), dtype=np.uint32).tolist()
+        kinds = [known[number] or type(self._fact(entry)) for number, entry in zip(numbers, entries, strict=True)]
+        return [Opened, *kinds] if start == 0 < stop else kinds
 
     def story(self, t: int) -> list[Fact]:
         """Return all that happened to the unit of a round, with 0 to the trial itself, in order."""
@@ -362,6 +426,7 @@ def _of_trial(head: Head, unit: str, t: int, entry: bytes) -> TrialFact | Taught
 
 ANY, COMPLETED, OF_TRIAL = 0, 1, 2  # the numbers of these heads
 HEADS: tuple[Head, ...] = (_any,), (_completed,), (_of_trial,)
+SAYS_ROUND = Enrolled, Assigned  # facts that name the round of their unit
 KINDS: dict[Unpack, type] = {
     _enrolled: Enrolled,
     _assigned: Assigned,
@@ -386,3 +451,88 @@ PACKS: dict[type, Callable[[PackedLog, Any, int, int], bytes]] = {
     Unblinded: _pack_any,
     Taught: _pack_taught,
 }
+
+
+# -- usual facts as a head and numbers ------------------------------------------------------------------------------
+
+
+def width_of(head: Head) -> int:
+    """Return how many numbers of its own a usual fact with this head has."""
+    kind = KINDS[head[0]]
+    if kind is Assigned:
+        return 1 + len(head[6]) + len(head[7])
+    return len(head[1]) if kind is Enrolled else len(head[2]) if kind is Responded else int(kind is Completed)
+
+
+def head_of_enrolled(
+    labels: tuple[str, ...], exclude: Excluded | None = None, reason: str | None = None, site: str | None = None
+) -> Head:
+    """Return the head of enrolments."""
+    return _enrolled, labels, exclude and tuple(exclude.items()), reason, site
+
+
+def head_of_responded(
+    stage: str, labels: tuple[str, ...], exclude: Excluded | None = None, reason: str | None = None
+) -> Head:
+    """Return the head of responses."""
+    return _responded, stage, labels, exclude and tuple(exclude.items()), reason
+
+
+def head_of_assigned(said: tuple[object, ...], tilde: tuple[str, ...], hat: tuple[str, ...]) -> Head:
+    """Return the head of decisions that say the same of stage, arm, reason, contenders and infeasible arms."""
+    return _assigned, *said, tilde, hat
+
+
+def head_of_withdrawn(reason: str) -> Head:
+    """Return the head of withdrawals."""
+    return _withdrawn, reason
+
+
+def split(fact: Fact) -> tuple[Head, bytes]:
+    """Return what a usual fact has in common with others, and its own numbers; Unusual if it cannot be told apart.
+
+    Contexts must be ``Values``.
+    """
+    return SPLITS[type(fact)](fact)
+
+
+def _split_enrolled(fact: Any) -> tuple[Head, bytes]:
+    _, _, context, exclude, reason, site = fact
+    return head_of_enrolled(context.labels, exclude, reason, site), context.packed
+
+
+def _split_responded(fact: Any) -> tuple[Head, bytes]:
+    _, stage, context, exclude, reason = fact
+    return head_of_responded(stage, context.labels, exclude, reason), context.packed
+
+
+def _split_assigned(fact: Assigned) -> tuple[Head, bytes]:
+    _, _, stage, arm, reason, propensity, tilde, hat, contenders, infeasible = fact.decision
+    if (
+        type(tilde) is not Values
+        or type(hat) is not Values
+        or type(propensity) is not float
+        or propensity != propensity
+    ):
+        plain = _plainly(fact.decision)
+        if plain is None:
+            raise Unusual
+        propensity, tilde, hat = plain
+    head = head_of_assigned((stage, arm, reason, contenders, infeasible), tilde.labels, hat.labels)
+    return head, NUMBER.pack(propensity) + tilde.packed + hat.packed
+
+
+SPLITS: dict[type, Callable[[Any], tuple[Head, bytes]]] = {
+    Enrolled: _split_enrolled,
+    Assigned: _split_assigned,
+    Responded: _split_responded,
+    Completed: lambda fact: (HEADS[COMPLETED], NUMBER.pack(fact.outcome)),
+    Withdrawn: lambda fact: (head_of_withdrawn(fact.reason), b""),
+}
+
+
+def facts_of(bundle: Bundle, rounds: Integers) -> Iterator[Fact]:
+    """Give the facts of a bundle, of the units of these rounds."""
+    for number, unit, t, own in zip(bundle.which.tolist(), bundle.units, rounds.tolist(), bundle.numbers, strict=True):
+        head = bundle.heads[number]
+        yield head[0](head, unit, t, bytes(HEAD.size) + own[: width_of(head)].tobytes())

@@ -7,7 +7,7 @@ the four usual kinds are taken as they are when all their fields are of the usua
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import nan
 from struct import Struct
 from typing import Any
@@ -47,13 +47,33 @@ def quick_document(text: bytes) -> Entries:
     return document(text.decode("ascii"))
 
 
+def quick_documents(texts: Iterable[bytes]) -> list[Entries] | None:
+    """Return the JSON objects of texts; None if ``quick_document`` must say what is the matter with one of them."""
+    documents = []
+    try:
+        for text in texts:
+            found = orjson.loads(text)
+            if orjson.dumps(found, None, orjson.OPT_SORT_KEYS) != text or type(found) is not dict:
+                return None
+            documents.append(found)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return None
+    return documents
+
+
 class Reader:
-    """Reads the events of one log, whose first event says in which order numbers are kept."""
+    """Reads the events of one log, whose first event says in which order numbers are kept.
+
+    ``columns`` has the order of a stage's columns, ``first`` that of the first stage, and ``arms`` that of its arms.
+    ``names`` has each unit's name once: a copy in every event would keep memory from being used again, and a long log
+    would be read in twice the time.
+    """
 
     def __init__(self) -> None:
-        self._columns: dict[str, _Order] = {}  # by stage
-        self._first: _Order | None = None
-        self._arms: dict[str, _Order] = {}
+        self.columns: dict[str, Order] = {}
+        self.first: Order | None = None
+        self.arms: dict[str, Order] = {}
+        self.names: dict[str, str] = {}
         self._contenders: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._quick: dict[str, Callable[[Entries], Event | None]] = {
             "Enrolled": self._enrolled,
@@ -78,12 +98,12 @@ class Reader:
             design = Design.from_dict(opened.design)
         except DTRError:  # its features are Python functions, or it is damaged: then mappings stay what they are
             return
-        self._columns = {s.name: _Order(c) for s, c in zip(design.stages, design.columns, strict=True)}
-        self._arms = {stage.name: _Order(stage.arms) for stage in design.stages}
-        self._first = _Order(design.columns[0])
+        self.columns = {s.name: Order(c) for s, c in zip(design.stages, design.columns, strict=True)}
+        self.arms = {stage.name: Order(stage.arms) for stage in design.stages}
+        self.first = Order(design.columns[0])
 
     def _enrolled(self, entries: Entries) -> Event | None:
-        context = None if self._first is None else self._first.numbers(entries.get("context"))
+        context = None if self.first is None else self.first.numbers(entries.get("context"))
         unit, t = entries.get("unit"), entries.get("round")
         if context is None or type(unit) is not str or type(t) is not int:
             return None
@@ -95,7 +115,7 @@ class Reader:
 
     def _responded(self, entries: Entries) -> Event | None:
         unit, stage = entries.get("unit"), entries.get("stage")
-        order = self._columns.get(stage) if type(stage) is str else None
+        order = self.columns.get(stage) if type(stage) is str else None
         if order is None or len(entries) != 4 or type(unit) is not str:
             return None
         context = order.numbers(entries.get("context"))
@@ -105,7 +125,7 @@ class Reader:
         if tuple(entries) != ASSIGNED:
             return None
         arm, contenders, _, propensity, hat, tilde, reason, t, stage, unit = entries.values()
-        order = self._arms.get(stage) if type(stage) is str else None
+        order = self.arms.get(stage) if type(stage) is str else None
         if order is None or not type(unit) is type(arm) is type(reason) is str or type(t) is not int:
             return None
         q_tilde, q_hat, among = order.estimates(tilde), order.estimates(hat), self._known(contenders)
@@ -132,20 +152,20 @@ class Reader:
         return known
 
 
-class _Order:
+class Order:
     """Labels in the order in which their numbers are kept, and in that of a text, which is sorted."""
 
-    __slots__ = ("_is_sorted", "_pack", "_sorted", "labels")
+    __slots__ = ("_is_sorted", "_pack", "as_text", "labels")
 
     def __init__(self, labels: Sequence[str]) -> None:
         self.labels = tuple(labels)
-        self._sorted = tuple(sorted(labels))
-        self._is_sorted = self.labels == self._sorted
+        self.as_text = tuple(sorted(labels))
+        self._is_sorted = self.labels == self.as_text
         self._pack = Struct(f"{len(labels)}d").pack
 
     def numbers(self, found: Any) -> Values[float] | None:
         """Return numbers by label, all of them floats; None if this is anything else."""
-        if type(found) is not dict or tuple(found) != self._sorted:
+        if type(found) is not dict or tuple(found) != self.as_text:
             return None
         numbers = found.values() if self._is_sorted else [found[label] for label in self.labels]
         for number in numbers:
@@ -156,7 +176,7 @@ class _Order:
     def estimates(self, found: Any) -> Values[float | None] | None:
         """Return numbers by label, floats or null; None if this is anything else."""
         numbers = self.numbers(found)
-        if numbers is not None or type(found) is not dict or tuple(found) != self._sorted:
+        if numbers is not None or type(found) is not dict or tuple(found) != self.as_text:
             return numbers
         known = [found[label] for label in self.labels]
         for number in known:

@@ -33,6 +33,7 @@ from dtrbandit.record.sites import accept_site, elsewhere
 from dtrbandit.record.values import Values, packing, unpacked
 
 NOTHING = (None, None)  # excluded, and no reason
+ROUNDING = 1e-9  # by which a propensity may be above one
 
 
 def enrolled(
@@ -180,7 +181,7 @@ def what_is_wrong(decision: Decision, arms: tuple[str, ...]) -> str | None:
     _, _, _, _, reason, propensity, tilde, hat, contenders, infeasible = decision
     if type(reason) is not str or not reason:
         return f"the reason {shown(reason)}; it must be a text"
-    if propensity is not None and (type(propensity) is not float or not 0 <= propensity <= 1 + 1e-9):
+    if propensity is not None and (type(propensity) is not float or not 0 <= propensity <= 1 + ROUNDING):
         return f"the propensity {shown(propensity)}; it must be a number from 0 to 1, or None"
     if type(contenders) is not tuple or not all(label in arms for label in contenders):
         return f"the contenders {shown(contenders)}; they must be a tuple of arms, which are {list(arms)}"

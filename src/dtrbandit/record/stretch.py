@@ -8,8 +8,8 @@ what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import compress, groupby, repeat
+from collections.abc import Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,25 +20,20 @@ from dtrbandit.design.feasibility import Barred, left_for_sets
 from dtrbandit.design.formula import Formula, Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DTRError
+from dtrbandit.record.bundle import Bundle, Head, Integers, Unusual
+from dtrbandit.record.bundling import side_by_side_of
 from dtrbandit.record.contraindications import accept_exclude
-from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Event, Fact, Responded, Withdrawn
+from dtrbandit.record.events import Assigned, Decision, Enrolled, Event, Responded, Withdrawn
 from dtrbandit.record.histories import Histories, UnitRecord, barred_by
+from dtrbandit.record.packed import KINDS as HEAD_KINDS
 from dtrbandit.record.reasons import accept_reason
-from dtrbandit.record.rules import accept, is_unit_id, is_usual, what_is_wrong
+from dtrbandit.record.rules import ROUNDING, is_unit_id, what_is_wrong
 from dtrbandit.record.sites import accept_site
 from dtrbandit.record.values import Values
 
-Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 ENROLLED, RESPONDED, ASSIGNED, COMPLETED, WITHDRAWN = range(5)
-KINDS: dict[type, int] = {
-    Enrolled: ENROLLED,
-    Responded: RESPONDED,
-    Assigned: ASSIGNED,
-    Completed: COMPLETED,
-    Withdrawn: WITHDRAWN,
-}
 
 
 class Stretch(NamedTuple):
@@ -46,8 +41,8 @@ class Stretch(NamedTuple):
 
     Attributes
     ----------
-    facts
-        As they go on record.
+    bundle
+        The facts as they go on record.
     rounds
         Of their units.
     kind
@@ -69,7 +64,7 @@ class Stretch(NamedTuple):
         What was contraindicated for the unit on arrival, as a number, and the sets of contraindications by number.
     """
 
-    facts: list[Fact]
+    bundle: Bundle
     rounds: Integers
     kind: Integers
     teaches: Mask
@@ -81,42 +76,15 @@ class Stretch(NamedTuple):
     barring: Integers
     excluded: tuple[Barred, ...]
 
-    def ended(self) -> set[int]:
+    def ended(self) -> Integers:
         """Return the rounds of units that have an outcome or are withdrawn in it."""
-        return set(self.rounds[self.kind >= COMPLETED].tolist())
-
-
-class Unusual(Exception):  # noqa: N818  # it is no error
-    """Something in a stretch must be looked at by itself."""
-
-
-def runs(events: Sequence[Event], shortest: int) -> Iterator[tuple[bool, list[Event]]]:
-    """Cut events where their kinds are not usual; say of each run whether it may be a stretch.
-
-    Runs shorter than ``shortest`` are not worth looking at together.
-    """
-    every = list(events)
-    if len(every) >= shortest and all(map(KINDS.__contains__, map(type, every))):
-        yield True, every
-        return
-    rest: list[Event] = []
-    for usual, group in groupby(every, lambda event: type(event) in KINDS):
-        run = list(group)
-        if usual and len(run) >= shortest:
-            if rest:
-                yield False, rest
-            yield True, run
-            rest = []
-        else:
-            rest += run
-    if rest:
-        yield False, rest
+        return self.rounds[self.kind >= COMPLETED]
 
 
 def usual_stretch(histories: Histories, events: Sequence[Event]) -> Stretch | None:
     """Return events as a stretch if they are usual and may be recorded next, else None. Nothing is changed."""
     try:
-        return _Reading(histories, events).stretch()
+        return _Reading(histories, side_by_side_of(histories, events)).stretch()
     except (Unusual, DTRError):
         return None
 
@@ -138,48 +106,107 @@ class _Units(NamedTuple):
     barring: Integers  # what is contraindicated for them, as a number
 
 
+class _Said(NamedTuple):
+    """What facts with the same head say, in numbers."""
+
+    kind: int
+    stage: int = -1  # that they are about, if they name one
+    columns: tuple[int, ...] = ()  # of the stage, that a context has
+    arm: int = -1
+    forced: bool = False
+    barred: Barred = ()  # by what they exclude
+
+
+def _said_by(design: Design, head: Head) -> _Said:
+    """Return what a head says; Unusual or a DTRError if a log cannot hold it."""
+    kind, parts = HEAD_KINDS[head[0]], head[1:]
+    if kind is Enrolled:
+        labels, exclude, reason, site = parts
+        accept_site(site)
+        return _said_on_arrival(design, ENROLLED, 0, labels, (exclude, reason))
+    if kind is Responded:
+        stage, labels, *said = parts
+        return _said_on_arrival(design, RESPONDED, _stage_number(design, stage), labels, tuple(said))
+    if kind is Assigned:
+        return _said_on_assignment(design, parts)
+    if kind is Withdrawn:
+        accept_reason(parts[0], "who withdraws")
+        return _Said(WITHDRAWN)
+    return _Said(COMPLETED)
+
+
+def _said_on_arrival(design: Design, kind: int, m: int, labels: tuple[str, ...], said: tuple[Any, ...]) -> _Said:
+    columns = tuple([place for place, column in enumerate(design.columns[m]) if column in labels])
+    _require(labels == tuple([design.columns[m][place] for place in columns]))
+    exclude, reason = said
+    if exclude is reason is None:
+        return _Said(kind, m, columns)
+    _require(exclude is not None)
+    excluded, _ = accept_exclude(design, "who arrives", m, dict(exclude), reason)
+    return _Said(kind, m, columns, barred=barred_by(design, excluded))
+
+
+def _said_on_assignment(design: Design, parts: tuple[Any, ...]) -> _Said:
+    stage, arm, reason, contenders, infeasible, tilde, hat = parts
+    m = _stage_number(design, stage)
+    arms = design.stages[m].arms
+    _require(tilde == hat == arms and arm in arms)
+    nothing: Values[float | None] = Values(arms, [None] * len(arms))
+    decision = Decision("", 0, stage, arm, reason, None, nothing, nothing, contenders, infeasible)
+    _require(what_is_wrong(decision, arms) is None)
+    return _Said(ASSIGNED, m, arm=arms.index(arm), forced=reason == "forced")
+
+
+def _stage_number(design: Design, name: object) -> int:
+    names = [stage.name for stage in design.stages]
+    _require(name in names)
+    return names.index(name)  # type: ignore[arg-type]  # it is among them
+
+
 class _Reading:
     """One look at a stretch. Positions are places in it; units are numbered within it."""
 
-    def __init__(self, histories: Histories, events: Sequence[Event]) -> None:
-        self.histories, self.design = histories, histories.design
-        self.kind = np.array(list(map(KINDS.get, map(type, events), repeat(-1))), dtype=np.int64)
-        _require(len(events) and self.kind.min() >= 0)
-        _require(histories.ended is None)
-        self.facts: list[Any] = list(events)
-        self._require_sites([fact.site for fact in compress(self.facts, self.kind == ENROLLED)])
+    def __init__(self, histories: Histories, bundle: Bundle) -> None:
+        self.histories, self.design, self.bundle = histories, histories.design, bundle
+        _require(bundle.units and histories.ended is None)
+        self.said = [_said_by(self.design, head) for head in bundle.heads]
+        self.kind = self._by_head([said.kind for said in self.said])
+        self.about = self._by_head([said.stage for said in self.said])
+        self._require_accrual()
         self.excluded: dict[Barred, int] = {(): 0}  # sets of contraindications, numbered
-        self.decisions = [fact.decision for fact in compress(self.facts, self.kind == ASSIGNED)]
-        _require(all(type(decision) is Decision for decision in self.decisions))
-        names = [fact[0] for fact in self.facts]
-        for i, decision in zip(np.flatnonzero(self.kind == ASSIGNED).tolist(), self.decisions, strict=True):
-            names[i] = decision[0]
-        _require(set(map(type, names)) == {str})
-        self.rounds = self._rounds_of(names)
+        self.rounds = self._rounds()
         numbers, self.unit = np.unique(self.rounds, return_inverse=True)
         self.units = self._units(numbers, len(histories))
         self.is_arrival = self.kind <= RESPONDED
-        self.decided = np.zeros(len(names), dtype=np.bool_)  # arrivals that a decision for the same unit follows
+        self.decided = np.zeros(len(self.kind), dtype=np.bool_)  # arrivals that a decision for the same unit follows
         self.decided[:-1] = (self.kind[1:] == ASSIGNED) & (self.unit[1:] == self.unit[:-1]) & self.is_arrival[:-1]
-        _require(self.decided.sum() == len(self.decisions))
+        _require(self.decided.sum() == (self.kind == ASSIGNED).sum())
 
-    def _require_sites(self, sites: list[Any]) -> None:
-        """Require that the sites of newcomers can be recorded, and that accrual is held at none of them."""
-        _require(all(site is None or type(site) is str for site in sites))
-        for site in set(sites):
-            _require(self.histories.hold_of(accept_site(site)) is None)
+    def _by_head(self, values: Sequence[int]) -> Integers:
+        """Return what the head of each fact says."""
+        result: Integers = np.array(values, dtype=np.int64)[self.bundle.which]
+        return result
 
-    def _rounds_of(self, names: list[str]) -> Integers:
+    def _require_accrual(self) -> None:
+        """Require that accrual is held at none of the sites of newcomers."""
+        for said, head in zip(self.said, self.bundle.heads, strict=True):
+            if said.kind == ENROLLED:
+                _require(self.histories.hold_of(head[-1]) is None)
+
+    def _rounds(self) -> Integers:
         """Return the round of each fact's unit; newcomers have the next ones."""
-        known, enrolments = self.histories.log.rounds, list(compress(self.facts, self.kind == ENROLLED))
-        newcomers = [fact.unit for fact in enrolments]
+        known, names, enrols = self.histories.log.rounds, self.bundle.units, self.kind == ENROLLED
+        _require(set(map(type, names)) == {str})
+        newcomers = list(compress(names, enrols.tolist()))
         rounds = range(len(known) + 1, len(known) + 1 + len(newcomers))
-        _require(all(map(is_unit_id, newcomers)) and [fact.round for fact in enrolments] == list(rounds))
+        _require(all(map(is_unit_id, newcomers)))
         new = dict(zip(newcomers, rounds, strict=True))
         _require(len(new) == len(newcomers) and known.keys().isdisjoint(new))
-        found = [new.get(name) or known.get(name) or 0 for name in names]
-        _require(all(found))
-        return np.array(found, dtype=np.int64)
+        found = np.array([new.get(name) or known.get(name) or 0 for name in names], dtype=np.int64)
+        _require(found.all())
+        says = enrols | (self.kind == ASSIGNED)
+        _require((self.bundle.said == found)[says].all())
+        return found
 
     def _units(self, rounds: Integers, enrolled: int) -> _Units:
         """Return where units stand before the stretch; those that have ended are not usual."""
@@ -212,7 +239,7 @@ class _Reading:
     def stretch(self) -> Stretch:
         """Return the stretch, or raise Unusual."""
         stage = self._stages()
-        n = len(self.facts)
+        n = len(self.kind)
         node, arm = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
         value, features = np.zeros(n), np.zeros((n, max(self.design.dimensions)))
         self.barring = np.zeros(n, dtype=np.int64)
@@ -222,13 +249,11 @@ class _Reading:
                 self._arrive(m, arrived, node, arm, value, features)
         completed = np.flatnonzero(self.kind == COMPLETED)
         value[completed] = self._outcomes(completed)
-        for fact in compress(self.facts, self.kind == WITHDRAWN):
-            accept_reason(fact.reason, fact.unit)
         teaches = self.kind >= ASSIGNED
         teaches[self.is_arrival & ~self.decided] = True  # those who left
         excluded = tuple(self.excluded)
         return Stretch(
-            self.facts, self.rounds, self.kind, teaches, stage, node, arm, value, features, self.barring, excluded
+            self.bundle, self.rounds, self.kind, teaches, stage, node, arm, value, features, self.barring, excluded
         )
 
     def _stages(self) -> Integers:
@@ -252,10 +277,9 @@ class _Reading:
         """Take the arrivals at stage ``m``, at these positions, and the decisions that follow them."""
         design, units, unit, decided = self.design, self.units, self.unit[at], self.decided[at]
         units.columns[unit, _columns(design, m)] = self._contexts(m, at)
-        self._exclude(m, at)
+        self._exclude(at)
         parsed = design.parsed[m]
-        if m > 0:
-            _require(all(self.facts[i].stage == design.stages[m].name for i in at.tolist()))
+        _require((self.about[at] == m).all())
         whole: Mask = np.all(np.isfinite(units.columns[unit, _columns(design, m)]), axis=1)
         known = {name: units.columns[unit, j] for j, name in enumerate(_names(design, m))}
         enters = np.ones(len(at), dtype=np.bool_)
@@ -269,26 +293,17 @@ class _Reading:
         features[told[whole], : psi.shape[1]] = psi
         given, entering = told[decided], unit[decided]
         arm[given] = units.arms[entering, m] = self._decisions(m, given, entering)
-        value[given] = [self.facts[i].decision.reason == "forced" for i in given.tolist()]
+        value[given] = self._by_head([said.forced for said in self.said])[given]
         units.node[entering] = design.tree.child[units.node[entering], arm[given]]
 
     def _contexts(self, m: int, at: Integers) -> Matrix:
-        """Return the contexts of arrivals, NaN where a column is missing; have facts hold them as they are recorded."""
-        columns, packed = self.design.columns[m], []
-        size, partly = 8 * len(columns), np.zeros(len(at), dtype=np.bool_)
-        for k, i in enumerate(at.tolist()):
-            fact = self.facts[i]
-            context = fact.context
-            if type(context) is not Values or context.labels != columns or len(context.packed) != size:
-                context = accept(self.histories, fact.unit, m, context)
-                self.facts[i] = fact._replace(context=context)
-                if context.labels != columns:
-                    partly[k] = True
-                    known = dict(context.pairs())
-                    context = Values(columns, [known.get(column, np.nan) for column in columns])
-            packed.append(context.packed)
-        rows = np.frombuffer(b"".join(packed)).reshape(len(at), len(columns))
-        _require((np.abs(rows) <= LARGEST)[~partly].all())
+        """Return the contexts of arrivals, NaN where a column is missing."""
+        rows, which = np.full((len(at), len(self.design.columns[m])), np.nan), self.bundle.which[at]
+        for head in np.unique(which).tolist():
+            own, columns = which == head, self.said[head].columns
+            found = self.bundle.numbers[at[own], : len(columns)]
+            _require((np.abs(found) <= LARGEST).all())
+            rows[np.ix_(own, columns)] = found
         return rows
 
     def _features(self, m: int, unit: Integers, known: dict[str, Vector], whole: Mask) -> Matrix:
@@ -303,39 +318,30 @@ class _Reading:
 
     def _decisions(self, m: int, at: Integers, unit: Integers) -> Integers:
         """Return the arms that decisions at stage ``m`` give, as numbers."""
-        stage = self.design.stages[m]
-        decisions: list[Decision] = [self.facts[i].decision for i in at.tolist()]
-        _require([decision[1] for decision in decisions] == self.rounds[at].tolist())
-        for decision in decisions:
-            if decision[2] != stage.name or decision[3] not in stage.arms:
-                raise Unusual
-            if not is_usual(decision, stage.arms) and what_is_wrong(decision, stage.arms):
-                raise Unusual
-        arms = np.array([stage.arms.index(decision[3]) for decision in decisions], dtype=np.int64)
+        _require((self.about[at] == m).all())
+        propensity = self.bundle.numbers[at, :1]
+        _require((np.isnan(propensity) | ((propensity >= 0) & (propensity <= 1 + ROUNDING))).all())
+        arms = self._by_head([said.arm for said in self.said])[at]
         left = left_for_sets(self.design.tree, tuple(self.excluded), self.histories.barred)
         _require(left[self.units.barring[unit], self.units.node[unit], arms].all())
         return arms
 
-    def _exclude(self, m: int, at: Integers) -> None:
-        """Take what arrivals say of contraindications; have facts hold it as it is recorded."""
+    def _exclude(self, at: Integers) -> None:
+        """Take what arrivals say of contraindications."""
+        excludes = self._by_head([bool(said.barred) for said in self.said])[at] > 0
         sets = list(self.excluded)
-        for i in at.tolist():
-            fact, unit = self.facts[i], self.unit[i]
-            if fact.exclude is not None or fact.reason is not None:
-                exclude, reason = accept_exclude(self.design, fact.unit, m, fact.exclude, fact.reason)
-                self.facts[i] = fact._replace(exclude=exclude, reason=reason)
-                known = tuple(sorted({*sets[self.units.barring[unit]], *barred_by(self.design, exclude)}))
-                if known not in self.excluded:
-                    self.excluded[known] = len(sets)
-                    sets.append(known)
-                self.units.barring[unit] = self.excluded[known]
+        for i in at[excludes].tolist():
+            unit, barred = self.unit[i], self.said[self.bundle.which[i]].barred
+            known = tuple(sorted({*sets[self.units.barring[unit]], *barred}))
+            if known not in self.excluded:
+                self.excluded[known] = len(sets)
+                sets.append(known)
+            self.units.barring[unit] = self.excluded[known]
 
     def _outcomes(self, at: Integers) -> Vector:
-        outcomes = [self.facts[i].outcome for i in at.tolist()]
-        _require(set(map(type, outcomes)) <= {float})
-        numbers = np.array(outcomes, dtype=np.float64)
-        _require((np.abs(numbers) <= LARGEST).all())
-        return numbers
+        outcomes = self.bundle.numbers[at, 0] if len(at) else np.zeros(0)
+        _require((np.abs(outcomes) <= LARGEST).all())
+        return outcomes
 
 
 class _CountBefore:

@@ -166,11 +166,13 @@ class TableLog:
                 "SELECT sequence, text, hash FROM records WHERE log = ? AND sequence > ? ORDER BY sequence LIMIT ?",
                 self._number, since, most,
             )  # fmt: skip
-            for sequence, text, found in rows:
-                since += 1
-                if sequence != since:
-                    raise self._missing(since)
+            numbers = range(since + 1, since + 1 + len(rows))
+            missing = [due for due, row in zip(numbers, rows, strict=True) if row[0] != due]
+            for _, text, found in rows[: missing[0] - since - 1] if missing else rows:
                 yield _stored(text, found)
+            if missing:
+                raise self._missing(missing[0])
+            since += len(rows)
             most = min(2 * most, AT_ONCE) if len(rows) == most else 0
 
     def pick(self, sequences: Iterable[int]) -> list[Stored]:

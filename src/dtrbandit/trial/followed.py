@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,10 +10,12 @@ from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
 from dtrbandit.errors import LogError
 from dtrbandit.policies.policy import Policy
-from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, entries_of, unlinked
+from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked_batches, events_in, unlinked
 from dtrbandit.record.collecting import without_collecting
-from dtrbandit.record.events import Assigned, Event
-from dtrbandit.record.reading import Reader
+from dtrbandit.record.documents import pieces_of
+from dtrbandit.record.events import Event
+from dtrbandit.record.reading import Entries, Reader
+from dtrbandit.record.sequences import Pieces
 from dtrbandit.storage.store import Storage
 from dtrbandit.summary import Standing
 from dtrbandit.trial.units import UnitStatus
@@ -21,6 +23,8 @@ from dtrbandit.trial.waiting import Waiting
 from dtrbandit.words import counted
 
 PART = 100_000  # events that are learnt together; all at once would not fit in memory
+SHORTEST = 64  # usual events in a row that are worth being taken together
+ARRIVALS = ("Enrolled", "Responded")
 
 
 class FollowedLog:
@@ -48,9 +52,9 @@ class FollowedLog:
         return self._session is not None and self._session.version != self.head.sequence
 
     def catch_up(self) -> None:
-        """Follow what is new. After a failure the session may be ahead of what is stored: then read all again."""
+        """Follow what is new. After a failure the session may be ahead of what is stored: then it goes back first."""
         if self.is_ahead:
-            self._session, self.head, self._waiting = None, EMPTY, Waiting()
+            self._go_back()
         head = self.storage.head()
         if head == self.head and self._session is not None:
             return
@@ -67,6 +71,24 @@ class FollowedLog:
                 else:
                     self._session.follow(events)
                 self.head = last
+
+    def _go_back(self) -> None:
+        """Believe what was stored when it was last looked at, from the session's own log: nothing is read for it.
+
+        A log that goes on otherwise, as when a standby takes over, is read again from its beginning.
+        """
+        known, head, goes_on = self.session.log[: self.head.sequence], self.head, self._is_stored(self.head)
+        self._session, self.head, self._waiting = None, EMPTY, Waiting()  # if this is interrupted, all is read again
+        if goes_on:
+            self.believe(Session.resume(known, design=self._design, policy=self._policy), head)
+
+    def _is_stored(self, head: Head) -> bool:
+        """Say whether the stored log leads to a head, or beyond it."""
+        stored = self.storage.head()
+        if not 0 < head.sequence < stored.sequence:
+            return head == stored
+        (record,) = self.storage.pick([head.sequence])
+        return record.hash == head.hash
 
     def list_in_flight(self) -> list[UnitStatus] | None:
         """Return the units in flight; None if there is more to look at first, which the next calls do."""
@@ -93,19 +115,30 @@ class FollowedLog:
         self._session, self.head = session, head
 
 
-def parts(stored: Iterable[Stored], head: Head) -> Iterator[tuple[list[Event], Head]]:
-    """Give the events after a head, checked, many at a time, and the head after them.
+def parts(stored: Iterable[Stored], head: Head) -> Iterator[tuple[Pieces, Head]]:
+    """Give the events after a head, whose chain was checked, many at a time, and the head after them."""
+    reader, pieces, read, last = Reader(), list[Sequence[Event]](), 0, head
+    for documents, last in _documents(stored, head):  # it is needed after the last
+        pieces += pieces_of(reader, documents, SHORTEST)
+        read += len(documents)
+        if read >= PART:
+            yield Pieces(pieces), last
+            pieces, read = [], 0
+    if pieces:
+        yield Pieces(pieces), last
 
-    A decision stays with what it answers.
-    """
-    read, part = Reader().event, list[Event]()
-    sequence, last = head
-    for sequence, (text, found) in enumerate(checked(stored, head), head.sequence + 1):
-        event = read(entries_of(text, sequence)["event"])
-        if len(part) >= PART and type(event) is not Assigned:
-            yield part, Head(sequence - 1, last)
-            part = []
-        part.append(event)
-        last = found
-    if part:
-        yield part, Head(sequence, last)
+
+def _documents(stored: Iterable[Stored], head: Head) -> Iterator[tuple[list[Entries], Head]]:
+    """Give the events after a head as JSON objects, some at a time. An arrival stays with what follows it."""
+    sequence, waiting = head.sequence, list[Stored]()
+    for batch in checked_batches(stored, head):
+        records = waiting + batch
+        documents = events_in([each.text for each in records], sequence + 1)
+        done = len(records) - int(documents[-1].get("event") in ARRIVALS)
+        waiting = records[done:]
+        if done:
+            sequence += done
+            yield documents[:done], Head(sequence, records[done - 1].hash)
+    if waiting:
+        (last,) = waiting
+        yield events_in([last.text], sequence + 1), Head(sequence + 1, last.hash)
