@@ -207,11 +207,11 @@ class Trial(Verbs):
                 return self._take(asks)
             except Conflict as error:
                 return [Unavailable(f"{error}, {ATTEMPTS} times in a row; try again") for _ in asks]
-            except DTRError as error:  # the session may be ahead of what is stored: it is read again before it is used
+            except DTRError as error:  # the session may be ahead of what is stored: it goes back before it is used
                 return [error for _ in asks]
 
     def _take(self, asks: Sequence[Ask]) -> list[Taken | DTRError]:
-        if self._number and self._log.is_ahead:  # to read all of it again takes long: others go on meanwhile
+        if self._number and self._log.is_ahead:  # to go back takes a while: others go on meanwhile
             self._catch_up()
         with self._store.turn():
             self._catch_up()
