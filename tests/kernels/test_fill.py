@@ -95,4 +95,4 @@ def test_entries_of_others_are_not_the_packages_own() -> None:
     assert set(NAMES) <= set(ENTRIES)
     assert not set(NAMES) & set(everything)
     assert everything == own_entries()
-    assert ("dtrbandit.compiled", "fold") in everything
+    assert ("dtrbandit.compiled", "fold_exact") in everything
