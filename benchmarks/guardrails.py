@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dtrbandit as dtr
-from dtrbandit.compiled import fold, play, potential_courses
+from dtrbandit.compiled import FOLDS, play, potential_courses
 from dtrbandit.environments import Synthetic
 from dtrbandit.evaluation.values.estimate import REACH
 from dtrbandit.intervals import mean_over_paths
@@ -151,7 +151,7 @@ def prior_tables(paths: int, jobs: int) -> Iterator[Table]:
 
 def path_with_priors(number: int) -> NDArray[np.float64]:
     """Return regret at EARLY_ROUNDS, (policies, earlier trials, rounds). Each path has earlier trials of its own."""
-    supply.ensure([fold, call_take_all])  # short paths, each of which would do without machine code
+    supply.ensure([*FOLDS.values(), call_take_all])  # short paths, each of which would do without machine code
     rng = np.random.default_rng([16, number])
     units = Synthetic().draw(EARLY_ROUNDS[-1], rng)
     courses, truth, design = potential_courses(units), Truth(units), units.design

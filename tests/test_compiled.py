@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import dtrbandit as dtr
 from dtrbandit import compiled
 from dtrbandit.belief import LONG
-from dtrbandit.compiled import Played, at_once, play, potential_courses
+from dtrbandit.compiled import FOLDS, Played, at_once, folds_of, play, potential_courses
 from dtrbandit.environments import PotentialOutcomes, Synthetic
 from dtrbandit.estimators.exact import hat_coefficients
 from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
@@ -356,3 +356,14 @@ def test_units_of_another_design_are_refused() -> None:
 def test_old_names_keep_working_for_this_release() -> None:
     assert compiled.Arrivals is compiled.Courses
     assert compiled.potential_arrivals is potential_courses
+
+
+def test_policies_wait_for_the_entries_of_their_estimators_alone() -> None:
+    python = dtr.FixedRegime(rule=lambda _: "a")
+
+    assert folds_of([dtr.LSVIUCB(), dtr.Greedy(), dtr.DTRBandit(q=1, delta=0.5)]) == [
+        FOLDS["exact"],
+        FOLDS["optimistic"],
+    ]
+    assert folds_of([dtr.UniformRandom()]) == [FOLDS["nothing"]]
+    assert folds_of([python]) == []

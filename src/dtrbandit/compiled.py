@@ -7,8 +7,8 @@ same order, so that arms and estimates agree bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,12 @@ from dtrbandit.estimators.observed import ARRIVED, COMPLETED, GIVEN, LEFT, LOST
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels.arrays import Floats, Integers, Mask, Matrix, Truth, Whole
 from dtrbandit.kernels.borrowed import Table
-from dtrbandit.kernels.compile import kernel
+from dtrbandit.kernels.compile import Entry, kernel, variant
 from dtrbandit.kernels.stream import ROUNDS, uniforms
-from dtrbandit.policies.builtin import decide, open_state, take
+from dtrbandit.policies.builtin import DECIDE_AND_TAKE, decide, is_compiled, open_state, take
 from dtrbandit.policies.compiled_policy import CompiledPolicy
 from dtrbandit.policies.facts import start, update
+from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.sheet import FORCED
 from dtrbandit.policies.teaching import Lessons, teach
 from dtrbandit.record.events import ArmClosed
@@ -81,9 +82,10 @@ class Played:
         if policy.compiled_rule is None:
             raise DesignError(f"{policy!r} holds a Python function and plays through a Session only")
         taught = 0 if lessons is None else lessons.units
-        compile_for("these units", [policy], design, units=n + taught, entries=[fold])
         stages = len(design.stages)
         self.state = start(policy, design)
+        self._fold = FOLDS[self.state.rule.estimator.name]
+        compile_for("these units", [policy], design, units=n + taught, entries=[self._fold])
         self.state.reserve(n + taught)
         if lessons is not None:
             teach(self.state, lessons)
@@ -103,7 +105,7 @@ class Played:
             self._nodes[coming] = roots[units.barring[coming]]
         progress = self._drawn, self.arms, self.reasons, self._nodes, self._standing
         arrays = units.events, units.column, units.features, units.enters, units.leaf, units.outcome
-        fold.call(self.state.kind, *arrays, *progress, self.state.table)
+        self._fold.call(self.state.kind, *arrays, *progress, self.state.table)
 
     def close_arm(self, fact: ArmClosed) -> None:
         """Close an arm for all decisions from now on."""
@@ -183,10 +185,6 @@ Arrivals, potential_arrivals = Courses, potential_courses  # as they were called
 # -- the loop ------------------------------------------------------------------------------------------------
 
 
-@kernel(
-    entry="int64, int32[:, ::1], int64[::1], float64[:, :, ::1], boolean[:, ::1], int64[::1], float64[:, ::1], "
-    "float64[:, ::1], int8[:, ::1], int8[:, ::1], int64[::1], int8[::1], table"
-)
 def fold(
     kind: Whole,
     events: Integers, column: Integers, features: Floats, enters: Mask, leaf: Integers, outcome: Matrix,
@@ -194,6 +192,7 @@ def fold(
 ) -> None:  # fmt: skip
     """Take events in order, decide for those who arrive, and write down their arms and reasons.
 
+    Entries are made of it, one for each estimator: a study waits only for what its policies need.
     ``nodes`` and ``standing`` (n,) say where each unit stands, and whether it is under way.
     """
     state = open_state(table)
@@ -246,3 +245,18 @@ def read_event(what: Whole, stages: Whole, standing: Whole, m: Whole, enters: Tr
     if what > stages:
         return LOST
     return COMPLETED if standing == GONE or m == stages else NO_FACT
+
+
+TYPES = (
+    "int64, int32[:, ::1], int64[::1], float64[:, :, ::1], boolean[:, ::1], int64[::1], float64[:, ::1], "
+    "float64[:, ::1], int8[:, ::1], int8[:, ::1], int64[::1], int8[::1], table"
+)
+FOLDS: Mapping[str, Entry] = {
+    name: kernel(entry=TYPES)(variant(fold, f"fold_{name}", own)) for name, own in DECIDE_AND_TAKE.items()
+}
+
+
+def folds_of(policies: Iterable[Policy[Any]]) -> list[Entry]:
+    """Return the entries by which built-in policies play units."""
+    names = {policy.compiled_rule.estimator.name for policy in policies if is_compiled(policy) and policy.compiled_rule}
+    return [entry for name, entry in FOLDS.items() if name in names]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrbandit.kernels.compile import Entry, kernel, switch
+from dtrbandit.kernels.compile import Entry, kernel, switch, variant
 from dtrbandit.kernels.machine import compile_here
 
 
@@ -18,7 +18,9 @@ def twice(x):  # type: ignore[no-untyped-def]  # a kernel
     return x * 2
 
 
-chosen = switch("chosen", [(half, "state"), (twice, "state"), (half, "state")], "")
+CASES = [(half, "state"), (twice, "state"), (half, "state")]
+chosen = switch("chosen", CASES, "")
+choosing_twice = switch("choosing_twice", CASES, "", only=[1])
 
 
 @kernel(entry="int64, float64")
@@ -73,6 +75,24 @@ def test_a_switch_calls_the_case_of_a_number_in_both_modes() -> None:
     assert [entry.call(kind, 3.0) for kind in range(3)] == plain == [1.5, 6.0, 1.5]
     assert entry.compiled
     assert not choose.compiled
+
+
+def test_a_switch_can_be_made_for_some_numbers_alone() -> None:
+    some = switch("some", CASES, "", only=[1, 2])
+
+    assert [some(kind, 3.0) for kind in (1, 2)] == [6.0, 1.5]
+    assert some.__globals__.keys() & {"case_0", "case_1", "case_2"} == {"case_1", "case_2"}
+
+
+def test_a_variant_calls_other_kernels_in_both_modes() -> None:
+    alike = Entry(kernel(variant(choose.plain, "alike", {"chosen": choosing_twice})), choose.types)
+    plain = alike.call(0, 3.0)
+
+    compile_here([alike])
+
+    assert alike.call(0, 3.0) == plain == 6.0
+    assert alike.plain.__qualname__ == "alike"
+    assert choose.plain(0, 3.0) == 1.5
 
 
 def test_dividing_by_zero_is_as_silent_in_plain_python_as_in_machine_code() -> None:

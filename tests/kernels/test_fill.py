@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from dtrbandit.kernels import fill as filling
 from dtrbandit.kernels.cache import Cache, NoCache
 from dtrbandit.kernels.compile import ENTRIES, Entry, Name, kernel
 from dtrbandit.kernels.digest import key_of
-from dtrbandit.kernels.fill import all_entries, fill, fill_alone, own_entries
+from dtrbandit.kernels.fill import all_entries, fill, fill_alone, in_order, lacking, own_entries
 from dtrbandit.kernels.lock import Lock
 from dtrbandit.kernels.machine import install, unpack
 
@@ -44,7 +45,7 @@ def stored(cache: Cache) -> list[str]:
 
 
 def test_what_is_stored_runs_as_machine_code(cache: Cache) -> None:
-    fill(cache)
+    fill(cache, NAMES)
     packed, entry = cache.load(key_of(NAMES[0])), Entry(third.plain, "float64")
 
     assert packed is not None
@@ -53,26 +54,51 @@ def test_what_is_stored_runs_as_machine_code(cache: Cache) -> None:
     assert entry.call(7.0) == third.plain(7.0)
 
 
-def test_what_somebody_waits_for_comes_first(cache: Cache) -> None:
-    fill(cache, first=[NAMES[1]])
+def test_entries_are_compiled_in_the_order_in_which_they_are_named(cache: Cache) -> None:
+    fill(cache, reversed(NAMES))
 
     assert stored(cache) == ["fourth", "third"]
 
 
-def test_what_comes_first_comes_in_the_order_asked_for_and_strangers_are_passed_over(cache: Cache) -> None:
-    fill(cache, first=[("elsewhere", "fifth"), *reversed(NAMES)])
+@pytest.mark.usefixtures("cache")
+def test_what_somebody_waits_for_comes_first_and_strangers_are_passed_over() -> None:
+    assert in_order([NAMES[1]]) == in_order([("elsewhere", "fifth"), *reversed(NAMES)]) == [*reversed(NAMES)]
 
-    assert stored(cache) == ["fourth", "third"]
+
+def test_a_damaged_file_is_lacking(cache: Cache) -> None:
+    cache.store(key_of(NAMES[0]), b"there")
+    cache.store(key_of(NAMES[1]), b"there")
+    cache.file(key_of(NAMES[1])).write_bytes(b"th")
+
+    assert lacking(cache, NAMES) == [NAMES[1]]
 
 
 def test_only_what_is_missing_is_compiled_and_reported(cache: Cache) -> None:
     cache.store(key_of(NAMES[0]), b"there")
     told: list[tuple[int, int]] = []
 
-    fill(cache, report=lambda done, total: told.append((done, total)))
+    fill(cache, NAMES, report=lambda done, total: told.append((done, total)))
 
     assert told == [(0, 1)]
     assert cache.load(key_of(NAMES[0])) == b"there"
+
+
+def test_what_another_process_has_stored_meanwhile_is_passed_over(cache: Cache) -> None:
+    def store(done: int, _total: int) -> None:
+        if done == 1:
+            cache.store(key_of(NAMES[1]), b"there")
+
+    fill(cache, NAMES, report=store)
+
+    assert cache.load(key_of(NAMES[1])) == b"there"
+
+
+def test_the_garbage_collector_rests_only_meanwhile(cache: Cache) -> None:
+    before, told = gc.get_threshold(), []
+
+    fill(cache, NAMES, report=lambda *_: told.append(gc.get_threshold()))
+
+    assert min(told) > before == gc.get_threshold()
 
 
 def test_who_fills_alone_gives_the_lock_back(cache: Cache) -> None:
@@ -95,4 +121,4 @@ def test_entries_of_others_are_not_the_packages_own() -> None:
     assert set(NAMES) <= set(ENTRIES)
     assert not set(NAMES) & set(everything)
     assert everything == own_entries()
-    assert ("dtrbandit.compiled", "fold") in everything
+    assert ("dtrbandit.compiled", "fold_exact") in everything

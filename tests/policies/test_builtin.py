@@ -12,6 +12,7 @@ import dtrbandit as dtr
 from dtrbandit.estimators.observed import ARRIVED, COMPLETED
 from dtrbandit.policies.builtin import (
     BUILTIN,
+    DECIDE_AND_TAKE,
     ESTIMATORS,
     EXAMPLE,
     KINDS,
@@ -75,6 +76,19 @@ def test_the_switch_comes_to_the_rule_of_a_kind(name: str) -> None:
     assert REASON_NAMES[reason] == REASONS[name]
     assert sheet[PROPENSITY, arm] > 0.0
     assert sheet[PROPENSITY].sum() == 1.0
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_policies_of_one_estimator_have_a_switch_of_their_own(name: str) -> None:
+    state = CompiledState(POLICIES[name], POLICIES[name].compiled_rule, DESIGN)
+    opened, sheet, psi = open_state(state.table), np.zeros((4, 2)), np.array([1.0, 0.5])
+    own = DECIDE_AND_TAKE[state.rule.estimator.name]
+
+    own["take"](state.kind, opened, ARRIVED, 0, 0, 0, 0.0, psi, True)
+
+    assert state.observed.features[0, 0].tolist() == [1.0, 0.5]
+    asked = state.kind, opened, 0, 0, 0, psi, 0.6, sheet
+    assert own["decide"](*asked) == decide(*asked)
 
 
 def test_a_table_opens_to_the_arrays_of_its_state() -> None:

@@ -258,7 +258,7 @@ def refit(observed: Observed, beliefs: Beliefs) -> None:
     """Put everything as it is now into use."""
     publish(observed.shape, beliefs.ridge)
     for m in range(observed.shape.shape[0] - 1, -1, -1):
-        sweep(observed, beliefs, m, ALL)
+        sweep(observed, beliefs, m, np.int64(ALL))  # a constant would be compiled apart
 
 
 @kernel

@@ -1,7 +1,8 @@
-"""The process that compiles: ``python -m dtrbandit.kernels.child FOLDER PRIORITY [ENTRY …]``.
+"""The process that compiles: ``python -m dtrbandit.kernels.child FOLDER TASK [ENTRY …]``.
 
 It ends at once if another process is compiling for the same cache. A starting process reads how it ended from its
-exit code.
+exit code. Where somebody waits for several entries, it has a helper: the same program, which compiles some of them at
+the same time, under the lock of the one that started it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from dtrbandit.kernels.cache import Cache, NoCache, find_cache
 from dtrbandit.kernels.compile import Name
-from dtrbandit.kernels.digest import key_of
-from dtrbandit.kernels.fill import fill
+from dtrbandit.kernels.fill import all_entries, fill, in_order, lacking
 from dtrbandit.kernels.lock import Lock
 from dtrbandit.kernels.sources import PACKAGE
 
@@ -23,6 +25,9 @@ WHY = {
     NOT_WRITABLE: "the cache could not be written",
     OTHER_MAKERS: "the files of the package have changed since it was imported",
 }
+IN_BACKGROUND, FOR_SOMEBODY, AS_HELPER = "background", "waited-for", "helper"  # tasks
+LOWEST = 19
+AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def start_child(cache: Cache, *, first: Iterable[Name] = (), background: bool) -> subprocess.Popen[bytes]:
@@ -32,47 +37,85 @@ def start_child(cache: Cache, *, first: Iterable[Name] = (), background: bool) -
     """
     if getattr(sys, "frozen", False) or not sys.executable:
         raise NoCache("this program has no Python interpreter beside it that could compile")
+    return _start(cache, IN_BACKGROUND if background else FOR_SOMEBODY, first, own_session=True)
+
+
+def _start(cache: Cache, task: str, names: Iterable[Name], *, own_session: bool) -> subprocess.Popen[bytes]:
     path = [str(PACKAGE.parent), *filter(None, sys.path)]
-    command = [sys.executable, "-P", "-m", __name__, str(cache.folder), "low" if background else "usual"]
+    command = [sys.executable, "-P", "-m", "dtrbandit.kernels.child", str(cache.folder), task]
     return subprocess.Popen(
-        [*command, *("/".join(name) for name in first)],
+        [*command, *("/".join(name) for name in names)],
         # plain: a program that runs under the name of Python must not start another, and so on
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "DTRBANDIT_KERNELS": "plain"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is not meant for it
+        start_new_session=own_session,  # Ctrl-C is not meant for it
     )
 
 
 def main(arguments: Sequence[str]) -> int:
     """Fill the cache; return how it went."""
-    folder, priority, *first = arguments
-    if priority == "low":
-        _lower_priority()
+    folder, task, *entries = arguments
+    if task == IN_BACKGROUND:
+        lower_priority()
     cache = find_cache()
     if str(cache.folder) != folder:
         return OTHER_MAKERS
-    urgent = [(module, name) for module, _, name in (each.partition("/") for each in first)]
-
-    def step_back(_done: int, _total: int) -> None:
-        if priority == "usual" and all(cache.has(key_of(name)) for name in urgent):
-            _lower_priority()
-
+    known, asked = all_entries(), [tuple(each.split("/")) for each in entries]
+    names = [name for name in asked if name in known]
     lock = Lock(cache.lock)
     try:
         cache.open()
-        if not lock.take():
+        if task == AS_HELPER:
+            fill(cache, names)
+        elif not lock.take():
             return BUSY
-        fill(cache, first=urgent, report=step_back)
+        else:
+            _fill_all(cache, names, hurry=task == FOR_SOMEBODY)
     except (NoCache, OSError):
         return NOT_WRITABLE
     return FILLED
 
 
-def _lower_priority() -> None:
+def _fill_all(cache: Cache, first: Sequence[Name], *, hurry: bool) -> None:
+    """Fill the cache, ``first`` before the others; if somebody waits for these, a helper compiles every second one."""
+    waited_for, alone = lacking(cache, first), not hurry or os.cpu_count() == 1
+    own, beside = (waited_for, []) if alone else (waited_for[::2], waited_for[1::2])
+    helper = _start_helper(cache, beside)
+
+    def step_back(done: int, _total: int) -> None:
+        if done == len(own) and helper is not None:
+            helper.wait()  # what it could not do is done here
+        if hurry and not lacking(cache, waited_for):
+            lower_priority()
+
+    try:
+        fill(cache, in_order([*own, *beside]), report=step_back)
+    finally:
+        if helper is not None:
+            helper.wait()
+
+
+def _start_helper(cache: Cache, names: Sequence[Name]) -> subprocess.Popen[bytes] | None:
+    if not names:
+        return None
+    try:
+        return _start(cache, AS_HELPER, names, own_session=False)
+    except OSError:
+        return None  # there is no room for a second process: one does it all
+
+
+def lower_priority() -> None:
+    """Leave the processor to everybody else.
+
+    Linux weighs sessions against each other, and a process that compiles has one of its own: ``nice`` counts only
+    within it.
+    """
     if hasattr(os, "nice"):
-        os.nice(19)
+        os.nice(LOWEST)
+    with suppress(OSError):
+        AUTOGROUP.write_text(str(LOWEST))
 
 
 if __name__ == "__main__":

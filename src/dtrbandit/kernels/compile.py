@@ -11,7 +11,8 @@ code is there, and gives the same bits.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from types import FunctionType
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 Name = tuple[str, str]  # module and name
+Case = tuple[Callable[..., Any], str]  # of a switch: a kernel, and what it takes of the state
 KERNELS: dict[Name, Callable[..., Any]] = {}
 LOOPS: dict[Callable[..., Any], Callable[..., Any]] = {}  # the kernel that a function runs in the place of
 ENTRIES: dict[Name, Entry] = {}
@@ -85,17 +87,28 @@ def _register(function: Callable[..., Any], types: str | None, meanwhile: Callab
     return ENTRIES[name]
 
 
-def switch(name: str, cases: Sequence[tuple[Callable[..., Any], str]], arguments: str) -> Callable[..., Any]:
+def variant(plain: Any, name: str, calling: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+    """Return a function that is written as another one, and calls other kernels by the names that stand there."""
+    copy = FunctionType(plain.__code__, {**plain.__globals__, **calling}, name)
+    copy.__module__, copy.__qualname__ = plain.__module__, name
+    copy.__doc__, copy.__annotations__ = plain.__doc__, plain.__annotations__
+    return copy
+
+
+def switch(
+    name: str, cases: Sequence[Case], arguments: str, *, only: Container[int] | None = None
+) -> Callable[..., Any]:
     """Return the kernel ``name(kind, state, …arguments)`` that calls the case with the number ``kind``.
 
     A case is a kernel and what it takes of the state, before the arguments. numba caches no loop that takes a function
-    as its argument; a chain of comparisons it does.
+    as its argument; a chain of comparisons it does. ``only`` are the kinds that will come: others are not compiled.
     """
     module = sys._getframe(1).f_globals["__name__"]
     scope: dict[str, Any] = {"__name__": module}
     lines = []
-    for case, own in dict.fromkeys(cases):
-        kinds = [number for number, other in enumerate(cases) if other == (case, own)]
+    coming = {kind: case for kind, case in enumerate(cases) if only is None or kind in only}
+    for case, own in dict.fromkeys(coming.values()):
+        kinds = [kind for kind, other in coming.items() if other == (case, own)]
         scope[f"case_{kinds[0]}"] = case
         taken = f"{own}, {arguments}" if arguments else own
         lines.append(f"    if {' or '.join(f'kind == {kind}' for kind in kinds)}:")

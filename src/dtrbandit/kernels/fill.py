@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 
 from dtrbandit.kernels.cache import Cache
@@ -12,6 +14,7 @@ from dtrbandit.kernels.lock import Lock
 from dtrbandit.kernels.sources import kernel_modules
 
 Report = Callable[[int, int], None]  # done, of how many
+OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 
 def own_entries() -> list[Name]:
@@ -27,23 +30,44 @@ def all_entries() -> list[Name]:
     return own_entries()
 
 
-def fill(cache: Cache, *, first: Iterable[Name] = (), report: Report | None = None) -> None:
-    """Compile what a cache lacks, those in ``first`` before the others and in this order; the caller holds the lock.
+def in_order(first: Iterable[Name] = ()) -> list[Name]:
+    """Return the names of all entries of the package, those in ``first`` before the others and in this order."""
+    known = all_entries()
+    return list(dict.fromkeys([*(name for name in first if name in known), *known]))
 
-    ``report`` is told before each how many are done, and of how many.
+
+def lacking(cache: Cache, names: Iterable[Name]) -> list[Name]:
+    """Return the entries whose machine code a cache does not have."""
+    return [name for name in names if cache.load(key_of(name)) is None]
+
+
+def fill(cache: Cache, names: Iterable[Name], *, report: Report | None = None) -> None:
+    """Compile what a cache lacks of some entries; the caller holds the lock.
+
+    ``report`` is told before each how many are done, and of how many. What is there by then is passed over.
 
     Raises OSError if something cannot be written.
     """
     from dtrbandit.kernels.machine import Workshop, pack
 
-    known = all_entries()
-    names = dict.fromkeys([*(name for name in first if name in known), *known])
-    missing = [name for name in names if cache.load(key_of(name)) is None]
-    workshop = Workshop()
-    for done, name in enumerate(missing):
-        if report is not None:
-            report(done, len(missing))
-        cache.store(key_of(name), pack(workshop.compile(ENTRIES[name])))
+    missing, workshop = lacking(cache, names), Workshop()
+    with _rare_collections():
+        for done, name in enumerate(missing):
+            if report is not None:
+                report(done, len(missing))
+            if lacking(cache, [name]):
+                cache.store(key_of(name), pack(workshop.compile(ENTRIES[name])))
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Let the garbage collector look less often: a compiler makes much that lasts, and it looks at all of that."""
+    before = gc.get_threshold()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def fill_alone(cache: Cache, *, report: Report | None = None) -> None:
@@ -52,6 +76,6 @@ def fill_alone(cache: Cache, *, report: Report | None = None) -> None:
     lock = Lock(cache.lock)
     lock.wait()
     try:
-        fill(cache, report=report)
+        fill(cache, in_order(), report=report)
     finally:
         lock.free()

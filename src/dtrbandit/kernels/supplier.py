@@ -21,7 +21,7 @@ from dtrbandit.kernels.fill import fill_alone, own_entries
 from dtrbandit.kernels.lock import Lock
 from dtrbandit.kernels.waiting import Waiting
 
-SECONDS_TO_COMPILE = 25.0  # on an ordinary machine
+SECONDS_TO_COMPILE = 20.0  # on an ordinary machine of two cores
 SECONDS_TO_LOAD = 1.0
 SECONDS_OF_SILENCE = 2.0  # while another process compiles
 SECONDS_TO_FORK = 5.0  # that a fork waits for a step to be done

@@ -15,7 +15,7 @@ from dtrbandit.estimators import observed as store
 from dtrbandit.estimators.observed import ARRIVED, GIVEN, Observed, fits, observe
 from dtrbandit.kernels.arrays import Matrix, Truth, Vector, Whole
 from dtrbandit.kernels.borrowed import Opener, Table, lend
-from dtrbandit.kernels.compile import kernel, switch
+from dtrbandit.kernels.compile import kernel, switch, variant
 from dtrbandit.policies import dtr_bandit, epsilon_greedy, fixed_regime, lsvi_ucb, uniform_random
 from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState, Desk
 from dtrbandit.policies.dtr_bandit import DTRBandit
@@ -79,26 +79,29 @@ def table_of(state: CompiledState) -> Table:
 _beliefs = [f"state.observed, state.{rule.estimator.name}" for rule in RULES]
 _memory = [f"state.{rule.name}" for rule in RULES]
 
-decide: Callable[[Whole, OpenState, Whole, Whole, Whole, Vector, float, Matrix], ArmAndReason] = switch(
-    "decide",
+_decide = (
     [(rule.decide, f"{beliefs}, {memory}") for rule, beliefs, memory in zip(RULES, _beliefs, _memory, strict=True)],
     "unit, m, node, psi, u, sheet",
+)
+_learn = [(rule.estimator.learn, own) for rule, own in zip(RULES, _beliefs, strict=True)], "fact, unit, m"
+_note = (
+    [(rule.note, f"state.observed, {own}") for rule, own in zip(RULES, _memory, strict=True)],
+    "fact, unit, m, value",
+)
+
+decide: Callable[[Whole, OpenState, Whole, Whole, Whole, Vector, float, Matrix], ArmAndReason] = switch(
+    "decide", *_decide
 )
 explain: Callable[[Whole, OpenState, Whole, Whole, Vector, Matrix], None] = switch(
     "explain",
     [(rule.explain, f"{beliefs}, {memory}") for rule, beliefs, memory in zip(RULES, _beliefs, _memory, strict=True)],
     "unit, m, psi, sheet",
 )
-learn: Callable[[Whole, OpenState, Whole, Whole, Whole], None] = switch(
-    "learn", [(rule.estimator.learn, own) for rule, own in zip(RULES, _beliefs, strict=True)], "fact, unit, m"
-)
+learn: Callable[[Whole, OpenState, Whole, Whole, Whole], None] = switch("learn", *_learn)
 begin_anew: Callable[[Whole, OpenState], None] = switch(
     "begin_anew", [(rule.estimator.begin_anew, own) for rule, own in zip(RULES, _beliefs, strict=True)], ""
 )
-note: Callable[[Whole, OpenState, Whole, Whole, Whole, float], None] = switch(
-    "note", [(rule.note, f"state.observed, {own}") for rule, own in zip(RULES, _memory, strict=True)],
-    "fact, unit, m, value",
-)  # fmt: skip
+note: Callable[[Whole, OpenState, Whole, Whole, Whole, float], None] = switch("note", *_note)
 settle: Callable[[Whole, OpenState], None] = switch(
     "settle", [(rule.settle, f"state.observed, {own}") for rule, own in zip(RULES, _memory, strict=True)], ""
 )
@@ -141,3 +144,19 @@ def take_fitting(
         if fact != ARRIVED or arm < 0:
             return True
         fact, index = np.int64(GIVEN), arm
+
+
+def _decide_and_take(estimator: str) -> Mapping[str, Callable[..., Any]]:
+    """Return ``decide`` and ``take`` for the policies of one estimator: kernels that reach no other."""
+    kinds = [kind for kind, rule in enumerate(RULES) if rule.estimator.name == estimator]
+    own = {
+        "note": switch(f"note_{estimator}", *_note, only=kinds),
+        "learn": switch(f"learn_{estimator}", *_learn, only=kinds),
+    }
+    return {
+        "decide": switch(f"decide_{estimator}", *_decide, only=kinds),
+        "take": kernel(variant(take, f"take_{estimator}", own)),
+    }
+
+
+DECIDE_AND_TAKE = {estimator: _decide_and_take(estimator) for estimator in ESTIMATORS}

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from dtrbandit.compiled import fold
+from dtrbandit.compiled import folds_of
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment
@@ -116,9 +116,7 @@ def run_paths(
     if kept.missing:  # a rehearsal finds what is wrong before work begins
         with supply.trying():
             play_path(replace(inputs, policies=inputs.players, horizon=1), 0)
-    wait = compile_elsewhere_for if elsewhere(n_jobs) else compile_for
-    share, units = len(kept.missing) / workers(n_jobs), inputs.horizon + inputs.taught
-    compiled = wait("the study", inputs.players.values(), inputs.learner, units=units, times=share, entries=[fold])
+    compiled = _wait(inputs, share=len(kept.missing) / workers(n_jobs), elsewhere=elsewhere(n_jobs))
     what = "paths" if progress else None
     results = map_unordered(partial(_played, inputs, compiled), kept.missing, n_jobs=n_jobs, progress=what)
     study = _collected(kept, results)
@@ -127,9 +125,16 @@ def run_paths(
     return study
 
 
+def _wait(inputs: Inputs, *, share: float, elsewhere: bool) -> bool:
+    """Wait for machine code if so many paths take longer without it; say whether it is there."""
+    players, units = inputs.players.values(), inputs.horizon + inputs.taught
+    entries, wait = folds_of(players), compile_elsewhere_for if elsewhere else compile_for
+    return bool(entries) and wait("the study", players, inputs.learner, units=units, times=share, entries=entries)
+
+
 def _played(inputs: Inputs, compiled: bool, number: int) -> PlayedPath:
     if compiled:
-        supply.ensure([fold])
+        supply.ensure(folds_of(inputs.players.values()))
     try:
         return play_path(inputs, number)
     except Exception as error:  # whatever it is goes on its way, with the path's number
