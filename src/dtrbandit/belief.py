@@ -94,22 +94,24 @@ class Belief:
 
     def decide(self, history: History) -> Decision:
         """Return the decision for a unit that has arrived."""
-        if self.histories.numerics != NUMERICS:
-            refuse_other_numerics(self.histories.numerics)
+        histories = self.histories
+        if histories.numerics != NUMERICS:
+            refuse_other_numerics(histories.numerics)
         u = uniform(self.seed, history.round, len(history.arms), len(self.design.stages))
         decision = self._decide(self.state, history, u)
-        if history.excluded or self.histories.barred:
-            decision = decision._replace(infeasible=infeasible_arms(self.histories, history))
+        if history.excluded or histories.barred:
+            decision = decision._replace(infeasible=infeasible_arms(histories, history))
         return decision
 
     def find(self, command: Command) -> Found:
         """Return what a command leads to, and change nothing."""
-        fact, known, decision = answer_to(self.histories, command)
+        histories = self.histories
+        fact, known, decision = answer_to(histories, command)
         if fact is None:
             return (), known, NO_UNIT, decision
-        history = advance(self.design, known, fact, self.histories.barred)
-        if self.histories.ended is not None:
-            require_going_on(self.histories.ended, fact, history)
+        history = advance(self.design, known, fact, histories.barred)
+        if histories.ended is not None:
+            require_going_on(histories.ended, fact, history)
         if not history.feasible:
             return (fact,), known, history, decision
         decision = self.decide(history)

@@ -43,7 +43,7 @@ class CompiledState:
 
     __slots__ = (
         "at_hand", "backlog", "beliefs", "capacity", "closed", "copies", "design", "desk", "forms", "kind", "learning",
-        "memory", "observed", "psi", "rule", "table", "taught",
+        "memory", "observed", "psi", "rule", "sheet", "table", "taught",
     )  # fmt: skip
 
     def __init__(self, policy: CompiledPolicy, rule: Rule, design: Design) -> None:
@@ -131,6 +131,7 @@ class CompiledState:
         self.desk = Desk(np.zeros(self.observed.features.shape[2]), np.zeros((4, width)))
         desk: Any = self.desk  # of buffers, which arrays are to mypy from Python 3.12 on
         self.psi: Any = memoryview(desk.psi)  # into which features are copied in a third of the time
+        self.sheet: Any = memoryview(desk.sheet)  # likewise read
         self.forms = [form_of(stage, width) for stage in self.design.stages]
         self.table: NDArray[np.int64] = switch_board().table_of(self)
         self.at_hand: Vector | None = None  # the features that lie on the desk

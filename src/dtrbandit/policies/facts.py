@@ -120,7 +120,7 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     unit, t, node, features, given, _, _, excluded = history
     m, tree = len(given), state.design.tree
     short = len(features) <= m or (excluded and len(excluded) <= m)
-    if t < 1 or not 0 <= node < len(tree.child) or tree.arms_to[node] != given or short:
+    if t < 1 or not 0 <= node < len(tree.following) or tree.arms_to[node] != given or short:
         raise _misfit(state, history, "a decision")
     if features[m] is not state.at_hand:
         _lay_out(state, history, m, features[m])
@@ -131,11 +131,11 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     if arm < 0:
         raise _misfit(state, history, "a decision")
     stage, labels, read, said = state.forms[m]
-    sheet: Any = state.desk.sheet  # a buffer, which arrays are to mypy from Python 3.12 on
-    tilde, hat, chances = read(sheet)
+    tilde, hat, chances = read(state.sheet)
     propensities, contenders = said(chances)
-    said_of_arm = labels[arm], REASON_NAMES[reason], propensities[arm]
-    return new_decision((unit, t, stage, *said_of_arm, Values(labels, tilde), Values(labels, hat), contenders, ()))
+    label, why, chance = labels[arm], REASON_NAMES[reason], propensities[arm]
+    q_tilde, q_hat = Values(labels, tilde), Values(labels, hat)
+    return new_decision((unit, t, stage, label, why, chance, q_tilde, q_hat, contenders, ()))
 
 
 def choose(state: CompiledState, history: History, u: float) -> Choice:
@@ -170,9 +170,10 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
         if state.backlog.put(call, features) == AT_ONCE:
             work_off(state)
         return state
+    fact, unit, m, index, arm, value = call
     if features is not None and features is not state.at_hand:  # an arrival is decided, then learnt
-        _lay_out(state, history, call[2], features)
-    if not call_take.call(state.kind, *call, state.learning, state.table):
+        _lay_out(state, history, m, features)
+    if not call_take.call(state.kind, fact, unit, m, index, arm, value, state.learning, state.table):
         raise _misfit(state, history, type(event).__name__)
     return state
 

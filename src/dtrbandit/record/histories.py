@@ -389,10 +389,13 @@ ADVANCES: dict[type, Callable[[Design, Any, Any], History]] = {
 
 
 def _newcomer(fact: Any, history: History) -> UnitRecord:
-    contexts = (fact.context,)
-    record = UnitRecord(history, contexts, contexts, site=fact.site)
-    if fact.exclude:
-        record.exclusions = ((0, fact.exclude, fact.reason),)
+    _, _, context, exclude, reason, site = fact
+    contexts = (context,)
+    record = UnitRecord(history, contexts, contexts)
+    if site is not None:
+        record.site = site
+    if exclude:
+        record.exclusions = ((0, exclude, reason),)
     return record
 
 

@@ -85,7 +85,17 @@ class PackedLog:
 
     def append(self, fact: Fact, t: int) -> None:
         """Pack a fact of the unit of round ``t``, whose first one is its enrolment; with 0, one of the trial itself."""
-        self.extend((fact,), (t,))
+        kind, last, (count, rest) = type(fact), self._last, self._held
+        if kind is Enrolled:
+            unit: Any = fact[0]
+            self.names.append(unit)
+            self.rounds[unit] = t
+            last.append(0)
+        entry = PACKS[kind](self, fact, t, last[t])
+        if len(rest) == BLOCK:
+            count, rest = self._seal()
+        last[t] = count * BLOCK + len(rest)
+        rest.append(entry)
 
     def extend(self, facts: Iterable[Fact], rounds: Iterable[int]) -> None:
         """Pack many facts, of the units of these rounds."""

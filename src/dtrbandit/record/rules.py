@@ -59,7 +59,8 @@ def enrolled(
             raise elsewhere(known, site)
         if t is not None and t != len(rounds) + 1:
             raise ProtocolError(f"unit {unit!r}: the next round is {len(rounds) + 1}, found {t!r}")
-        return new_enrolled((unit, len(rounds) + 1, accepted, *said, site)), None
+        excluded, why = said
+        return new_enrolled((unit, len(rounds) + 1, accepted, excluded, why, site)), None
     require_not_void(known)
     require_same_exclusions(known, 0, said)
     if accepted in (known.reported[0], known.contexts[0]):
@@ -100,7 +101,8 @@ def responded(
             design, record, m, accepted
         ):
             require_an_arm(histories, unit, record.history.node, excluded_by(design, record, said[0]))
-        return new_responded((record.history.unit, design.stages[m].name, accepted, *said)), record
+        excluded, why = said
+        return new_responded((record.history.unit, design.stages[m].name, accepted, excluded, why)), record
     require_same_exclusions(record, m, said)
     if accepted in (record.reported[m], record.contexts[m]):
         return None, record
@@ -245,7 +247,7 @@ def accept(histories: Histories, unit: str, m: int, context: Mapping[str, float]
     if type(context) is Values and context.labels == columns:
         numbers = unpacked(context.packed) if len(context.packed) == 8 * len(columns) else (None,)
     elif type(context) is dict and len(context) == len(columns):
-        numbers = tuple(map(context.get, columns))
+        numbers = [context.get(column) for column in columns]
     for number in numbers:
         if type(number) is not float or not -LARGEST <= number <= LARGEST:
             return in_order(histories.design, m, accept_context(histories.design, m, context, unit=unit))
@@ -280,8 +282,9 @@ def expects(histories: Histories, record: UnitRecord) -> str:
 def stage_of_response(histories: Histories, record: UnitRecord, stage: str | None, context: Mapping[str, float]) -> int:
     """Return the stage that a response is about: the one named, or the one that its columns belong to."""
     unit, awaited = record.history.unit, len(record.reported)
-    closed = record.left or awaited == len(histories.design.stages) or record.ended
-    if awaited == 1 and not closed and stage in (None, histories.design.stages[1].name):
+    stages = histories.design.stages
+    closed = record.left or awaited == len(stages) or record.ended
+    if awaited == 1 and not closed and (stage is None or stage == stages[1].name):
         return 1  # the usual case: there is no response that this could repeat
     if stage is not None:
         m = stage_number(histories, unit, stage)
