@@ -120,7 +120,7 @@ def install(entry: Entry, result: CompileResult) -> None:
     Where there is none but the table, which ``lend`` made, this is left out: it is a third of a short call.
     """
     if not entry.takes_arrays:
-        entry.call = result.entry_point
+        entry.call = result.entry_point  # type: ignore[attr-defined]  # numba sets it by name
         return
     dispatcher = _dispatcher(entry.plain, entry=True)
     dispatcher.add_overload(result)
