@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import NamedTuple
 
 from dtrbandit.record.events import Decision, Fact
@@ -109,11 +108,6 @@ class Unblind(NamedTuple):
     unit: str
     reason: str
 
-
-# from a tuple, in half the time
-new_enroll = partial(tuple.__new__, Enroll)
-new_respond = partial(tuple.__new__, Respond)
-new_complete = partial(tuple.__new__, Complete)
 
 OfAUnit = Enroll | Respond | Complete | Withdraw | Override | Correct | Void | Unblind
 OfTheTrial = Hold | Release | CloseArm | End | Upgrade
