@@ -36,10 +36,10 @@ from dtrbandit.record.events import (
     Opened,
     Taught,
     Unblinded,
+    new,
 )
 from dtrbandit.record.histories import NO_UNIT, Histories, History, UnitRecord, advance, after_assignment
 from dtrbandit.record.log import AMENDMENTS, Log, amended_units
-from dtrbandit.record.packed import new_assigned
 from dtrbandit.record.sequences import kinds
 from dtrbandit.record.stretch import usual_stretch
 from dtrbandit.record.teaching import Prior, facts_of
@@ -96,26 +96,30 @@ class Belief:
 
     def decide(self, history: History) -> Decision:
         """Return the decision for a unit that has arrived."""
-        if self.histories.numerics != NUMERICS:
-            refuse_other_numerics(self.histories.numerics)
-        u = uniform(self.seed, history.round, len(history.arms), len(self.design.stages))
-        decision = self._decide(self.state, history, u)
-        if history.excluded or self.histories.barred:
-            decision = decision._replace(infeasible=infeasible_arms(self.histories, history))
+        histories = self.histories
+        if histories.numerics != NUMERICS:
+            refuse_other_numerics(histories.numerics)
+        _, t, _, _, arms, _, _, excluded = history
+        u = uniform(self.seed, t, len(arms), len(self.design.stages))
+        decide = self._decide  # by a name: Python 3.11 calls an attribute in more time
+        decision = decide(self.state, history, u)
+        if excluded or histories.barred:
+            decision = decision._replace(infeasible=infeasible_arms(histories, history))
         return decision
 
     def find(self, command: Command) -> Found:
         """Return what a command leads to, and change nothing."""
-        fact, known, decision = answer_to(self.histories, command)
+        histories = self.histories
+        fact, known, decision = answer_to(histories, command)
         if fact is None:
             return (), known, NO_UNIT, decision
-        history = advance(self.design, known, fact, self.histories.barred)
-        if self.histories.ended is not None:
-            require_going_on(self.histories.ended, fact, history)
+        history = advance(self.design, known, fact, histories.barred)
+        if histories.ended is not None:
+            require_going_on(histories.ended, fact, history)
         if not history.feasible:
             return (fact,), known, history, decision
         decision = self.decide(history)
-        return (fact, new_assigned((decision,))), known, history, decision
+        return (fact, new(Assigned, (decision,))), known, history, decision
 
     def learn(self, facts: Sequence[Fact], known: UnitRecord | None, arrived: History) -> None:
         """Record the facts of an answer and learn from them.
@@ -126,14 +130,15 @@ class Belief:
         if len(facts) == 1:
             self.histories.record(facts[0], known, arrived)
             if _teaches(facts[0], arrived):
-                self.state = self._learn(self.state, arrived, facts[0])
+                learn = self._learn
+                self.state = learn(self.state, arrived, facts[0])
         else:
             arrival, assigned = facts
             assert type(assigned) is Assigned
             history = after_assignment(self.design, arrived, assigned.decision)
             self.histories.record_arrival(arrival, assigned, known, history)
-            self.state = self._learn(self.state, arrived, arrival)
-            self.state = self._learn(self.state, history, assigned)
+            learn = self._learn
+            self.state = learn(learn(self.state, arrived, arrival), history, assigned)
         self.version += len(facts)  # from here on they count
         self.whole = True
 

@@ -34,7 +34,7 @@ from dtrbandit.record.commands import (
     Void,
     Withdraw,
 )
-from dtrbandit.record.events import Decision, Event
+from dtrbandit.record.events import Decision, Event, new
 from dtrbandit.record.histories import Histories, History
 from dtrbandit.record.log import Log
 from dtrbandit.record.teaching import Prior
@@ -95,7 +95,7 @@ class Session:
         The unit belongs to ``site``, for good; no decision depends on it.
         """
         # an arrival at the first stage has a decision
-        return self._alone(self._take, Enroll(unit, context, exclude, reason, site))  # type: ignore[return-value]
+        return self._alone(self._take, new(Enroll, (unit, context, exclude, reason, site)))  # type: ignore[return-value]
 
     def respond(
         self,
@@ -111,11 +111,11 @@ class Session:
         ``stage`` is needed only where two stages observe nothing new. ``exclude`` names arms of this stage and later
         ones that are contraindicated from now on, beside those that were before.
         """
-        return self._alone(self._take, Respond(unit, context, stage, exclude, reason))
+        return self._alone(self._take, new(Respond, (unit, context, stage, exclude, reason)))
 
     def complete(self, unit: str, outcome: float) -> None:
         """Record the outcome of a unit that has been through all its stages, or has left early."""
-        self._alone(self._take, Complete(unit, outcome))
+        self._alone(self._take, new(Complete, (unit, outcome)))
 
     def withdraw(self, unit: str, *, reason: str) -> None:
         """Record that a unit is lost: it keeps what it taught so far and teaches nothing more."""

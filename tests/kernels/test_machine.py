@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dtrbandit.kernels.arrays import Vector
+from dtrbandit.kernels.borrowed import Table
 from dtrbandit.kernels.compile import Entry, kernel
 from dtrbandit.kernels.machine import Workshop, compile_here, install, pack, unpack
 from dtrbandit.kernels.sources import PACKAGE
@@ -22,6 +23,11 @@ def halved(x: float) -> float:
 def divide(numbers: Vector) -> float:
     share: float = halved(numbers[0]) / numbers[1]
     return share
+
+
+@kernel(entry="float64, table")
+def halve(x: float, table: Table) -> float:  # noqa: ARG001  # what a table is for does not matter here
+    return halved(x)
 
 
 def test_packed_machine_code_gives_the_same_bits_when_it_is_unpacked() -> None:
@@ -50,6 +56,18 @@ def test_machine_code_refuses_arguments_of_other_types() -> None:
 
     with pytest.raises(TypeError, match="No matching definition"):
         entry.call(np.zeros(2, dtype=np.int64))
+
+
+def test_an_entry_of_numbers_and_a_table_is_called_without_a_look_at_types() -> None:
+    halving = Entry(halve.plain, "float64, table")
+    compile_here([halving])
+
+    assert not halving.takes_arrays
+    assert halving.call(3.0, np.zeros(1, dtype=np.int64)) == 1.5
+    with pytest.raises(TypeError):
+        halving.call("three", np.zeros(1, dtype=np.int64))
+    with pytest.raises(TypeError):
+        halving.call(3.0)
 
 
 def test_the_only_place_that_says_njit_is_the_workshop() -> None:

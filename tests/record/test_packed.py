@@ -135,6 +135,28 @@ def test_many_blocks_are_read_from_any_place() -> None:
     assert packed.story(1) == [fact for _, fact in facts]
 
 
+def test_an_arrival_and_its_decision_are_packed_as_one_after_the_other_wherever_a_block_ends() -> None:
+    together, apart = PackedLog(OPENED), PackedLog(OPENED)
+    numbers = Values(("a", "b"), (0.5, None))
+
+    for t in range(1, BLOCK):
+        decision = dtr.Decision(f"u{t}", t, "first", "a", "close", 0.5, numbers, numbers, ("a", "b"))
+        for arrival in (
+            Enrolled(f"u{t}", t, Values(("x",), (t / 7,))),
+            Responded(f"u{t}", "second", Values(("y",), (0.25,))),
+        ):
+            together.append_arrival(arrival, Assigned(decision), t)
+            apart.append(arrival, t)
+            apart.append(Assigned(decision), t)
+        if t % 100 == 0:  # from now on a block ends elsewhere
+            together.append(Completed(f"u{t}", 1.0), t)
+            apart.append(Completed(f"u{t}", 1.0), t)
+
+    assert list(together._entries(1, len(together))) == list(apart._entries(1, len(apart)))
+    assert [together.story(t) for t in range(1, BLOCK)] == [apart.story(t) for t in range(1, BLOCK)]
+    assert (together.names, together.rounds) == (apart.names, apart.rounds)
+
+
 def test_a_head_too_many_is_kept_with_its_event() -> None:
     packed = PackedLog(OPENED)
     packed.append(Enrolled("u", 1, Values((), ())), 1)

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 Groups = TypeVar("Groups")  # a named tuple of named tuples of arrays
 Table = NDArray[np.int64]
 _LENT: dict[int, tuple[Any, ...]] = {}  # groups of arrays by the identity of their table
+LAYOUT = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")  # of an array in machine code
 
 
 def lend(groups: tuple[Any, ...], like: tuple[Any, ...]) -> Table:
-    """Return a table of groups of arrays: the address and the shape of each. It keeps them alive.
+    """Return a table of groups of arrays, each as machine code lays it out, owned by nobody. It keeps them alive.
 
     They must have the types of those in ``like`` and be writable, since nothing stops a kernel from writing.
     """
@@ -40,7 +41,8 @@ def _addresses(arrays: Iterable[NDArray[Any]], like: Iterable[NDArray[Any]]) -> 
             raise TypeError(f"found {array.dtype} of {array.ndim} axes, expected {example.dtype} of {example.ndim}")
         if not array.flags.carray:
             raise TypeError("found an array that is read-only or not laid out row by row, expected one to write into")
-        words += [array.__array_interface__["data"][0], *array.shape]
+        address = array.__array_interface__["data"][0]
+        words += [0, 0, array.size, array.itemsize, address, *array.shape, *array.strides]
     return words
 
 

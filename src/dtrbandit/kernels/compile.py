@@ -35,12 +35,15 @@ class Entry:
         What to call: the plain function, without numpy's warnings, or machine code.
     plain
         The function as it is written.
+    takes_arrays
+        Whether it takes arrays beside the table.
     """
 
-    __slots__ = ("call", "plain", "types")
+    __slots__ = ("call", "plain", "takes_arrays", "types")
 
     def __init__(self, plain: Callable[..., Any], types: str) -> None:
         self.plain = plain
+        self.takes_arrays = "[" in types
         self.types = types.replace("table", "int64[::1]")
         self.call: Callable[..., Any] = self.run_plain
 

@@ -114,7 +114,14 @@ def unpack(packed: bytes) -> CompileResult:
 
 
 def install(entry: Entry, result: CompileResult) -> None:
-    """Let an entry run its machine code from the next call on."""
+    """Let an entry run its machine code from the next call on.
+
+    numba's dispatcher looks at the type of each argument first, since machine code trusts arrays to have the right one.
+    Where there is none but the table, which ``lend`` made, this is left out: it is a third of a short call.
+    """
+    if not entry.takes_arrays:
+        entry.call = result.entry_point  # type: ignore[attr-defined]  # numba sets it by name
+        return
     dispatcher = _dispatcher(entry.plain, entry=True)
     dispatcher.add_overload(result)
     dispatcher.disable_compile()

@@ -12,17 +12,22 @@ from typing import Any
 
 import numba
 from numba.core import cgutils, types
+from numba.core.datamodel.registry import default_manager
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
-from numba.np.arrayobj import make_array, populate_array
-from numba.np.numpy_support import as_dtype
+from numba.np.arrayobj import make_array
 
-from dtrbandit.kernels.borrowed import Opener
+from dtrbandit.kernels.borrowed import LAYOUT, Opener
+
+WORD = 8  # bytes
 
 
 def compiled_opener(opener: Opener[Any]) -> Any:
     """Return what opens a table inside an entry: a pointer to pointers to groups. They die with the entry."""
     groups = [Borrowed(numba.typeof(group)) for group in opener.example]
+    for kind in (kind for group in groups for kind in group.members):
+        if (found := default_manager[kind]._fields) != LAYOUT:
+            raise NotImplementedError(f"this numba lays arrays out as {found}; tables have {LAYOUT}")
     opened = Borrowed(types.BaseTuple.from_types(groups, type(opener.example)))
 
     @intrinsic
@@ -31,15 +36,14 @@ def compiled_opener(opener: Opener[Any]) -> Any:
             words = make_array(signature.args[0])(context, builder, arguments[0]).data
             pointers, place = [], 0
             for group in groups:
-                views = []
-                for kind in group.members:
-                    entry = [
-                        builder.load(cgutils.gep_inbounds(builder, words, place + k)) for k in range(1 + kind.ndim)
-                    ]
-                    views.append(_view(context, builder, kind, entry[0], entry[1:]))
-                    place += 1 + kind.ndim
-                pointers.append(_laid_down(context, builder, group, views))
-            return _laid_down(context, builder, opened, pointers)
+                arrays = context.get_value_type(group.members)
+                size = context.get_abi_sizeof(arrays)
+                pointers.append(cgutils.alloca_once(builder, arrays))
+                source = cgutils.gep_inbounds(builder, words, place)
+                # a copy on the stack: else any write to an array could change where the arrays lie, for all LLVM knows
+                cgutils.raw_memcpy(builder, pointers[-1], source, context.get_constant(types.intp, size), 1, align=WORD)
+                place += size // WORD
+            return cgutils.alloca_once_value(builder, context.make_tuple(builder, opened.members, pointers))
 
         return opened(table), build
 
@@ -82,20 +86,3 @@ def load(_context: Any, builder: Any, kind: Borrowed, pointer: Any, name: str) -
 
 
 lower_getattr_generic(Borrowed)(load)
-
-
-def _laid_down(context: Any, builder: Any, kind: Borrowed, members: list[Any]) -> Any:
-    """Put members on the stack and return the pointer to them."""
-    return cgutils.alloca_once_value(builder, context.make_tuple(builder, kind.members, members))
-
-
-def _view(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any]) -> Any:
-    """Build the array that lies row by row at an address, as one that nobody counts."""
-    array = make_array(kind)(context, builder)
-    itemsize = context.get_constant(types.intp, as_dtype(kind.dtype).itemsize)
-    strides = [itemsize]
-    for length in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], length))
-    data = builder.inttoptr(address, array.data.type)
-    populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
-    return array._getvalue()

@@ -42,8 +42,9 @@ class CompiledState:
     """
 
     __slots__ = (
-        "at_hand", "backlog", "beliefs", "capacity", "closed", "copies", "design", "desk", "forms", "kind", "learning",
-        "memory", "observed", "psi", "rule", "table", "taught",
+        "arms_to", "at_hand", "backlog", "beliefs", "capacity", "closed", "copies", "design", "desk", "dimensions",
+        "forms", "kind", "knows_units", "learning", "memory", "observed", "parents", "psi", "rule", "sheet", "table",
+        "taught",
     )  # fmt: skip
 
     def __init__(self, policy: CompiledPolicy, rule: Rule, design: Design) -> None:
@@ -56,11 +57,17 @@ class CompiledState:
         self.taught = 0
         self.closed: Barred = ()
         self.copies: dict[Barred, int] = {(): 0}
-        _ = design.tree.parents  # found once, before anything is decided: deciding changes nothing
+        self._keep_at_hand()
         self.observed = observed.create(design)
         self.beliefs: Any = policy.beliefs(design)
         self.memory: Any = policy.memory(design)
         self.reserve(64)
+
+    def _keep_at_hand(self) -> None:
+        """Find what every decision asks for: once, since deciding changes nothing, and here a verb reads it fastest."""
+        tree = self.design.tree
+        self.arms_to, self.parents = tree.arms_to[: len(tree.child)], tree.parents
+        self.dimensions, self.knows_units = self.design.dimensions, self.rule.knows_units
 
     def reserve(self, capacity: int) -> None:
         """Make room for at least ``capacity`` units, and for half as many again as there is room for.
@@ -131,6 +138,7 @@ class CompiledState:
         self.desk = Desk(np.zeros(self.observed.features.shape[2]), np.zeros((4, width)))
         desk: Any = self.desk  # of buffers, which arrays are to mypy from Python 3.12 on
         self.psi: Any = memoryview(desk.psi)  # into which features are copied in a third of the time
+        self.sheet: Any = memoryview(desk.sheet)  # likewise read
         self.forms = [form_of(stage, width) for stage in self.design.stages]
         self.table: NDArray[np.int64] = switch_board().table_of(self)
         self.at_hand: Vector | None = None  # the features that lie on the desk
@@ -145,6 +153,7 @@ class CompiledState:
         self.learning, self.backlog = True, None
         self.kind = switch_board().KINDS[name]
         self.rule = switch_board().RULES[self.kind]
+        self._keep_at_hand()
         self.observed, self.beliefs, self.memory = (type(group)(*map(_writable, group)) for group in groups)
         self.taught = int(self.observed.taught[0])
         self._lend_arrays()  # a copy has arrays of its own

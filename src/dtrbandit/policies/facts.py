@@ -7,7 +7,6 @@ node where the unit stands, an arm that is feasible there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,12 +38,22 @@ from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Choice
 from dtrbandit.policies.sheet import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES, ArmAndReason
 from dtrbandit.policies.teaching import teach_one
-from dtrbandit.record.events import ArmClosed, Assigned, Completed, Decision, Fact, Responded, Taught, Voided, Withdrawn
+from dtrbandit.record.events import (
+    ArmClosed,
+    Assigned,
+    Completed,
+    Decision,
+    Fact,
+    Responded,
+    Taught,
+    Voided,
+    Withdrawn,
+    new,
+)
 from dtrbandit.record.histories import History
 from dtrbandit.record.values import Values
 
 Told = tuple[Call, Vector | None]
-new_decision = partial(tuple.__new__, Decision)  # from a tuple, in half the time
 
 
 # -- entries: kernels that Python calls ----------------------------------------------------------------------
@@ -118,24 +127,26 @@ def start(policy: CompiledPolicy, design: Design) -> CompiledState:
 def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     """Return a policy's decision for a unit that has arrived, in labels."""
     unit, t, node, features, given, _, _, excluded = history
-    m, tree = len(given), state.design.tree
+    m, arms_to = len(given), state.arms_to
     short = len(features) <= m or (excluded and len(excluded) <= m)
-    if t < 1 or not 0 <= node < len(tree.child) or tree.arms_to[node] != given or short:
+    if t < 1 or not 0 <= node < len(arms_to) or arms_to[node] != given or short:
         raise _misfit(state, history, "a decision")
     if features[m] is not state.at_hand:
         _lay_out(state, history, m, features[m])
     here = node + state.root_to_ask_for(excluded[m]) if excluded else node
-    arm, reason = call_decide.call(state.kind, state.taught + t - 1, m, here, u, state.rule.knows_units, state.table)
+    ask = call_decide.call  # by a name: Python 3.11 calls an attribute in more time
+    arm, reason = ask(state.kind, state.taught + t - 1, m, here, u, state.knows_units, state.table)
     if excluded:
         state.forget_question()
     if arm < 0:
         raise _misfit(state, history, "a decision")
     stage, labels, read, said = state.forms[m]
-    sheet: Any = state.desk.sheet  # a buffer, which arrays are to mypy from Python 3.12 on
-    tilde, hat, chances = read(sheet)
+    tilde, hat, chances = read(state.sheet)
     propensities, contenders = said(chances)
-    said_of_arm = labels[arm], REASON_NAMES[reason], propensities[arm]
-    return new_decision((unit, t, stage, *said_of_arm, Values(labels, tilde), Values(labels, hat), contenders, ()))
+    label, why, chance = labels[arm], REASON_NAMES[reason], propensities[arm]
+    q_tilde: Values[float | None] = Values(labels, tilde)
+    q_hat: Values[float | None] = Values(labels, hat)
+    return new(Decision, (unit, t, stage, label, why, chance, q_tilde, q_hat, contenders, ()))
 
 
 def choose(state: CompiledState, history: History, u: float) -> Choice:
@@ -170,9 +181,11 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
         if state.backlog.put(call, features) == AT_ONCE:
             work_off(state)
         return state
+    fact, unit, m, index, arm, value = call
     if features is not None and features is not state.at_hand:  # an arrival is decided, then learnt
-        _lay_out(state, history, call[2], features)
-    if not call_take.call(state.kind, *call, state.learning, state.table):
+        _lay_out(state, history, m, features)
+    take = call_take.call  # by a name, likewise
+    if not take(state.kind, fact, unit, m, index, arm, value, state.learning, state.table):
         raise _misfit(state, history, type(event).__name__)
     return state
 
@@ -195,7 +208,7 @@ def _take_lesson(state: CompiledState, history: History) -> None:
 def _lay_out(state: CompiledState, history: History, m: int, features: Vector) -> None:
     """Lay the features of stage ``m`` on the desk."""
     try:
-        state.psi[: state.design.dimensions[m]] = features
+        state.psi[: state.dimensions[m]] = features
     except (IndexError, TypeError, ValueError):  # there is no such stage, it has other features, or they are no floats
         if features.shape != state.design.dimensions[m : m + 1]:
             raise _misfit(state, history, f"what is known at stage {m + 1}") from None
@@ -215,7 +228,7 @@ def _arrived(state: CompiledState, history: History, event: Assigned) -> Told:
     _, t, node, features, arms, _, _, excluded = history
     m = len(arms) - 1
     forced = 1.0 if event.decision.reason == "forced" else 0.0
-    before = state.design.tree.parents[node]
+    before = state.parents[node]
     if excluded:
         before += state.root_for(excluded[m])
     return (ARRIVED, state.taught + t - 1, m, before, arms[m], forced), features[m]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +37,7 @@ from dtrbandit.record.events import (
     Upgraded,
     Voided,
     Withdrawn,
+    new,
 )
 from dtrbandit.record.features import Context, all_features, columns_of, features_at
 from dtrbandit.record.packed import PackedLog
@@ -82,7 +82,6 @@ class History(NamedTuple):
     excluded: tuple[Barred, ...] = ()
 
 
-new_history = partial(tuple.__new__, History)  # from a tuple, in half the time
 NO_UNIT = History("", 0, 0, (), (), (), None)  # what a fact of the trial as a whole leads to
 
 
@@ -204,8 +203,7 @@ class Histories:
 
     def record_arrival(self, arrival: Any, assigned: Assigned, known: UnitRecord | None, history: History) -> None:
         """Put an arrival and its decision on record, and the history that both lead to."""
-        self.log.append(arrival, history.round)
-        self.log.append(assigned, history.round)
+        self.log.append_arrival(arrival, assigned, history.round)
         if known is None:
             known = self.in_flight[history.unit] = _newcomer(arrival, history)
         else:
@@ -282,7 +280,7 @@ def _enrolled(design: Design, record: None, fact: Any) -> History:  # noqa: ARG0
     unit, t, context, exclude, _, _ = fact
     first = features_at(design, unit, 0, (context,), ())
     excluded = (barred_by(design, exclude),) if exclude else ()
-    return new_history((unit, t, 0, (first,), (), design.tree.feasible[0], None, excluded))
+    return new(History, (unit, t, 0, (first,), (), design.tree.feasible[0], None, excluded))
 
 
 def _taught(design: Design, record: None, fact: Taught) -> History:  # noqa: ARG001  # one signature
@@ -292,7 +290,7 @@ def _taught(design: Design, record: None, fact: Taught) -> History:  # noqa: ARG
     features = all_features(design, unit, given, arms)
     if outcome is None and not goes_on(design, given, len(arms)):
         features = features[: len(arms)]  # whether it left or was lost, nothing follows from it
-    return new_history((unit, 0, design.tree.after(arms), features, arms, (), outcome, ()))
+    return new(History, (unit, 0, design.tree.after(arms), features, arms, (), outcome, ()))
 
 
 def goes_on(design: Design, contexts: tuple[Context, ...], m: int) -> bool:
@@ -308,7 +306,7 @@ def after_assignment(design: Design, arrived: History, decision: Decision) -> Hi
     unit, t, node, features, arms, _, outcome, excluded = arrived
     tree = design.tree
     node = tree.following[node][design.stages[len(arms)].arms.index(decision.arm)]
-    return new_history((unit, t, node, features, tree.arms_to[node], (), outcome, excluded))
+    return new(History, (unit, t, node, features, tree.arms_to[node], (), outcome, excluded))
 
 
 def _responded(design: Design, record: UnitRecord, fact: Any) -> History:
@@ -322,12 +320,12 @@ def _responded(design: Design, record: UnitRecord, fact: Any) -> History:
     if context.labels == columns:
         features = (*features, features_at(design, unit, m, contexts, arms))
     enters = condition is None or condition.holds(columns_of(contexts))
-    return new_history((unit, t, node, features, arms, design.tree.feasible[node] if enters else (), None, excluded))
+    return new(History, (unit, t, node, features, arms, design.tree.feasible[node] if enters else (), None, excluded))
 
 
 def _completed(design: Design, record: UnitRecord, fact: Completed) -> History:  # noqa: ARG001  # one signature
     unit, t, node, features, arms, feasible, _, excluded = record.history
-    return new_history((unit, t, node, features, arms, feasible, fact.outcome, excluded))
+    return new(History, (unit, t, node, features, arms, feasible, fact.outcome, excluded))
 
 
 def _withdrawn(design: Design, record: UnitRecord, fact: Withdrawn | Voided) -> History:  # noqa: ARG001  # one signature
@@ -392,19 +390,23 @@ ADVANCES: dict[type, Callable[[Design, Any, Any], History]] = {
 
 
 def _newcomer(fact: Any, history: History) -> UnitRecord:
-    contexts = (fact.context,)
-    record = UnitRecord(history, contexts, contexts, site=fact.site)
-    if fact.exclude:
-        record.exclusions = ((0, fact.exclude, fact.reason),)
+    _, _, context, exclude, reason, site = fact
+    contexts = (context,)
+    record = UnitRecord(history, contexts, contexts)
+    if site is not None:
+        record.site = site
+    if exclude:
+        record.exclusions = ((0, exclude, reason),)
     return record
 
 
 def _add_response(record: UnitRecord, fact: Any) -> None:
-    if fact.exclude:
-        record.exclusions += ((len(record.reported), fact.exclude, fact.reason),)
+    _, _, context, exclude, reason = fact
+    if exclude:
+        record.exclusions += ((len(record.reported), exclude, reason),)
     untouched = record.contexts is record.reported
-    record.contexts = (*record.contexts, fact.context)
-    record.reported = record.contexts if untouched else (*record.reported, fact.context)
+    contexts = record.contexts = (*record.contexts, context)
+    record.reported = contexts if untouched else (*record.reported, context)
 
 
 def _add(design: Design, record: UnitRecord, fact: Any, history: History) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache, partial
+from functools import cache
 from itertools import accumulate, pairwise
 from struct import Struct
 from typing import Any
@@ -43,6 +43,7 @@ from dtrbandit.record.events import (
     Upgraded,
     Voided,
     Withdrawn,
+    new,
 )
 from dtrbandit.record.values import Values
 
@@ -55,13 +56,6 @@ WITH_NUMBER = Struct("<IIId")  # and one number
 NUMBER = Struct("<d")
 
 Unpack = Callable[[Head, str, int, bytes], Fact]
-
-# from a tuple, in half the time
-new_enrolled = partial(tuple.__new__, Enrolled)
-new_assigned = partial(tuple.__new__, Assigned)
-new_decision = partial(tuple.__new__, Decision)
-new_responded = partial(tuple.__new__, Responded)
-new_completed = partial(tuple.__new__, Completed)
 
 
 class PackedLog:
@@ -89,7 +83,33 @@ class PackedLog:
 
     def append(self, fact: Fact, t: int) -> None:
         """Pack a fact of the unit of round ``t``, whose first one is its enrolment; with 0, one of the trial itself."""
-        self.extend((fact,), (t,))
+        kind, last, (count, rest) = type(fact), self._last, self._held
+        if kind is Enrolled:
+            self._welcome(fact[0], t)  # type: ignore[arg-type]  # its unit
+        entry = PACKS[kind](self, fact, t, last[t])
+        if len(rest) == BLOCK:
+            count, rest = self._seal()
+        last[t] = count * BLOCK + len(rest)
+        rest.append(entry)
+
+    def append_arrival(self, arrival: Enrolled | Responded, assigned: Assigned, t: int) -> None:
+        """Pack an arrival and its decision: a verb takes 2 % less time than with one after the other."""
+        last, (count, rest) = self._last, self._held
+        if len(rest) > BLOCK - 2:
+            self.append(arrival, t)
+            self.append(assigned, t)
+            return
+        if type(arrival) is Enrolled:
+            self._welcome(arrival.unit, t)
+        place = count * BLOCK + len(rest)
+        rest += PACKS[type(arrival)](self, arrival, t, last[t]), _pack_assigned(self, assigned, t, place)
+        last[t] = place + 1
+
+    def _welcome(self, unit: str, t: int) -> None:
+        """Make room for a unit that enrols."""
+        self.names.append(unit)
+        self.rounds[unit] = t
+        self._last.append(0)
 
     def extend(self, facts: Iterable[Fact], rounds: Iterable[int]) -> None:
         """Pack many facts, of the units of these rounds."""
@@ -274,7 +294,7 @@ def _pack_enrolled(log: PackedLog, fact: Enrolled, t: int, before: int) -> bytes
 
 def _enrolled(head: Head, unit: str, t: int, entry: bytes) -> Enrolled:
     _, labels, exclude, reason, site = head
-    return new_enrolled((unit, t, Values(labels, entry[HEAD.size :]), exclude and dict(exclude), reason, site))
+    return new(Enrolled, (unit, t, Values(labels, entry[HEAD.size :]), exclude and dict(exclude), reason, site))
 
 
 def _pack_responded(log: PackedLog, fact: Responded, t: int, before: int) -> bytes:
@@ -288,7 +308,7 @@ def _pack_responded(log: PackedLog, fact: Responded, t: int, before: int) -> byt
 
 def _responded(head: Head, unit: str, t: int, entry: bytes) -> Responded:  # noqa: ARG001  # one signature
     _, stage, labels, exclude, reason = head
-    return new_responded((unit, stage, Values(labels, entry[HEAD.size :]), exclude and dict(exclude), reason))
+    return new(Responded, (unit, stage, Values(labels, entry[HEAD.size :]), exclude and dict(exclude), reason))
 
 
 def _pack_completed(log: PackedLog, fact: Completed, t: int, before: int) -> bytes:  # noqa: ARG001  # one signature
@@ -296,7 +316,7 @@ def _pack_completed(log: PackedLog, fact: Completed, t: int, before: int) -> byt
 
 
 def _completed(head: Head, unit: str, t: int, entry: bytes) -> Completed:  # noqa: ARG001  # one signature
-    return new_completed((unit, NUMBER.unpack_from(entry, HEAD.size)[0]))
+    return new(Completed, (unit, NUMBER.unpack_from(entry, HEAD.size)[0]))
 
 
 def _pack_withdrawn(log: PackedLog, fact: Withdrawn, t: int, before: int) -> bytes:
@@ -334,8 +354,8 @@ def _assigned(head: Head, unit: str, t: int, entry: bytes) -> Assigned:
     if propensity != propensity:
         propensity = None
     q_tilde, q_hat = Values(tilde, q_tilde), Values(hat, q_hat)
-    decision = new_decision((unit, t, stage, arm, reason, propensity, q_tilde, q_hat, contenders, infeasible))
-    return new_assigned((decision,))
+    decision = new(Decision, (unit, t, stage, arm, reason, propensity, q_tilde, q_hat, contenders, infeasible))
+    return new(Assigned, (decision,))
 
 
 @cache

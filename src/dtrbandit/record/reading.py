@@ -17,8 +17,7 @@ import orjson
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DTRError
 from dtrbandit.record.codec import SINCE, document, event_of
-from dtrbandit.record.events import Decision, Enrolled, Event, Opened, Responded
-from dtrbandit.record.packed import new_assigned, new_completed, new_decision, new_enrolled, new_responded
+from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Event, Opened, Responded, new
 from dtrbandit.record.values import Values
 
 Entries = dict[str, Any]
@@ -108,10 +107,10 @@ class Reader:
         if context is None or type(unit) is not str or type(t) is not int:
             return None
         if len(entries) == 4:
-            return new_enrolled((unit, t, context, *ENROLLED))
+            return new(Enrolled, (unit, t, context, *ENROLLED))
         site, number = entries.get("site"), entries.get("format")
         usual = len(entries) == 6 and type(site) is str and type(number) is int and number == SINCE["Enrolled.site"]
-        return new_enrolled((unit, t, context, *WITHOUT_SITE, site)) if usual else None
+        return new(Enrolled, (unit, t, context, *WITHOUT_SITE, site)) if usual else None
 
     def _responded(self, entries: Entries) -> Event | None:
         unit, stage = entries.get("unit"), entries.get("stage")
@@ -119,7 +118,7 @@ class Reader:
         if order is None or len(entries) != 4 or type(unit) is not str:
             return None
         context = order.numbers(entries.get("context"))
-        return None if context is None else new_responded((unit, stage, context, *RESPONDED))
+        return None if context is None else new(Responded, (unit, stage, context, *RESPONDED))
 
     def _assigned(self, entries: Entries) -> Event | None:
         if tuple(entries) != ASSIGNED:
@@ -131,8 +130,8 @@ class Reader:
         q_tilde, q_hat, among = order.estimates(tilde), order.estimates(hat), self._known(contenders)
         if q_tilde is None or q_hat is None or among is None or type(propensity) is not float:
             return None
-        decision = new_decision((unit, t, stage, arm, reason, propensity, q_tilde, q_hat, among, *DECIDED))
-        return new_assigned((decision,))
+        decision = new(Decision, (unit, t, stage, arm, reason, propensity, q_tilde, q_hat, among, *DECIDED))
+        return new(Assigned, (decision,))
 
     def _known(self, contenders: object) -> tuple[str, ...] | None:
         """Return a list of texts as a tuple, the same one each time."""
@@ -188,4 +187,4 @@ class Order:
 def _completed(entries: Entries) -> Event | None:
     unit, outcome = entries.get("unit"), entries.get("outcome")
     usual = len(entries) == 3 and type(unit) is str and type(outcome) is float
-    return new_completed((unit, outcome)) if usual else None
+    return new(Completed, (unit, outcome)) if usual else None

@@ -24,10 +24,9 @@ from dtrbandit.record.contraindications import (
     require_same_exclusions,
 )
 from dtrbandit.record.ending import no_more_arms
-from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Excluded, Responded, Withdrawn
+from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Excluded, Responded, Withdrawn, new
 from dtrbandit.record.features import Context, columns_of
 from dtrbandit.record.histories import Histories, UnitRecord, barred_by, in_order
-from dtrbandit.record.packed import new_assigned, new_completed, new_enrolled, new_responded
 from dtrbandit.record.reasons import accept_reason
 from dtrbandit.record.sites import accept_site, elsewhere
 from dtrbandit.record.values import Values, packing, unpacked
@@ -60,7 +59,8 @@ def enrolled(
             raise elsewhere(known, site)
         if t is not None and t != len(rounds) + 1:
             raise ProtocolError(f"unit {unit!r}: the next round is {len(rounds) + 1}, found {t!r}")
-        return new_enrolled((unit, len(rounds) + 1, accepted, *said, site)), None
+        excluded, why = said
+        return new(Enrolled, (unit, len(rounds) + 1, accepted, excluded, why, site)), None
     require_not_void(known)
     require_same_exclusions(known, 0, said)
     if accepted in (known.reported[0], known.contexts[0]):
@@ -101,7 +101,8 @@ def responded(
             design, record, m, accepted
         ):
             require_an_arm(histories, unit, record.history.node, excluded_by(design, record, said[0]))
-        return new_responded((record.history.unit, design.stages[m].name, accepted, *said)), record
+        excluded, why = said
+        return new(Responded, (record.history.unit, design.stages[m].name, accepted, excluded, why)), record
     require_same_exclusions(record, m, said)
     if accepted in (record.reported[m], record.contexts[m]):
         return None, record
@@ -126,7 +127,7 @@ def completed(histories: Histories, fields: tuple[str, float]) -> tuple[Complete
         )
     if record.withdrawn is not None or (not record.left and len(record.reported) < len(histories.design.stages)):
         raise ProtocolError(f"unit {unit!r} cannot complete: {expects(histories, record)}")
-    return new_completed((record.history.unit, accepted)), record
+    return new(Completed, (record.history.unit, accepted)), record
 
 
 def withdrawn(histories: Histories, fields: tuple[str, str]) -> tuple[Withdrawn | None, UnitRecord]:
@@ -159,7 +160,7 @@ def assigned(histories: Histories, fields: tuple[Decision]) -> tuple[Assigned, U
         raise ProtocolError(f"unit {unit!r} cannot receive {arm!r} at stage {stage!r}: feasible arms are {feasible}")
     if not is_usual(decision, here.arms) and (wrong := what_is_wrong(decision, here.arms)):
         raise ProtocolError(f"a decision for unit {unit!r} at stage {stage!r} has {wrong}")
-    return new_assigned((decision,)), record
+    return new(Assigned, (decision,)), record
 
 
 def is_usual(decision: Decision, arms: tuple[str, ...]) -> bool:
@@ -243,10 +244,10 @@ def accept(histories: Histories, unit: str, m: int, context: Mapping[str, float]
     """Return a context as it goes on record, or raise."""
     columns = histories.design.columns[m]
     numbers: Any = (None,)
-    if type(context) is Values and context.labels == columns:
-        numbers = unpacked(context.packed) if len(context.packed) == 8 * len(columns) else (None,)
-    elif type(context) is dict and len(context) == len(columns):
-        numbers = tuple(map(context.get, columns))
+    if type(context) is dict and len(context) == len(columns):
+        numbers = [context.get(column) for column in columns]
+    elif type(context) is Values and context.labels == columns and len(context.packed) == 8 * len(columns):
+        numbers = unpacked(context.packed)
     for number in numbers:
         if type(number) is not float or not -LARGEST <= number <= LARGEST:
             return in_order(histories.design, m, accept_context(histories.design, m, context, unit=unit))
@@ -281,8 +282,9 @@ def expects(histories: Histories, record: UnitRecord) -> str:
 def stage_of_response(histories: Histories, record: UnitRecord, stage: str | None, context: Mapping[str, float]) -> int:
     """Return the stage that a response is about: the one named, or the one that its columns belong to."""
     unit, awaited = record.history.unit, len(record.reported)
-    closed = record.left or awaited == len(histories.design.stages) or record.ended
-    if awaited == 1 and not closed and stage in (None, histories.design.stages[1].name):
+    stages = histories.design.stages
+    closed = record.left or awaited == len(stages) or record.ended
+    if awaited == 1 and not closed and (stage is None or stage == stages[1].name):
         return 1  # the usual case: there is no response that this could repeat
     if stage is not None:
         m = stage_number(histories, unit, stage)
