@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ import dtrbandit as dtr
 from dtrbandit.record import Assigned, Corrected, Event
 from dtrbandit.record.bundle import Unusual
 from dtrbandit.record.bundling import side_by_side_of, stretches
-from dtrbandit.record.packed import facts_of
+from dtrbandit.record.packed import MOST_REASONS, facts_of
 from dtrbandit.record.sequences import Pieces
 from small_session import session_of
 
@@ -46,7 +47,7 @@ def test_a_decision_stays_with_what_it_answers(most: int) -> None:
 
 
 def test_pieces_are_taken_as_they_are() -> None:
-    assert cut(Pieces([LOG[:7], LOG[7:]]), 2) == [(True, LOG[:7]), (True, LOG[7:])]
+    assert cut(Pieces([LOG[:7], LOG[7:]], most=7), 2) == [(True, LOG[:7]), (True, LOG[7:])]
 
 
 def test_events_one_by_one_stand_side_by_side_as_those_of_a_log_do() -> None:
@@ -58,3 +59,47 @@ def test_events_one_by_one_stand_side_by_side_as_those_of_a_log_do() -> None:
     assert list(facts_of(one_by_one, one_by_one.said)) == list(facts_of(packed, packed.said)) == list(session.log[1:])
     with pytest.raises(Unusual):
         side_by_side_of(empty, [*LOG, AMENDMENT])
+
+
+class Text(str):
+    """A text that is equal to another one, and of another kind."""
+
+
+class Few(tuple[str, ...]):
+    """Likewise."""
+
+
+@pytest.mark.parametrize("field", ["reason", "contenders", "site"])
+def test_what_is_equal_but_of_another_kind_is_left_to_the_rules(field: str) -> None:
+    session = session_of(3)
+    empty = dtr.Session(session.design, session.policy)._belief.histories
+    events = list(session.log)[1:]
+    if field == "site":
+        events[5] = events[5]._replace(site=Text("north"))  # type: ignore[call-arg]  # an enrolment
+    else:
+        decision = events[6].decision  # type: ignore[union-attr]  # of it
+        strange: Any = Text(decision.reason) if field == "reason" else Few(decision.contenders)
+        events[6] = Assigned(decision._replace(**{field: strange}))
+
+    with pytest.raises(Unusual):
+        side_by_side_of(empty, events)
+
+
+def test_a_log_with_more_reasons_than_heads_is_taken_side_by_side() -> None:
+    session = session_of(1)
+    for number in range(MOST_REASONS + 5):
+        session.enroll(f"v{number}", {"x": 0.5})
+        session.withdraw(f"v{number}", reason=f"reason {number}")
+    empty = dtr.Session(session.design, session.policy)._belief.histories
+
+    found = side_by_side_of(empty, session.log[1:])
+
+    assert list(facts_of(found, found.said)) == list(session.log[1:])
+
+
+def test_the_first_event_and_no_event_are_not_usual() -> None:
+    log = session_of(2).log
+
+    for places in (slice(0, 4), slice(5, 5)):
+        with pytest.raises(Unusual):
+            log[places].bundle()  # type: ignore[attr-defined]  # a slice of a Log is a Log

@@ -6,7 +6,7 @@ import json
 from copy import deepcopy
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
@@ -86,6 +86,10 @@ def read(documents: list[dict[str, Any]], *, side_by_side: bool) -> list[str] | 
         return str(error)
 
 
+A_REASON = next(place for place in PLACES if DOCUMENTS[place[0]]["event"] == "Withdrawn" and place[1] == ("reason",))
+
+
+@example(place=A_REASON, value=1, how="change")
 @given(
     place=st.sampled_from(PLACES),
     value=st.sampled_from(STRANGE),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.record.chain import EMPTY, Stored
+from dtrbandit.record.chain import EMPTY, Stored, chained
 from dtrbandit.storage import MemoryStore
 from dtrbandit.trial import followed
 from dtrbandit.trial.followed import FollowedLog, parts
@@ -120,3 +120,50 @@ def test_going_back_that_is_interrupted_is_made_good_by_reading_all(monkeypatch:
 
 def interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
+
+
+def relinked(texts: list[bytes]) -> list[Stored]:
+    """Return records with the hashes that their texts lead to, as somebody who can write the file would make them."""
+    stored, previous = [], EMPTY.hash
+    for text in texts:
+        previous = chained(previous, text)
+        stored.append(Stored(text, previous))
+    return stored
+
+
+@pytest.mark.parametrize("held_back", [False, True])
+def test_of_two_bad_records_the_first_is_named(held_back: bool) -> None:
+    trial = begun("memory://")
+    fill(trial, 12)
+    texts = [each.text for each in trial._log.storage.read()]
+    first = next(i for i, text in enumerate(texts) if i > 9 and b'"Enrolled"' in text)
+    texts[first] = texts[first].replace(b'"unit"', b'"who"')
+
+    stored = relinked(texts)
+    if held_back:  # the next one is refused as its hash does not fit
+        stored[first + 1] = stored[first + 1]._replace(hash="0" * 64)
+    else:
+        stored = relinked([*texts[:20], b"[]", *texts[21:]])
+
+    with pytest.raises(dtr.LogError, match="a damaged Enrolled event"):
+        list(parts(stored, EMPTY))
+
+
+@pytest.mark.parametrize("longer", [False, True])
+def test_another_log_than_the_one_known_is_read_from_its_beginning(
+    longer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, others = MemoryStore(), MemoryStore()
+    trial = dtr.Trial.create("pilot", DESIGN, POLICY, storage=store, seed=1)
+    other = dtr.Trial.create("pilot", DESIGN, POLICY, storage=others, seed=1)
+    fill(trial, 5)
+    other.enroll("another unit", {"x": 0.5})
+    fill(other, 9 if longer else 2)
+    failed(trial, monkeypatch)
+    records: list[Stored] = store.log(1)._records
+    records[:] = others.log(1)._records
+
+    decision = trial.enroll("next", {"x": 0.75})
+
+    assert decision == other.enroll("next", {"x": 0.75})
+    assert trial.session_log() == other.session_log()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -44,9 +46,12 @@ def _cut(events: Sequence[Event], most: int) -> Iterator[Sequence[Event]]:
 
 def side_by_side_of(histories: Histories, events: Sequence[Event]) -> Bundle:
     """Return events side by side, as they go on record; Unusual or a DTRError if that cannot be."""
+    if isinstance(events, Bundled):
+        return events.bundle
     if isinstance(events, Log):
-        return events.bundle()
-    return events.bundle if isinstance(events, Bundled) else _Bundling(histories).bundle(events)
+        with suppress(Unusual):  # of too many heads in a log, some are no heads
+            return events.bundle()
+    return _Bundling(histories).bundle(events)
 
 
 class _Bundling:
@@ -76,13 +81,13 @@ class _Bundling:
     def _as_recorded(self, event: Any) -> Fact:
         """Return a fact as it goes on record, as far as that can be told without its unit's story."""
         kind = type(event)
-        if kind is Enrolled:
+        if kind is Enrolled and type(event.site) in (NoneType, str):
             return self._arrival(event, 0)
         if kind is Responded:
             return self._arrival(event, self._stage(event.stage))
         if kind is Assigned:
             self._require_decision(event.decision)
-        elif kind not in USUAL or (kind is Completed and type(event.outcome) is not float):
+        elif kind is Enrolled or kind not in USUAL or (kind is Completed and type(event.outcome) is not float):
             raise Unusual
         fact: Fact = event
         return fact
@@ -104,7 +109,9 @@ class _Bundling:
         return accepted
 
     def _require_decision(self, decision: object) -> None:
-        if type(decision) is not Decision:
+        if type(decision) is not Decision or type(decision.reason) is not str:  # equal heads must have equal types
+            raise Unusual
+        if type(decision.contenders) is not tuple or type(decision.infeasible) is not tuple:
             raise Unusual
         if type(decision.q_tilde) is type(decision.q_hat) is Values and type(decision.propensity) is float:
             return  # what is left to check is common to many decisions, or numbers

@@ -159,15 +159,24 @@ def entries_of(text: bytes, sequence: int) -> dict[str, Any]:
     return found
 
 
-def events_in(texts: list[bytes], first: int) -> list[Entries]:
-    """Return the events of records' texts as JSON objects. The first must have this number, and so on."""
+def events_in(texts: list[bytes], first: int) -> tuple[list[Entries], LogError | None]:
+    """Return the events of records' texts as JSON objects. The first must have this number, and so on.
+
+    If a text is no record, return the events before it, and what is wrong with it.
+    """
     found = quick_documents(texts)
     if found is not None and {KEYS}.issuperset(map(tuple, found)):
         numbers, events = [each["sequence"] for each in found], [each["event"] for each in found]
         usual = {int}.issuperset(map(type, numbers)) and {dict}.issuperset(map(type, events))
         if usual and numbers == list(range(first, first + len(texts))):
-            return events
-    return [entries_of(text, sequence)["event"] for sequence, text in enumerate(texts, first)]
+            return events, None
+    events = []
+    for sequence, text in enumerate(texts, first):
+        try:
+            events.append(entries_of(text, sequence)["event"])
+        except LogError as error:
+            return events, error
+    return events, None
 
 
 def time_text(time: datetime) -> str:

@@ -116,7 +116,9 @@ class _Columns:
 
     def withdrawn(self, at: Integers, own: list[Entries]) -> None:
         _require({WITHDRAWN}.issuperset(map(tuple, own)))
-        self._note_heads(at, [entries["reason"] for entries in own], packed.head_of_withdrawn)
+        reasons = [entries["reason"] for entries in own]
+        _require({str}.issuperset(map(type, reasons)))
+        self._note_heads(at, reasons, packed.head_of_withdrawn)
 
     def _note_heads(self, at: Integers, keys: Sequence[Any], head_of: Callable[[Any], Head]) -> None:
         """Note the heads of events; those with equal keys have the same."""

@@ -51,9 +51,9 @@ BLOCK = 1024  # events
 MOST_HEADS = 4096  # beyond these, what events have in common is not looked for
 MOST_REASONS = 1024  # heads beyond which withdrawals get none: each may have a reason in its own words
 NONE = float("nan")  # stands for no propensity, and for no outcome
-HEAD = Struct("<III")  # head, round, place before
-WITH_NUMBER = Struct("<IIId")  # and one number
-NUMBER = Struct("<d")
+HEAD = Struct("=III")  # head, round, place before
+WITH_NUMBER = Struct("=IIId")  # and one number
+NUMBER = Struct("=d")
 
 Unpack = Callable[[Head, str, int, bytes], Fact]
 
@@ -102,7 +102,7 @@ class PackedLog:
         if type(arrival) is Enrolled:
             self._welcome(arrival.unit, t)
         place = count * BLOCK + len(rest)
-        rest += PACKS[type(arrival)](self, arrival, t, last[t]), _pack_assigned(self, assigned, t, place)
+        rest += _pack_usual(self, arrival, t, last[t]), _pack_usual(self, assigned, t, place)
         last[t] = place + 1
 
     def _welcome(self, unit: str, t: int) -> None:
@@ -117,10 +117,7 @@ class PackedLog:
         for fact, t in zip(facts, rounds, strict=True):
             kind = type(fact)
             if kind is Enrolled:
-                unit: Any = fact[0]
-                self.names.append(unit)
-                self.rounds[unit] = t
-                last.append(0)
+                self._welcome(fact[0], t)  # type: ignore[arg-type]  # its unit
             entry = PACKS[kind](self, fact, t, last[t])
             if len(rest) == BLOCK:
                 count, rest = self._seal()
@@ -129,7 +126,7 @@ class PackedLog:
 
     def add(self, bundle: Bundle, rounds: Integers) -> None:
         """Pack many usual facts in one step, of the units of these rounds."""
-        numbers = [self.numbers.get(head) or self._new_head_of(head) for head in bundle.heads]
+        numbers = [self.numbers.get(head) or self.new_head(head) for head in bundle.heads]
         if 0 in numbers:  # too many: what these facts have in common is not looked for
             self.extend(facts_of(bundle, rounds), rounds.tolist())
             return
@@ -146,9 +143,6 @@ class PackedLog:
         header = np.column_stack((np.array(numbers)[bundle.which], rounds, before))
         self._add_entries(*laid_out(header, bundle.numbers, widths))
         np.frombuffer(self._last, dtype=np.uint32)[units] = last
-
-    def _new_head_of(self, head: Head) -> int:
-        return 0 if head[0] is _withdrawn and len(self.heads) >= MOST_REASONS else self.new_head(head)
 
     def _add_entries(self, joined: bytes, starts: list[int]) -> None:
         """Add entries that are joined already, and begin at these places; block by block."""
@@ -176,7 +170,7 @@ class PackedLog:
     def new_head(self, head: Head) -> int:
         """Return the number of a head that is not known yet, 0 if there are too many."""
         number = len(self.heads)
-        if number == MOST_HEADS:
+        if number == MOST_HEADS or (number >= MOST_REASONS and head[0] is _withdrawn):
             return 0
         self.heads.append(head)
         self.numbers[head] = number  # last: a number that is known has its head
@@ -204,6 +198,8 @@ class PackedLog:
 
     def bundle(self, start: int, stop: int) -> Bundle:
         """Return the facts from one place to before another side by side; Unusual if not all of them are usual."""
+        if not 0 < start < stop:
+            raise Unusual
         header, numbers_of = taken_apart(list(self._entries(start, stop)))
         present, which = np.unique(header[:, 0], return_inverse=True)
         heads = [self.heads[number] for number in present.tolist()]
@@ -283,13 +279,13 @@ class PackedLog:
 # -- the usual events: what is their own is numbers -------------------------------------------------------------------
 
 
-def _pack_enrolled(log: PackedLog, fact: Enrolled, t: int, before: int) -> bytes:
-    _, _, context, exclude, reason, site = fact
-    if type(context) is not Values:
+def _pack_usual(log: PackedLog, fact: Fact, t: int, before: int) -> bytes:
+    try:
+        head, own = SPLITS[type(fact)](fact)
+    except Unusual:
         return _pack_any(log, fact, t, before)
-    head = (_enrolled, context.labels, exclude and tuple(exclude.items()), reason, site)
     number = log.numbers.get(head) or log.new_head(head)
-    return HEAD.pack(number, t, before) + context.packed if number else _pack_any(log, fact, t, before)
+    return HEAD.pack(number, t, before) + own if number else _pack_any(log, fact, t, before)
 
 
 def _enrolled(head: Head, unit: str, t: int, entry: bytes) -> Enrolled:
@@ -297,55 +293,17 @@ def _enrolled(head: Head, unit: str, t: int, entry: bytes) -> Enrolled:
     return new(Enrolled, (unit, t, Values(labels, entry[HEAD.size :]), exclude and dict(exclude), reason, site))
 
 
-def _pack_responded(log: PackedLog, fact: Responded, t: int, before: int) -> bytes:
-    _, stage, context, exclude, reason = fact
-    if type(context) is not Values:
-        return _pack_any(log, fact, t, before)
-    head = (_responded, stage, context.labels, exclude and tuple(exclude.items()), reason)
-    number = log.numbers.get(head) or log.new_head(head)
-    return HEAD.pack(number, t, before) + context.packed if number else _pack_any(log, fact, t, before)
-
-
 def _responded(head: Head, unit: str, t: int, entry: bytes) -> Responded:  # noqa: ARG001  # one signature
     _, stage, labels, exclude, reason = head
     return new(Responded, (unit, stage, Values(labels, entry[HEAD.size :]), exclude and dict(exclude), reason))
-
-
-def _pack_completed(log: PackedLog, fact: Completed, t: int, before: int) -> bytes:  # noqa: ARG001  # one signature
-    return WITH_NUMBER.pack(COMPLETED, t, before, fact.outcome)
 
 
 def _completed(head: Head, unit: str, t: int, entry: bytes) -> Completed:  # noqa: ARG001  # one signature
     return new(Completed, (unit, NUMBER.unpack_from(entry, HEAD.size)[0]))
 
 
-def _pack_withdrawn(log: PackedLog, fact: Withdrawn, t: int, before: int) -> bytes:
-    head = (_withdrawn, fact.reason)
-    number = log.numbers.get(head) or (log.new_head(head) if len(log.heads) < MOST_REASONS else 0)
-    return HEAD.pack(number, t, before) if number else _pack_any(log, fact, t, before)
-
-
 def _withdrawn(head: Head, unit: str, t: int, entry: bytes) -> Withdrawn:  # noqa: ARG001  # one signature
     return Withdrawn(unit, head[1])
-
-
-def _pack_assigned(log: PackedLog, fact: Assigned, t: int, before: int) -> bytes:
-    _, _, stage, arm, reason, propensity, tilde, hat, contenders, infeasible = fact.decision
-    if (
-        type(tilde) is not Values
-        or type(hat) is not Values
-        or type(propensity) is not float
-        or propensity != propensity
-    ):
-        plain = _plainly(fact.decision)
-        if plain is None:
-            return _pack_any(log, fact, t, before)
-        propensity, tilde, hat = plain
-    head = (_assigned, stage, arm, reason, contenders, infeasible, tilde.labels, hat.labels)
-    number = log.numbers.get(head) or log.new_head(head)
-    if not number:
-        return _pack_any(log, fact, t, before)
-    return WITH_NUMBER.pack(number, t, before, propensity) + tilde.packed + hat.packed
 
 
 def _assigned(head: Head, unit: str, t: int, entry: bytes) -> Assigned:
@@ -361,7 +319,7 @@ def _assigned(head: Head, unit: str, t: int, entry: bytes) -> Assigned:
 @cache
 def _reader(tilde: int, hat: int) -> Struct:
     """Return what reads a propensity, then so many numbers of Q̃ and of Q̂, as bytes."""
-    return Struct(f"<{HEAD.size}xd{8 * tilde}s{8 * hat}s")
+    return Struct(f"={HEAD.size}xd{8 * tilde}s{8 * hat}s")
 
 
 def _plainly(decision: Decision) -> tuple[float, Values[float | None], Values[float | None]] | None:
@@ -455,11 +413,11 @@ KINDS: dict[Unpack, type] = {
     _withdrawn: Withdrawn,
 }
 PACKS: dict[type, Callable[[PackedLog, Any, int, int], bytes]] = {
-    Enrolled: _pack_enrolled,
-    Assigned: _pack_assigned,
-    Responded: _pack_responded,
-    Completed: _pack_completed,
-    Withdrawn: _pack_withdrawn,
+    Enrolled: _pack_usual,
+    Assigned: _pack_usual,
+    Responded: _pack_usual,
+    Completed: _pack_usual,
+    Withdrawn: _pack_usual,
     Overridden: _pack_amendment,
     Corrected: _pack_amendment,
     Held: _pack_of_trial,
@@ -509,20 +467,21 @@ def head_of_withdrawn(reason: str) -> Head:
 
 
 def split(fact: Fact) -> tuple[Head, bytes]:
-    """Return what a usual fact has in common with others, and its own numbers; Unusual if it cannot be told apart.
-
-    Contexts must be ``Values``.
-    """
+    """Return what a usual fact has in common with others, and its own numbers; Unusual if it has none such."""
     return SPLITS[type(fact)](fact)
 
 
 def _split_enrolled(fact: Any) -> tuple[Head, bytes]:
     _, _, context, exclude, reason, site = fact
+    if type(context) is not Values:
+        raise Unusual
     return head_of_enrolled(context.labels, exclude, reason, site), context.packed
 
 
 def _split_responded(fact: Any) -> tuple[Head, bytes]:
     _, stage, context, exclude, reason = fact
+    if type(context) is not Values:
+        raise Unusual
     return head_of_responded(stage, context.labels, exclude, reason), context.packed
 
 

@@ -64,8 +64,8 @@ class Reader:
     """Reads the events of one log, whose first event says in which order numbers are kept.
 
     ``columns`` has the order of a stage's columns, ``first`` that of the first stage, and ``arms`` that of its arms.
-    ``names`` has each unit's name once: a copy in every event would keep memory from being used again, and a long log
-    would be read in twice the time.
+    ``names`` has each unit's name once, for ``documents.py``: a copy in every event would keep memory from being used
+    again, and a long log would be read in twice the time.
     """
 
     def __init__(self) -> None:

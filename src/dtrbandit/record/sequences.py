@@ -92,27 +92,17 @@ class Bundled(Unbuilt):
 class Pieces(Unbuilt):
     """Events in pieces, each of them Bundled or a list. No decision is the first of a piece.
 
-    Small bundles are joined to larger ones, which are taken in less time.
+    Small pieces are joined to larger ones, which are taken in less time.
     """
 
     __slots__ = ("pieces",)
 
     def __init__(self, pieces: Iterable[Sequence[Event]], most: int = 8_192) -> None:
         self.pieces: list[Sequence[Event]] = []
-        small: list[Bundle] = []
-        for piece in pieces:
-            if isinstance(piece, Bundled) and sum(len(each.units) for each in small) < most:
-                small.append(piece.bundle)
-                continue
-            self._add_joined(small)
-            small = [piece.bundle] if isinstance(piece, Bundled) else []
-            if not small:
-                self.pieces.append(piece)
-        self._add_joined(small)
-
-    def _add_joined(self, small: list[Bundle]) -> None:
-        if small:
-            self.pieces.append(Bundled(joined(small)))
+        for _, alike in groupby(pieces, type):
+            for some in _up_to(alike, most):
+                bundles = [piece.bundle for piece in some if isinstance(piece, Bundled)]
+                self.pieces.append(Bundled(joined(bundles)) if bundles else list(chain.from_iterable(some)))
 
     def __len__(self) -> int:
         return sum(map(len, self.pieces))
@@ -144,3 +134,15 @@ class Pieces(Unbuilt):
 
     def kinds(self) -> Iterator[tuple[type, str]]:  # noqa: D102  # likewise
         return chain.from_iterable(map(kinds, self.pieces))
+
+
+def _up_to(pieces: Iterable[Sequence[Event]], most: int) -> Iterator[list[Sequence[Event]]]:
+    """Give pieces together until they have so many events."""
+    some: list[Sequence[Event]] = []
+    for piece in pieces:
+        some.append(piece)
+        if sum(map(len, some)) >= most:
+            yield some
+            some = []
+    if some:
+        yield some

@@ -129,16 +129,27 @@ def parts(stored: Iterable[Stored], head: Head) -> Iterator[tuple[Pieces, Head]]
 
 
 def _documents(stored: Iterable[Stored], head: Head) -> Iterator[tuple[list[Entries], Head]]:
-    """Give the events after a head as JSON objects, some at a time. An arrival stays with what follows it."""
+    """Give the events after a head as JSON objects, some at a time. An arrival stays with what follows it.
+
+    Before a record is refused, all before it are given: one of them may be what is wrong first.
+    """
     sequence, waiting = head.sequence, list[Stored]()
-    for batch in checked_batches(stored, head):
-        records = waiting + batch
-        documents = events_in([each.text for each in records], sequence + 1)
-        done = len(records) - int(documents[-1].get("event") in ARRIVALS)
+    batches = checked_batches(stored, head)
+    while True:
+        try:
+            batch, refused = next(batches, []), None
+        except LogError as error:
+            batch, refused = [], error
+        records, is_last = waiting + batch, not batch
+        documents, unreadable = events_in([each.text for each in records], sequence + 1)
+        refused = unreadable or refused
+        held = int(not is_last and refused is None and documents[-1].get("event") in ARRIVALS)
+        done = len(documents) - held
         waiting = records[done:]
         if done:
             sequence += done
             yield documents[:done], Head(sequence, records[done - 1].hash)
-    if waiting:
-        (last,) = waiting
-        yield events_in([last.text], sequence + 1), Head(sequence + 1, last.hash)
+        if refused is not None:
+            raise refused
+        if is_last:
+            return
