@@ -19,6 +19,7 @@ from dtrbandit.trial import Trial
 
 TESTS = Path(__file__).parents[1] / "tests"
 KILLS, FLIPS, HISTORIES, UNITS = 200, 5_000, 10_000, 100_000
+AT_ONCE = 250  # histories
 DESIGN = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")])
 POLICY = dtr.DTRBandit(q=1, delta=0.5, schedule="permuted")
 
@@ -60,8 +61,12 @@ def machine() -> None:
 
     from trial.machine import TrialMachine
 
-    long = settings(max_examples=HISTORIES, deadline=None, suppress_health_check=list(HealthCheck))
-    run_state_machine_as_test(TrialMachine, settings=long)
+    some = settings(  # each time others; all at once would keep what was found of each in memory
+        max_examples=AT_ONCE, derandomize=False, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    for done in range(AT_ONCE, HISTORIES + 1, AT_ONCE):
+        run_state_machine_as_test(TrialMachine, settings=some)
+        print(f"F11: {done:,} of {HISTORIES:,}", file=sys.stderr)
     print(f"F11: {HISTORIES} histories equal to a session's, event for event")
 
 
