@@ -101,8 +101,7 @@ class Belief:
             refuse_other_numerics(histories.numerics)
         _, t, _, _, arms, _, _, excluded = history
         u = uniform(self.seed, t, len(arms), len(self.design.stages))
-        decide = self._decide  # by a name: Python 3.11 calls an attribute in more time
-        decision = decide(self.state, history, u)
+        decision = self._decide(self.state, history, u)
         if excluded or histories.barred:
             decision = decision._replace(infeasible=infeasible_arms(histories, history))
         return decision
@@ -130,15 +129,14 @@ class Belief:
         if len(facts) == 1:
             self.histories.record(facts[0], known, arrived)
             if _teaches(facts[0], arrived):
-                learn = self._learn
-                self.state = learn(self.state, arrived, facts[0])
+                self.state = self._learn(self.state, arrived, facts[0])
         else:
             arrival, assigned = facts
             assert type(assigned) is Assigned
             history = after_assignment(self.design, arrived, assigned.decision)
             self.histories.record_arrival(arrival, assigned, known, history)
-            learn = self._learn
-            self.state = learn(learn(self.state, arrived, arrival), history, assigned)
+            self.state = self._learn(self.state, arrived, arrival)
+            self.state = self._learn(self.state, history, assigned)
         self.version += len(facts)  # from here on they count
         self.whole = True
 

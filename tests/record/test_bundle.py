@@ -7,7 +7,6 @@ from struct import pack
 import numpy as np
 import pytest
 
-import dtrbandit as dtr
 from dtrbandit.record.bundle import HeadCounter, Unusual, joined, side_by_side
 from dtrbandit.record.packed import facts_of
 from small_session import session_of
@@ -33,10 +32,10 @@ def test_numbers_stand_side_by_side_and_none_is_too_many_or_too_few() -> None:
 
 
 def test_bundles_are_joined_in_order() -> None:
-    log: dtr.record.Log = session_of(40).log
-    parts = [log[1:70].bundle(), log[70:71].bundle(), log[71:].bundle()]  # type: ignore[attr-defined]  # slices of a Log are Logs
+    log = session_of(40)._belief.histories.log
+    parts = [log.bundle(1, 70), log.bundle(70, 71), log.bundle(71, len(log))]
 
     found = joined(parts)
 
-    assert list(facts_of(found, found.said)) == list(log[1:])
+    assert list(facts_of(found, found.said)) == list(log.events(1, len(log)))
     assert len(set(found.heads)) == len(found.heads)

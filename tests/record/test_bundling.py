@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.record import Assigned, Corrected, Event
+from dtrbandit.record import Assigned, Corrected, Enrolled, Event
 from dtrbandit.record.bundle import Unusual
 from dtrbandit.record.bundling import side_by_side_of, stretches
 from dtrbandit.record.packed import MOST_REASONS, facts_of
@@ -75,9 +75,13 @@ def test_what_is_equal_but_of_another_kind_is_left_to_the_rules(field: str) -> N
     empty = dtr.Session(session.design, session.policy)._belief.histories
     events = list(session.log)[1:]
     if field == "site":
-        events[5] = events[5]._replace(site=Text("north"))  # type: ignore[call-arg]  # an enrolment
+        enrolled = events[5]
+        assert isinstance(enrolled, Enrolled)
+        events[5] = enrolled._replace(site=Text("north"))
     else:
-        decision = events[6].decision  # type: ignore[union-attr]  # of it
+        assigned = events[6]
+        assert isinstance(assigned, Assigned)
+        decision = assigned.decision
         strange: Any = Text(decision.reason) if field == "reason" else Few(decision.contenders)
         events[6] = Assigned(decision._replace(**{field: strange}))
 
@@ -98,8 +102,8 @@ def test_a_log_with_more_reasons_than_heads_is_taken_side_by_side() -> None:
 
 
 def test_the_first_event_and_no_event_are_not_usual() -> None:
-    log = session_of(2).log
+    log = session_of(2)._belief.histories.log
 
-    for places in (slice(0, 4), slice(5, 5)):
+    for start, stop in ((0, 4), (5, 5)):
         with pytest.raises(Unusual):
-            log[places].bundle()  # type: ignore[attr-defined]  # a slice of a Log is a Log
+            log.bundle(start, stop)

@@ -215,17 +215,17 @@ def test_a_story_is_told_forwards_and_backwards() -> None:
 
 @pytest.mark.parametrize("before", [0, 1, BLOCK - 20, BLOCK - 1, BLOCK])
 def test_facts_added_side_by_side_are_kept_as_one_by_one(before: int) -> None:
-    facts = [(fact.round if isinstance(fact, Enrolled) else 0, fact) for fact in session_of(1000).log[1:]]
-    rounds = [1 + place // 5 for place in range(len(facts))]
+    source = session_of(1000)._belief.histories.log
+    rounds = list(source.rounds_between(1, len(source)))
+    facts = [source.fact(place) for place in range(1, len(source))]
     one_by_one, side_by_side = PackedLog(OPENED), PackedLog(OPENED)
     for packed in (one_by_one, side_by_side):
-        packed.extend([fact for _, fact in facts[:before]], rounds[:before])  # type: ignore[misc]  # no Opened
-    log = Log(one_by_one, 1, 1 + len(facts))
+        packed.extend(facts[:before], rounds[:before])
 
-    one_by_one.extend([fact for _, fact in facts[before:]], rounds[before:])  # type: ignore[misc]  # likewise
+    one_by_one.extend(facts[before:], rounds[before:])
     for start in range(before, len(facts), 1700):
-        part = log[1 + start - 1 : 1 + start + 1700 - 1]
-        side_by_side.add(part.bundle(), np.array(rounds[start : start + 1700]))  # type: ignore[attr-defined]  # a Log
+        stop = min(start + 1700, len(facts))
+        side_by_side.add(source.bundle(1 + start, 1 + stop), np.array(rounds[start:stop]))
 
     assert vars(side_by_side).keys() == vars(one_by_one).keys()
     for name, value in vars(one_by_one).items():

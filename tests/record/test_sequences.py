@@ -14,7 +14,7 @@ from small_session import session_of
 
 SESSION = session_of(9)
 EVENTS: list[Event] = list(SESSION.log)
-BUNDLED = Bundled(SESSION.log[1:].bundle())  # type: ignore[attr-defined]  # a slice of a Log is a Log
+BUNDLED = Bundled(SESSION._belief.histories.log.bundle(1, SESSION.version))
 PIECES = Pieces([EVENTS[:1], BUNDLED[:10], BUNDLED[10:11], EVENTS[12:20], BUNDLED[19:]])
 
 

@@ -134,8 +134,7 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     if features[m] is not state.at_hand:
         _lay_out(state, history, m, features[m])
     here = node + state.root_to_ask_for(excluded[m]) if excluded else node
-    ask = call_decide.call  # by a name: Python 3.11 calls an attribute in more time
-    arm, reason = ask(state.kind, state.taught + t - 1, m, here, u, state.knows_units, state.table)
+    arm, reason = call_decide.call(state.kind, state.taught + t - 1, m, here, u, state.knows_units, state.table)
     if excluded:
         state.forget_question()
     if arm < 0:
@@ -184,8 +183,7 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
     fact, unit, m, index, arm, value = call
     if features is not None and features is not state.at_hand:  # an arrival is decided, then learnt
         _lay_out(state, history, m, features)
-    take = call_take.call  # by a name, likewise
-    if not take(state.kind, fact, unit, m, index, arm, value, state.learning, state.table):
+    if not call_take.call(state.kind, fact, unit, m, index, arm, value, state.learning, state.table):
         raise _misfit(state, history, type(event).__name__)
     return state
 

@@ -22,6 +22,12 @@ class Unusual(Exception):  # noqa: N818  # it is no error
     """Something must be looked at by itself."""
 
 
+def require_usual(usual: object) -> None:
+    """Raise Unusual unless something is usual."""
+    if not usual:
+        raise Unusual
+
+
 class Bundle(NamedTuple):
     """Usual facts, in order.
 
@@ -71,8 +77,7 @@ def side_by_side(which: Integers, packed: Sequence[bytes], widths: Sequence[int]
     for number, width in enumerate(widths):
         at = np.flatnonzero(which == number)
         own = [packed[i] for i in at.tolist()]
-        if set(map(len, own)) - {8 * width}:
-            raise Unusual
+        require_usual({8 * width}.issuperset(map(len, own)))
         numbers[at, :width] = np.frombuffer(b"".join(own)).reshape(len(at), width)
     return numbers
 

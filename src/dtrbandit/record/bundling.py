@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dtrbandit.design.spec import Design
-from dtrbandit.record.bundle import Bundle, HeadCounter, Unusual, side_by_side
+from dtrbandit.record.bundle import Bundle, HeadCounter, Unusual, require_usual, side_by_side
 from dtrbandit.record.contraindications import accept_exclude
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Event, Fact, Responded, Withdrawn
 from dtrbandit.record.histories import Histories
 from dtrbandit.record.log import Log
-from dtrbandit.record.packed import SAYS_ROUND, split, width_of
+from dtrbandit.record.packed import SAYS_ROUND, SPLITS, width_of
 from dtrbandit.record.rules import accept, what_is_wrong
 from dtrbandit.record.sequences import Bundled, Pieces, types, usual_runs
 from dtrbandit.record.values import Values
@@ -59,7 +58,6 @@ class _Bundling:
 
     def __init__(self, histories: Histories) -> None:
         self._histories, self._design = histories, histories.design
-        self._stages = {stage.name: m for m, stage in enumerate(self._design.stages)}
 
     def bundle(self, events: Sequence[Event]) -> Bundle:
         number_of, which, packed = HeadCounter(), list[int](), list[bytes]()
@@ -67,13 +65,12 @@ class _Bundling:
         for event in events:
             fact = self._as_recorded(event)
             named: Any = fact.decision if type(fact) is Assigned else fact
-            head, own = split(fact)
+            head, own = SPLITS[type(fact)](fact)
             which.append(number_of(head))
             packed.append(own)
             units.append(named[0])
             said.append(named[1] if type(fact) in SAYS_ROUND else 0)
-        if set(map(type, said)) - {int} or max(said, default=0) >= 2**63:
-            raise Unusual
+        require_usual({int}.issuperset(map(type, said)) and max(said, default=0) < 2**63)
         chosen, widths = np.array(which, dtype=np.int64), [width_of(head) for head in number_of.heads]
         numbers = side_by_side(chosen, packed, widths)
         return Bundle(number_of.heads, chosen, units, np.array(said, dtype=np.int64), numbers)
@@ -92,12 +89,6 @@ class _Bundling:
         fact: Fact = event
         return fact
 
-    def _stage(self, name: object) -> int:
-        m = self._stages.get(name) if type(name) is str else None
-        if m is None:
-            raise Unusual
-        return m
-
     def _arrival(self, fact: Any, m: int) -> Fact:
         context, columns = fact.context, self._design.columns[m]
         if type(context) is not Values or context.labels != columns:
@@ -109,15 +100,15 @@ class _Bundling:
         return accepted
 
     def _require_decision(self, decision: object) -> None:
-        if type(decision) is not Decision or type(decision.reason) is not str:  # equal heads must have equal types
+        if type(decision) is not Decision:
             raise Unusual
-        if type(decision.contenders) is not tuple or type(decision.infeasible) is not tuple:
-            raise Unusual
+        require_usual(type(decision.reason) is str)  # equal heads must have equal types
+        require_usual(type(decision.contenders) is tuple and type(decision.infeasible) is tuple)
         if type(decision.q_tilde) is type(decision.q_hat) is Values and type(decision.propensity) is float:
             return  # what is left to check is common to many decisions, or numbers
-        if what_is_wrong(decision, _arms(self._design, self._stage(decision.stage))):
-            raise Unusual
+        stage = self._design.stages[self._stage(decision.stage)]
+        require_usual(what_is_wrong(decision, stage.arms) is None)
 
-
-def _arms(design: Design, m: int) -> tuple[str, ...]:
-    return design.stages[m].arms
+    def _stage(self, name: str) -> int:
+        require_usual(type(name) is str)  # likewise
+        return self._design.stage_number(name)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dtrbandit.kernels.arrays import Matrix
 from dtrbandit.record import codec, packed
-from dtrbandit.record.bundle import Bundle, Head, HeadCounter, Integers, Unusual
+from dtrbandit.record.bundle import Bundle, Head, HeadCounter, Integers, Unusual, require_usual
 from dtrbandit.record.events import Event
 from dtrbandit.record.reading import ASSIGNED, Entries, Order, Reader
 from dtrbandit.record.sequences import Bundled, usual_runs
@@ -60,7 +60,7 @@ class _Columns:
             if own:
                 READS[name](self, np.array(own), [self._entries[i] for i in own])
         found = [entries["unit"] for entries in self._entries]
-        _require({str}.issuperset(map(type, found)))
+        require_usual({str}.issuperset(map(type, found)))
         units = list(map(self._reader.names.setdefault, found, found))
         most = max((rows.shape[1] for _, rows in self._numbers), default=0)
         numbers = np.full((len(units), most), np.nan)
@@ -69,10 +69,12 @@ class _Columns:
         return Bundle(self._number_of.heads, self._which, units, self._said, numbers)
 
     def enrolled(self, at: Integers, own: list[Entries]) -> None:
-        _require({ENROLLED, ENROLLED_AT_SITE}.issuperset(map(tuple, own)))
+        require_usual({ENROLLED, ENROLLED_AT_SITE}.issuperset(map(tuple, own)))
         at_site = [entries for entries in own if len(entries) == len(ENROLLED_AT_SITE)]
-        _require(all(type(entries["site"]) is str and entries["format"] == FORMAT_WITH_SITE for entries in at_site))
-        _require(all(type(entries["format"]) is int for entries in at_site))
+        require_usual(
+            all(type(entries["site"]) is str and entries["format"] == FORMAT_WITH_SITE for entries in at_site)
+        )
+        require_usual(all(type(entries["format"]) is int for entries in at_site))
         order = self._reader.first
         if order is None:
             raise Unusual
@@ -83,7 +85,7 @@ class _Columns:
         self._note_contexts(order, at, contexts)
 
     def responded(self, at: Integers, own: list[Entries]) -> None:
-        _require({RESPONDED}.issuperset(map(tuple, own)))
+        require_usual({RESPONDED}.issuperset(map(tuple, own)))
         stages, contexts = [entries["stage"] for entries in own], [entries["context"] for entries in own]
         orders = self._reader.columns
         keys = list(zip(stages, map(tuple, contexts), strict=True))
@@ -93,10 +95,10 @@ class _Columns:
             self._note_contexts(orders[stage], at[places], [contexts[i] for i in places])
 
     def assigned(self, at: Integers, own: list[Entries]) -> None:
-        _require({ASSIGNED}.issuperset(map(tuple, own)))
+        require_usual({ASSIGNED}.issuperset(map(tuple, own)))
         columns = zip(*[entries.values() for entries in own], strict=True)
         arms, contenders, _, chances, hats, tildes, reasons, rounds, stages, _ = columns
-        _require({list}.issuperset(map(type, contenders)) and {float}.issuperset(map(type, chances)))
+        require_usual({list}.issuperset(map(type, contenders)) and {float}.issuperset(map(type, chances)))
         self._said[at] = _whole_numbers(rounds)
         orders = self._reader.arms
         said = list(zip(stages, arms, reasons, map(tuple, contenders), ((),) * len(own), strict=True))
@@ -108,16 +110,16 @@ class _Columns:
             self._numbers.append((at[places], np.hstack((chance, *estimates))))
 
     def completed(self, at: Integers, own: list[Entries]) -> None:
-        _require({COMPLETED}.issuperset(map(tuple, own)))
+        require_usual({COMPLETED}.issuperset(map(tuple, own)))
         outcomes = [entries["outcome"] for entries in own]
-        _require({float}.issuperset(map(type, outcomes)))
+        require_usual({float}.issuperset(map(type, outcomes)))
         self._which[at] = self._number_of(packed.HEADS[packed.COMPLETED])
         self._numbers.append((at, np.array(outcomes)[:, None]))
 
     def withdrawn(self, at: Integers, own: list[Entries]) -> None:
-        _require({WITHDRAWN}.issuperset(map(tuple, own)))
+        require_usual({WITHDRAWN}.issuperset(map(tuple, own)))
         reasons = [entries["reason"] for entries in own]
-        _require({str}.issuperset(map(type, reasons)))
+        require_usual({str}.issuperset(map(type, reasons)))
         self._note_heads(at, reasons, packed.head_of_withdrawn)
 
     def _note_heads(self, at: Integers, keys: Sequence[Any], head_of: Callable[[Any], Head]) -> None:
@@ -143,33 +145,28 @@ READS: dict[str, Callable[[_Columns, Integers, list[Entries]], None]] = {
 }
 
 
-def _require(usual: bool) -> None:
-    if not usual:
-        raise Unusual
-
-
 def _whole_numbers(found: Sequence[Any]) -> Integers:
-    _require({int}.issuperset(map(type, found)))
+    require_usual({int}.issuperset(map(type, found)))
     return np.array(found, dtype=np.int64)
 
 
 def _labels(order: Order, shape: tuple[str, ...]) -> tuple[str, ...]:
     """Return the labels of a context, as a text has them, in the order in which their numbers are kept."""
-    _require(list(shape) == [label for label in order.as_text if label in shape])
+    require_usual(list(shape) == [label for label in order.as_text if label in shape])
     return order.labels if len(shape) == len(order.labels) else tuple(label for label in order.labels if label in shape)
 
 
 def _rows(order: Order, shape: tuple[str, ...], found: Sequence[Any], kinds: set[type]) -> Matrix:
     """Return the numbers of objects that have the labels of a shape, in the order in which they are kept."""
-    _require({dict}.issuperset(map(type, found)) and {shape}.issuperset(map(tuple, found)))
+    require_usual({dict}.issuperset(map(type, found)) and {shape}.issuperset(map(tuple, found)))
     numbers = list(chain.from_iterable([each.values() for each in found]))
-    _require(kinds.issuperset(map(type, numbers)))
+    require_usual(kinds.issuperset(map(type, numbers)))
     rows = np.array(numbers, dtype=np.float64).reshape(len(found), len(shape))
     return rows[:, [shape.index(label) for label in _labels(order, shape)]]
 
 
 def _head_of_assigned(orders: dict[str, Order], said: tuple[Any, ...]) -> Head:
     stage, arm, reason, contenders, _ = said
-    _require({str}.issuperset(map(type, (stage, arm, reason, *contenders))))
+    require_usual({str}.issuperset(map(type, (stage, arm, reason, *contenders))))
     labels = orders[stage].labels
     return packed.head_of_assigned(said, labels, labels)

@@ -219,7 +219,7 @@ class Histories:
         place = len(self.log)
         self.log.add(bundle, rounds)
         for i in np.flatnonzero(np.isin(rounds, ended, invert=True)).tolist():
-            self._keep(bundle.units[i], self.log[place + i])  # type: ignore[arg-type]  # no Opened is among facts
+            self._keep(bundle.units[i], self.log.fact(place + i))
         for t in ended.tolist():
             self.in_flight.pop(self.log.names[t - 1], None)
 

@@ -83,10 +83,10 @@ class PackedLog:
 
     def append(self, fact: Fact, t: int) -> None:
         """Pack a fact of the unit of round ``t``, whose first one is its enrolment; with 0, one of the trial itself."""
-        kind, last, (count, rest) = type(fact), self._last, self._held
-        if kind is Enrolled:
-            self._welcome(fact[0], t)  # type: ignore[arg-type]  # its unit
-        entry = PACKS[kind](self, fact, t, last[t])
+        last, (count, rest) = self._last, self._held
+        if type(fact) is Enrolled:
+            self._welcome(fact.unit, t)
+        entry = PACKS[type(fact)](self, fact, t, last[t])
         if len(rest) == BLOCK:
             count, rest = self._seal()
         last[t] = count * BLOCK + len(rest)
@@ -113,16 +113,8 @@ class PackedLog:
 
     def extend(self, facts: Iterable[Fact], rounds: Iterable[int]) -> None:
         """Pack many facts, of the units of these rounds."""
-        last, (count, rest) = self._last, self._held
         for fact, t in zip(facts, rounds, strict=True):
-            kind = type(fact)
-            if kind is Enrolled:
-                self._welcome(fact[0], t)  # type: ignore[arg-type]  # its unit
-            entry = PACKS[kind](self, fact, t, last[t])
-            if len(rest) == BLOCK:
-                count, rest = self._seal()
-            last[t] = count * BLOCK + len(rest)
-            rest.append(entry)
+            self.append(fact, t)
 
     def add(self, bundle: Bundle, rounds: Integers) -> None:
         """Pack many usual facts in one step, of the units of these rounds."""
@@ -218,6 +210,11 @@ class PackedLog:
         numbers = np.frombuffer(b"".join([entry[:4] for entry in entries]), dtype=np.uint32).tolist()
         kinds = [known[number] or type(self._fact(entry)) for number, entry in zip(numbers, entries, strict=True)]
         return [Opened, *kinds] if start == 0 < stop else kinds
+
+    def fact(self, place: int) -> Fact:
+        """Return the fact at a place, which is not the first."""
+        (entry,) = self._entries(place, place + 1)
+        return self._fact(entry)
 
     def story(self, t: int) -> list[Fact]:
         """Return all that happened to the unit of a round, with 0 to the trial itself, in order."""
@@ -466,11 +463,6 @@ def head_of_withdrawn(reason: str) -> Head:
     return _withdrawn, reason
 
 
-def split(fact: Fact) -> tuple[Head, bytes]:
-    """Return what a usual fact has in common with others, and its own numbers; Unusual if it has none such."""
-    return SPLITS[type(fact)](fact)
-
-
 def _split_enrolled(fact: Any) -> tuple[Head, bytes]:
     _, _, context, exclude, reason, site = fact
     if type(context) is not Values:
@@ -501,6 +493,7 @@ def _split_assigned(fact: Assigned) -> tuple[Head, bytes]:
     return head, NUMBER.pack(propensity) + tilde.packed + hat.packed
 
 
+# what a usual fact has in common with others, and its own numbers; Unusual if it has none such
 SPLITS: dict[type, Callable[[Any], tuple[Head, bytes]]] = {
     Enrolled: _split_enrolled,
     Assigned: _split_assigned,

@@ -20,7 +20,7 @@ from dtrbandit.design.feasibility import Barred, left_for_sets
 from dtrbandit.design.formula import Formula, Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DTRError
-from dtrbandit.record.bundle import Bundle, Head, Integers, Unusual
+from dtrbandit.record.bundle import Bundle, Head, Integers, Unusual, require_usual
 from dtrbandit.record.bundling import side_by_side_of
 from dtrbandit.record.contraindications import accept_exclude
 from dtrbandit.record.events import Assigned, Decision, Enrolled, Event, Responded, Withdrawn
@@ -89,11 +89,6 @@ def usual_stretch(histories: Histories, events: Sequence[Event]) -> Stretch | No
         return None
 
 
-def _require(usual: Any) -> None:
-    if not usual:
-        raise Unusual
-
-
 class _Units(NamedTuple):
     """The units of a stretch by number, in the order of their rounds, and where they stand."""
 
@@ -106,8 +101,8 @@ class _Units(NamedTuple):
     barring: Integers  # what is contraindicated for them, as a number
 
 
-class _Said(NamedTuple):
-    """What facts with the same head say, in numbers."""
+class _Common(NamedTuple):
+    """What facts with the same head have in common, in numbers."""
 
     kind: int
     stage: int = -1  # that they are about, if they name one
@@ -117,50 +112,44 @@ class _Said(NamedTuple):
     barred: Barred = ()  # by what they exclude
 
 
-def _said_by(design: Design, head: Head) -> _Said:
-    """Return what a head says; Unusual or a DTRError if a log cannot hold it."""
+def _common_to(design: Design, head: Head) -> _Common:
+    """Return what the facts of a head have in common; Unusual or a DTRError if a log cannot hold it."""
     kind, parts = HEAD_KINDS[head[0]], head[1:]
     if kind is Enrolled:
         labels, exclude, reason, site = parts
         accept_site(site)
-        return _said_on_arrival(design, ENROLLED, 0, labels, (exclude, reason))
+        return _common_to_arrivals(design, ENROLLED, 0, labels, (exclude, reason))
     if kind is Responded:
         stage, labels, *said = parts
-        return _said_on_arrival(design, RESPONDED, _stage_number(design, stage), labels, tuple(said))
+        return _common_to_arrivals(design, RESPONDED, design.stage_number(stage), labels, tuple(said))
     if kind is Assigned:
-        return _said_on_assignment(design, parts)
+        return _common_to_decisions(design, parts)
     if kind is Withdrawn:
         accept_reason(parts[0], "who withdraws")
-        return _Said(WITHDRAWN)
-    return _Said(COMPLETED)
+        return _Common(WITHDRAWN)
+    return _Common(COMPLETED)
 
 
-def _said_on_arrival(design: Design, kind: int, m: int, labels: tuple[str, ...], said: tuple[Any, ...]) -> _Said:
+def _common_to_arrivals(design: Design, kind: int, m: int, labels: tuple[str, ...], said: tuple[Any, ...]) -> _Common:
     columns = tuple([place for place, column in enumerate(design.columns[m]) if column in labels])
-    _require(labels == tuple([design.columns[m][place] for place in columns]))
+    require_usual(labels == tuple([design.columns[m][place] for place in columns]))
     exclude, reason = said
     if exclude is reason is None:
-        return _Said(kind, m, columns)
-    _require(exclude is not None)
+        return _Common(kind, m, columns)
+    require_usual(exclude is not None)
     excluded, _ = accept_exclude(design, "who arrives", m, dict(exclude), reason)
-    return _Said(kind, m, columns, barred=barred_by(design, excluded))
+    return _Common(kind, m, columns, barred=barred_by(design, excluded))
 
 
-def _said_on_assignment(design: Design, parts: tuple[Any, ...]) -> _Said:
+def _common_to_decisions(design: Design, parts: tuple[Any, ...]) -> _Common:
     stage, arm, reason, contenders, infeasible, tilde, hat = parts
-    m = _stage_number(design, stage)
+    m = design.stage_number(stage)
     arms = design.stages[m].arms
-    _require(tilde == hat == arms and arm in arms)
+    require_usual(tilde == hat == arms and arm in arms)
     nothing: Values[float | None] = Values(arms, [None] * len(arms))
     decision = Decision("", 0, stage, arm, reason, None, nothing, nothing, contenders, infeasible)
-    _require(what_is_wrong(decision, arms) is None)
-    return _Said(ASSIGNED, m, arm=arms.index(arm), forced=reason == "forced")
-
-
-def _stage_number(design: Design, name: object) -> int:
-    names = [stage.name for stage in design.stages]
-    _require(name in names)
-    return names.index(name)  # type: ignore[arg-type]  # it is among them
+    require_usual(what_is_wrong(decision, arms) is None)
+    return _Common(ASSIGNED, m, arm=arms.index(arm), forced=reason == "forced")
 
 
 class _Reading:
@@ -168,10 +157,10 @@ class _Reading:
 
     def __init__(self, histories: Histories, bundle: Bundle) -> None:
         self.histories, self.design, self.bundle = histories, histories.design, bundle
-        _require(bundle.units and histories.ended is None)
-        self.said = [_said_by(self.design, head) for head in bundle.heads]
-        self.kind = self._by_head([said.kind for said in self.said])
-        self.about = self._by_head([said.stage for said in self.said])
+        require_usual(bundle.units and histories.ended is None)
+        self.common = [_common_to(self.design, head) for head in bundle.heads]
+        self.kind = self._by_head([each.kind for each in self.common])
+        self.about = self._by_head([each.stage for each in self.common])
         self._require_accrual()
         self.excluded: dict[Barred, int] = {(): 0}  # sets of contraindications, numbered
         self.rounds = self._rounds()
@@ -180,7 +169,7 @@ class _Reading:
         self.is_arrival = self.kind <= RESPONDED
         self.decided = np.zeros(len(self.kind), dtype=np.bool_)  # arrivals that a decision for the same unit follows
         self.decided[:-1] = (self.kind[1:] == ASSIGNED) & (self.unit[1:] == self.unit[:-1]) & self.is_arrival[:-1]
-        _require(self.decided.sum() == (self.kind == ASSIGNED).sum())
+        require_usual(self.decided.sum() == (self.kind == ASSIGNED).sum())
 
     def _by_head(self, values: Sequence[int]) -> Integers:
         """Return what the head of each fact says."""
@@ -189,23 +178,23 @@ class _Reading:
 
     def _require_accrual(self) -> None:
         """Require that accrual is held at none of the sites of newcomers."""
-        for said, head in zip(self.said, self.bundle.heads, strict=True):
-            if said.kind == ENROLLED:
-                _require(self.histories.hold_of(head[-1]) is None)
+        for each, head in zip(self.common, self.bundle.heads, strict=True):
+            if each.kind == ENROLLED:
+                require_usual(self.histories.hold_of(head[-1]) is None)
 
     def _rounds(self) -> Integers:
         """Return the round of each fact's unit; newcomers have the next ones."""
         known, names, enrols = self.histories.log.rounds, self.bundle.units, self.kind == ENROLLED
-        _require(set(map(type, names)) == {str})
+        require_usual(set(map(type, names)) == {str})
         newcomers = list(compress(names, enrols.tolist()))
         rounds = range(len(known) + 1, len(known) + 1 + len(newcomers))
-        _require(all(map(is_unit_id, newcomers)))
+        require_usual(all(map(is_unit_id, newcomers)))
         new = dict(zip(newcomers, rounds, strict=True))
-        _require(len(new) == len(newcomers) and known.keys().isdisjoint(new))
+        require_usual(len(new) == len(newcomers) and known.keys().isdisjoint(new))
         found = np.array([new.get(name) or known.get(name) or 0 for name in names], dtype=np.int64)
-        _require(found.all())
+        require_usual(found.all())
         says = enrols | (self.kind == ASSIGNED)
-        _require((self.bundle.said == found)[says].all())
+        require_usual((self.bundle.said == found)[says].all())
         return found
 
     def _units(self, rounds: Integers, enrolled: int) -> _Units:
@@ -223,7 +212,7 @@ class _Reading:
         columns = [(labels, _columns(design, m)) for m, labels in enumerate(design.columns)]
         for i, t in enumerate(rounds[: np.searchsorted(rounds, enrolled, side="right")].tolist()):
             record = units.records[i] = self.histories.in_flight.get(log.names[t - 1])
-            _require(record is not None)
+            require_usual(record is not None)
             assert record is not None
             _, _, node, _, arms, _, _, excluded = record.history
             if excluded:
@@ -231,7 +220,7 @@ class _Reading:
             units.reported[i], units.node[i], units.left[i] = len(record.reported), node, record.left
             units.arms[i, : len(arms)] = arms
             for context, (labels, own) in zip(record.contexts, columns, strict=False):
-                _require(context.labels == labels or record.left)
+                require_usual(context.labels == labels or record.left)
                 if context.labels == labels:
                     units.columns[i, own] = context.numbers
         return units
@@ -265,10 +254,10 @@ class _Reading:
         arrival, completed, withdrawn = self.is_arrival, self.kind == COMPLETED, self.kind == WITHDRAWN
         enrolling = np.array([record is None for record in self.units.records])[self.unit]
         first = before(np.ones(len(self.unit), dtype=np.bool_)) == 0
-        _require(((self.kind == ENROLLED) == (first & enrolling)).all())
-        _require(not (before(completed | withdrawn) > 0).any())
-        _require(not (left & arrival).any() and (arrivals[arrival] < stages).all())
-        _require((left | (arrivals == stages))[completed].all())
+        require_usual(((self.kind == ENROLLED) == (first & enrolling)).all())
+        require_usual(not (before(completed | withdrawn) > 0).any())
+        require_usual(not (left & arrival).any() and (arrivals[arrival] < stages).all())
+        require_usual((left | (arrivals == stages))[completed].all())
         entered = arrivals - left  # of facts other than arrivals: how many stages
         result: Integers = np.where(arrival, arrivals, np.where(withdrawn, entered, entered - 1))
         return result
@@ -279,59 +268,59 @@ class _Reading:
         units.columns[unit, _columns(design, m)] = self._contexts(m, at)
         self._exclude(at)
         parsed = design.parsed[m]
-        _require((self.about[at] == m).all())
+        require_usual((self.about[at] == m).all())
         whole: Mask = np.all(np.isfinite(units.columns[unit, _columns(design, m)]), axis=1)
         known = {name: units.columns[unit, j] for j, name in enumerate(_names(design, m))}
         enters = np.ones(len(at), dtype=np.bool_)
         if m > 0 and parsed.condition is not None:
-            _require(not any(np.isnan(known[column]).any() for column in parsed.condition.columns))
+            require_usual(not any(np.isnan(known[column]).any() for column in parsed.condition.columns))
             enters = parsed.condition.mask(known)
-        _require((enters == decided).all() and (whole | ~enters).all())
+        require_usual((enters == decided).all() and (whole | ~enters).all())
         stands, psi = np.where(whole, units.node[unit], -1), self._features(m, unit[whole], known, whole)
         told = np.where(decided, at + 1, at)  # a decision tells of the arrival as well; a response, who left
         node[told], self.barring[told] = stands, units.barring[unit]
         features[told[whole], : psi.shape[1]] = psi
         given, entering = told[decided], unit[decided]
         arm[given] = units.arms[entering, m] = self._decisions(m, given, entering)
-        value[given] = self._by_head([said.forced for said in self.said])[given]
+        value[given] = self._by_head([each.forced for each in self.common])[given]
         units.node[entering] = design.tree.child[units.node[entering], arm[given]]
 
     def _contexts(self, m: int, at: Integers) -> Matrix:
         """Return the contexts of arrivals, NaN where a column is missing."""
         rows, which = np.full((len(at), len(self.design.columns[m])), np.nan), self.bundle.which[at]
         for head in np.unique(which).tolist():
-            own, columns = which == head, self.said[head].columns
+            own, columns = which == head, self.common[head].columns
             found = self.bundle.numbers[at[own], : len(columns)]
-            _require((np.abs(found) <= LARGEST).all())
+            require_usual((np.abs(found) <= LARGEST).all())
             rows[np.ix_(own, columns)] = found
         return rows
 
     def _features(self, m: int, unit: Integers, known: dict[str, Vector], whole: Mask) -> Matrix:
         """Return ψ_m of units whose columns are all known."""
         formula, design = self.design.parsed[m].features, self.design
-        _require(isinstance(formula, Formula))  # one of one's own may have other bits for many units than for one
+        require_usual(isinstance(formula, Formula))  # one of one's own may have other bits for many units than for one
         arms = {design.stages[k].name: self.units.arms[unit, k] for k in range(m)}
         with np.errstate(over="ignore", invalid="ignore"):
             psi = formula.matrix({name: column[whole] for name, column in known.items()}, arms, len(unit))
-        _require((np.abs(psi) <= LARGEST).all())
+        require_usual((np.abs(psi) <= LARGEST).all())
         return psi
 
     def _decisions(self, m: int, at: Integers, unit: Integers) -> Integers:
         """Return the arms that decisions at stage ``m`` give, as numbers."""
-        _require((self.about[at] == m).all())
+        require_usual((self.about[at] == m).all())
         propensity = self.bundle.numbers[at, :1]
-        _require((np.isnan(propensity) | ((propensity >= 0) & (propensity <= 1 + ROUNDING))).all())
-        arms = self._by_head([said.arm for said in self.said])[at]
+        require_usual((np.isnan(propensity) | ((propensity >= 0) & (propensity <= 1 + ROUNDING))).all())
+        arms = self._by_head([each.arm for each in self.common])[at]
         left = left_for_sets(self.design.tree, tuple(self.excluded), self.histories.barred)
-        _require(left[self.units.barring[unit], self.units.node[unit], arms].all())
+        require_usual(left[self.units.barring[unit], self.units.node[unit], arms].all())
         return arms
 
     def _exclude(self, at: Integers) -> None:
         """Take what arrivals say of contraindications."""
-        excludes = self._by_head([bool(said.barred) for said in self.said])[at] > 0
+        excludes = self._by_head([bool(each.barred) for each in self.common])[at] > 0
         sets = list(self.excluded)
         for i in at[excludes].tolist():
-            unit, barred = self.unit[i], self.said[self.bundle.which[i]].barred
+            unit, barred = self.unit[i], self.common[self.bundle.which[i]].barred
             known = tuple(sorted({*sets[self.units.barring[unit]], *barred}))
             if known not in self.excluded:
                 self.excluded[known] = len(sets)
@@ -340,7 +329,7 @@ class _Reading:
 
     def _outcomes(self, at: Integers) -> Vector:
         outcomes = self.bundle.numbers[at, 0] if len(at) else np.zeros(0)
-        _require((np.abs(outcomes) <= LARGEST).all())
+        require_usual((np.abs(outcomes) <= LARGEST).all())
         return outcomes
 
 
