@@ -20,7 +20,6 @@ from dtrbandit.record.chain import (
     Record,
     Stored,
     chained,
-    events_in,
     linked,
     record_of,
     time_of,
@@ -149,20 +148,3 @@ def test_a_changed_record_is_named_before_one_that_cannot_be_read() -> None:
     assert [next(found).sequence for _ in RECORDS] == [1, 2, 3]
     with pytest.raises(dtr.LogError, match="record 4 is missing"):
         next(found)
-
-
-def test_events_are_read_together_as_one_by_one() -> None:
-    texts = [each.text for each in linked(RECORDS)]
-    events = [json.loads(text)["event"] for text in texts]
-
-    assert events_in(texts, 1) == (events, None)
-    for number, text, says in [
-        (0, texts[0].replace(b'"sequence":1', b'"sequence":9'), "found sequence number 9, expected 1"),
-        (1, texts[1].replace(b'"unit"', b'"unit":"u","unit"'), "has 'unit' twice"),
-        (1, texts[1].replace(b'"sequence":2', b'"sequence":2.0'), "found sequence number 2.0"),
-        (2, b"[]", "expected a JSON object"),
-        (2, b'{"actor":null}', "has the entries"),
-    ]:
-        found, error = events_in([*texts[:number], text, *texts[number + 1 :]], 1)
-        assert found == events[:number]
-        assert says in str(error)

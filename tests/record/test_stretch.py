@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,10 +14,9 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 from dtrbandit import belief
 from dtrbandit.record import Assigned, Completed, Enrolled, Event, Responded, Withdrawn
-from dtrbandit.record.codec import encode
-from dtrbandit.record.documents import pieces_of
+from dtrbandit.record.chain import Record
+from dtrbandit.record.forms import Forms
 from dtrbandit.record.packed import facts_of
-from dtrbandit.record.reading import Reader
 from dtrbandit.record.sequences import Pieces
 from dtrbandit.record.stretch import usual_stretch
 from dtrbandit.record.values import Values
@@ -127,8 +125,8 @@ def test_a_log_in_stretches_leads_where_its_events_one_by_one_do(
 
 def told_in_all_ways(session: dtr.Session) -> dict[str, Sequence[Event]]:
     """Return the log of a session in the three ways in which long logs are told."""
-    entries, reader = [json.loads(encode(event)) for event in session.log], Reader()
-    read = Pieces(list(pieces_of(reader, entries, 1)))
+    texts = [Record(n, None, None, event).text.encode() for n, event in enumerate(session.log, 1)]
+    read = Pieces(list(Forms().pieces(texts, 1, 1)))
     return {"one by one": list(session.log), "packed": session.log, "as JSON": read}
 
 

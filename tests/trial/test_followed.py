@@ -8,21 +8,22 @@ from typing import Any
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.record.chain import EMPTY, Stored, chained
+from dtrbandit.record.chain import EMPTY, Batch, Stored, chained, in_batches
 from dtrbandit.storage import MemoryStore
 from dtrbandit.trial import followed
 from dtrbandit.trial.followed import FollowedLog, parts
 from trial.small_trial import DESIGN, POLICY, begun, fill
 
 
+@pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-def test_parts_keep_decisions_with_what_they_answer(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_keep_decisions_with_what_they_answer(size: int, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed, "PART", size)
     trial = begun("memory://")
     fill(trial, 12)
     stored = list(trial._log.storage.read())
 
-    found = list(parts(stored, EMPTY))
+    found = list(parts(in_batches(stored), EMPTY, quick=quick))
 
     assert [event for events, _ in found for event in events] == trial.session_log()
     assert not [events for events, _ in found if isinstance(events[0], dtr.record.Assigned)]
@@ -85,14 +86,14 @@ def test_after_a_failure_no_record_is_read_again(monkeypatch: pytest.MonkeyPatch
     dtr.Trial.open("pilot", storage=store).enroll("meanwhile", {"x": 0.25})
     asked: list[int] = []
     storage: Any = type(trial._log.storage)
-    read = storage.read
+    batches = storage.batches
 
-    def noted(log: object, since: int = 0) -> Iterator[Stored]:
+    def noted(log: object, since: int = 0) -> Iterator[Batch]:
         asked.append(since)
-        found: Iterator[Stored] = read(log, since)
+        found: Iterator[Batch] = batches(log, since)
         return found
 
-    monkeypatch.setattr(storage, "read", noted)
+    monkeypatch.setattr(storage, "batches", noted)
 
     decision = trial.enroll("next", {"x": 0.75})
 
@@ -131,8 +132,9 @@ def relinked(texts: list[bytes]) -> list[Stored]:
     return stored
 
 
+@pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("held_back", [False, True])
-def test_of_two_bad_records_the_first_is_named(held_back: bool) -> None:
+def test_of_two_bad_records_the_first_is_named(held_back: bool, quick: bool) -> None:
     trial = begun("memory://")
     fill(trial, 12)
     texts = [each.text for each in trial._log.storage.read()]
@@ -146,7 +148,7 @@ def test_of_two_bad_records_the_first_is_named(held_back: bool) -> None:
         stored = relinked([*texts[:20], b"[]", *texts[21:]])
 
     with pytest.raises(dtr.LogError, match="a damaged Enrolled event"):
-        list(parts(stored, EMPTY))
+        list(parts(in_batches(stored), EMPTY, quick=quick))
 
 
 @pytest.mark.parametrize("longer", [False, True])

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import LogError
 from dtrbandit.record.codec import encode
 from dtrbandit.record.events import Event
-from dtrbandit.record.reading import Entries, Reader, quick_document, quick_documents
+from dtrbandit.record.reading import Reader, quick_document
 
 NOTHING = "0" * 64  # the hash before the first record
 KEYS = ("actor", "event", "sequence", "time")
@@ -46,6 +47,20 @@ class Stored(NamedTuple):
 
     text: bytes
     hash: str
+
+
+class Batch(NamedTuple):
+    """Records as a log keeps them, many at a time: their texts, and their hashes."""
+
+    texts: list[bytes]
+    hashes: list[str]
+
+    def records(self) -> Iterator[Stored]:
+        """Give them one by one."""
+        return map(new_stored, zip(*self, strict=True))
+
+
+new_stored = partial(tuple.__new__, Stored)  # from a tuple, in half the time
 
 
 class Head(NamedTuple):
@@ -81,44 +96,44 @@ def linked(records: Iterable[Record], head: Head = EMPTY) -> Iterator[Stored]:
 
 def checked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Stored]:
     """Give the records that follow a head as they are. Refuse the first whose hash is not the one that must follow."""
-    return chain.from_iterable(checked_batches(stored, head))
+    return chain.from_iterable(map(Batch.records, checked_batches(in_batches(stored), head)))
 
 
-def checked_batches(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[list[Stored]]:
+def checked_batches(batches: Iterable[Batch], head: Head = EMPTY) -> Iterator[Batch]:
     """Give the same, many at a time."""
     previous, sequence = head.hash, head.sequence
-    for batch in _in_batches(stored):
-        found = [each[1] for each in batch]
-        before = [previous.encode("ascii"), *[each.encode("ascii", "backslashreplace") for each in found[:-1]]]
-        due = [sha256(last + each[0]).hexdigest() for last, each in zip(before, batch, strict=True)]
+    for texts, found in batches:
+        due = [previous := chained(previous, text) for text in texts]
         if due != found:
             wrong = next(i for i, text in enumerate(due) if text != found[i])
             if wrong:
-                yield batch[:wrong]
+                yield Batch(texts[:wrong], found[:wrong])
             raise LogError(
                 f"the hash of record {sequence + wrong + 1} is {shown(found[wrong])}, and what is stored leads to "
                 f"{due[wrong]}: this record, its hash or one before it was changed, lost or moved; use a whole copy of "
                 "the log",
                 sequence=sequence + wrong + 1,
             )
-        yield batch
-        previous, sequence = found[-1], sequence + len(batch)
+        yield Batch(texts, found)
+        sequence += len(texts)
 
 
-def _in_batches(stored: Iterable[Stored]) -> Iterator[list[Stored]]:
+def in_batches(stored: Iterable[Stored]) -> Iterator[Batch]:
     """Give records many at a time; if one cannot be read, those before it first."""
     rest = iter(stored)
     while True:
-        batch: list[Stored] = []
+        some: list[Stored] = []
+        refused = None
         try:
-            batch.extend(islice(rest, AT_ONCE))
-        except LogError:
-            if batch:
-                yield batch
-            raise
-        if not batch:
+            some.extend(islice(rest, AT_ONCE))
+        except LogError as error:
+            refused = error
+        if some:
+            yield Batch([each.text for each in some], [each.hash for each in some])
+        if refused is not None:
+            raise refused
+        if not some:
             return
-        yield batch
 
 
 def unlinked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Record]:
@@ -157,26 +172,6 @@ def entries_of(text: bytes, sequence: int) -> dict[str, Any]:
     if not isinstance(event, dict):
         raise LogError(f"record {sequence}: found {shown(event)}, expected an event")
     return found
-
-
-def events_in(texts: list[bytes], first: int) -> tuple[list[Entries], LogError | None]:
-    """Return the events of records' texts as JSON objects. The first must have this number, and so on.
-
-    If a text is no record, return the events before it, and what is wrong with it.
-    """
-    found = quick_documents(texts)
-    if found is not None and {KEYS}.issuperset(map(tuple, found)):
-        numbers, events = [each["sequence"] for each in found], [each["event"] for each in found]
-        usual = {int}.issuperset(map(type, numbers)) and {dict}.issuperset(map(type, events))
-        if usual and numbers == list(range(first, first + len(texts))):
-            return events, None
-    events = []
-    for sequence, text in enumerate(texts, first):
-        try:
-            events.append(entries_of(text, sequence)["event"])
-        except LogError as error:
-            return events, error
-    return events, None
 
 
 def time_text(time: datetime) -> str:

@@ -7,7 +7,7 @@ the four usual kinds are taken as they are when all their fields are of the usua
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import nan
 from struct import Struct
 from typing import Any
@@ -37,42 +37,31 @@ def quick_document(text: bytes) -> Entries:
     >>> quick_document(b'{"outcome":2.5,"unit":"u1"}')
     {'outcome': 2.5, 'unit': 'u1'}
     """
+    found = plain_document(text)
+    return document(text.decode("ascii")) if found is None else found
+
+
+def plain_document(text: bytes) -> Entries | None:
+    """Return the JSON object that a text holds; None unless orjson writes it as it stands there."""
     try:
         found = orjson.loads(text)
-        if type(found) is dict and orjson.dumps(found, option=orjson.OPT_SORT_KEYS) == text:
+        if type(found) is dict and orjson.dumps(found, None, orjson.OPT_SORT_KEYS) == text:
             return found
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         pass
-    return document(text.decode("ascii"))
-
-
-def quick_documents(texts: Iterable[bytes]) -> list[Entries] | None:
-    """Return the JSON objects of texts; None if ``quick_document`` must say what is the matter with one of them."""
-    documents = []
-    try:
-        for text in texts:
-            found = orjson.loads(text)
-            if orjson.dumps(found, None, orjson.OPT_SORT_KEYS) != text or type(found) is not dict:
-                return None
-            documents.append(found)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return None
-    return documents
+    return None
 
 
 class Reader:
     """Reads the events of one log, whose first event says in which order numbers are kept.
 
     ``columns`` has the order of a stage's columns, ``first`` that of the first stage, and ``arms`` that of its arms.
-    ``names`` has each unit's name once, for ``documents.py``: a copy in every event would keep memory from being used
-    again, and a long log would be read in twice the time.
     """
 
     def __init__(self) -> None:
         self.columns: dict[str, Order] = {}
         self.first: Order | None = None
         self.arms: dict[str, Order] = {}
-        self.names: dict[str, str] = {}
         self._contenders: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._quick: dict[str, Callable[[Entries], Event | None]] = {
             "Enrolled": self._enrolled,

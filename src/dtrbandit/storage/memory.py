@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dtrbandit.errors import Conflict
-from dtrbandit.record.chain import EMPTY, Head, Stored
+from dtrbandit.record.chain import EMPTY, Batch, Head, Stored, in_batches
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
@@ -155,6 +155,10 @@ class MemoryLog:
     def read(self, since: int = 0) -> Iterator[Stored]:
         """Give the records after the first ``since`` ones."""
         return iter(self._records[since:])
+
+    def batches(self, since: int = 0) -> Iterator[Batch]:
+        """Give the same, some at a time."""
+        return in_batches(self.read(since))
 
     def pick(self, sequences: Iterable[int]) -> list[Stored]:
         """Return the records with these numbers."""

@@ -9,22 +9,20 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from dtrbandit.errors import Conflict, LogError
-from dtrbandit.record.chain import EMPTY, Head, Stored
+from dtrbandit.record.chain import EMPTY, Batch, Head, Stored
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
 DAMAGED = "the database is damaged; restore a backup. The server's log says where"
-AT_ONCE = 1_024  # records that are read in one go: others wait for it
+AT_ONCE = 512  # records that are read in one go: others wait for it
 FIRST = 128  # records that are read at first: many need no more
 MOST_VALUES = 500  # in one question; releases of SQLite differ in what they allow
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
-
-new_stored = partial(tuple.__new__, Stored)  # from a tuple, in half the time
 
 
 class TableStore(ABC):
@@ -159,19 +157,24 @@ class TableLog:
                 self._store.note_head(number, Head(expected + len(records), records[-1].hash))
 
     def read(self, since: int = 0) -> Iterator[Stored]:
-        """Give the records after the first ``since`` ones, few at first, then some hundreds at a time."""
+        """Give the records after the first ``since`` ones."""
+        return chain.from_iterable(map(Batch.records, self.batches(since)))
+
+    def batches(self, since: int = 0) -> Iterator[Batch]:
+        """Give the same, few at first, then some hundreds at a time."""
         most = FIRST
         while most:
             rows = self._store.ask(
                 "SELECT sequence, text, hash FROM records WHERE log = ? AND sequence > ? ORDER BY sequence LIMIT ?",
                 self._number, since, most,
             )  # fmt: skip
-            numbers = range(since + 1, since + 1 + len(rows))
-            missing = [due for due, row in zip(numbers, rows, strict=True) if row[0] != due]
-            for _, text, found in rows[: missing[0] - since - 1] if missing else rows:
-                yield _stored(text, found)
-            if missing:
-                raise self._missing(missing[0])
+            due = range(since + 1, since + 1 + len(rows))
+            missing = next((number for number, row in zip(due, rows, strict=True) if row[0] != number), None)
+            whole = rows if missing is None else rows[: missing - since - 1]
+            if whole:
+                yield Batch([_text(row[1]) for row in whole], [text_of(row[2]) for row in whole])
+            if missing is not None:
+                raise self._missing(missing)
             since += len(rows)
             most = min(2 * most, AT_ONCE) if len(rows) == most else 0
 
@@ -181,8 +184,8 @@ class TableLog:
         for start in range(0, len(wanted), MOST_VALUES):
             part = wanted[start : start + MOST_VALUES]
             question = f"SELECT sequence, text, hash FROM records WHERE log = ? AND sequence IN ({_places(part)})"
-            for sequence, *stored in self._store.ask(question, self._number, *part):
-                found[sequence] = _stored(*stored)
+            for sequence, text, known in self._store.ask(question, self._number, *part):
+                found[sequence] = Stored(_text(text), text_of(known))
         for sequence in wanted:
             if sequence not in found:
                 raise self._missing(sequence)
@@ -221,11 +224,9 @@ def _key(row: Sequence[Any]) -> IdempotencyKey:
     return IdempotencyKey(text_of(row[0]), text_of(row[1]), text_of(row[2]), *row[3:])
 
 
-def _stored(text: object, found: object) -> Stored:
-    """Return a record; of a damaged row, whose columns may hold anything, one that its hash does not fit."""
-    if type(text) is type(found) is bytes:  # the usual case, without ado
-        return new_stored((text, found.decode("utf-8", "replace")))
-    return Stored(text if type(text) is bytes else b"", text_of(found))
+def _text(found: object) -> bytes:
+    """Return the text of a record; nothing, whose hash is another, for what a damaged row holds."""
+    return found if type(found) is bytes else b""
 
 
 def text_of(found: object) -> str:

@@ -58,6 +58,10 @@ class StorageContract:
 
         assert list(log.read()) == stored
         assert list(log.read(MANY - 1)) == stored[-1:]
+        for since in (0, 1, MANY - 1, MANY):
+            batches = list(log.batches(since))
+            assert [each for batch in batches for each in batch.records()] == stored[since:]
+            assert all(batch.texts for batch in batches)
         assert log.pick(range(MANY, 0, -1)) == stored[::-1]
 
     def test_an_append_after_another_number_of_records_is_a_conflict(self) -> None:

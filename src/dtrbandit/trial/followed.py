@@ -9,12 +9,13 @@ from typing import Any
 from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
 from dtrbandit.errors import LogError
+from dtrbandit.kernels import supply
 from dtrbandit.policies.policy import Policy
-from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked_batches, events_in, unlinked
+from dtrbandit.record.blanks import find_blanks
+from dtrbandit.record.chain import EMPTY, Batch, Head, Record, checked_batches, unlinked
 from dtrbandit.record.collecting import without_collecting
-from dtrbandit.record.documents import pieces_of
 from dtrbandit.record.events import Event
-from dtrbandit.record.reading import Entries, Reader
+from dtrbandit.record.forms import Forms
 from dtrbandit.record.sequences import Pieces
 from dtrbandit.storage.store import Storage
 from dtrbandit.summary import Standing
@@ -23,8 +24,9 @@ from dtrbandit.trial.waiting import Waiting
 from dtrbandit.words import counted
 
 PART = 100_000  # events that are learnt together; all at once would not fit in memory
+SLOWLY = 1e-5  # seconds that a record takes by itself
 SHORTEST = 64  # usual events in a row that are worth being taken together
-ARRIVALS = ("Enrolled", "Responded")
+ARRIVALS = (b'"event":"Enrolled"', b'"event":"Responded"')
 
 
 class FollowedLog:
@@ -64,8 +66,10 @@ class FollowedLog:
                 f"{counted(self.head.sequence, 'record')} that ended otherwise: the file was cut or exchanged; put it "
                 "back, or restore a backup"
             )
-        with without_collecting(head.sequence - self.head.sequence):
-            for events, last in parts(self.storage.read(self.head.sequence), self.head):
+        count = head.sequence - self.head.sequence
+        quick = self._session is None and supply.require("the log", seconds=count * SLOWLY, entries=(find_blanks,))
+        with without_collecting(count):
+            for events, last in parts(self.storage.batches(self.head.sequence), self.head, quick=quick):
                 if self._session is None:
                     self._session = Session.resume(events, design=self._design, policy=self._policy)
                 else:
@@ -115,12 +119,16 @@ class FollowedLog:
         self._session, self.head = session, head
 
 
-def parts(stored: Iterable[Stored], head: Head) -> Iterator[tuple[Pieces, Head]]:
-    """Give the events after a head, whose chain was checked, many at a time, and the head after them."""
-    reader, pieces, read, last = Reader(), list[Sequence[Event]](), 0, head
-    for documents, last in _documents(stored, head):  # it is needed after the last
-        pieces += pieces_of(reader, documents, SHORTEST)
-        read += len(documents)
+def parts(batches: Iterable[Batch], head: Head, *, quick: bool) -> Iterator[tuple[Pieces, Head]]:
+    """Give the events after a head, whose chain was checked, many at a time, and the head after them.
+
+    ``quick``: many records are read in one step. It pays with machine code, and from the beginning of a log.
+    """
+    forms, pieces, read, last = Forms(), list[Sequence[Event]](), 0, head
+    for texts, hashes in _whole_answers(checked_batches(batches, head)):
+        first, last = last.sequence + 1, Head(last.sequence + len(texts), hashes[-1])
+        pieces += forms.pieces(texts, first, SHORTEST) if quick else [forms.one_by_one(texts, first)]
+        read += len(texts)
         if read >= PART:
             yield Pieces(pieces), last
             pieces, read = [], 0
@@ -128,28 +136,22 @@ def parts(stored: Iterable[Stored], head: Head) -> Iterator[tuple[Pieces, Head]]
         yield Pieces(pieces), last
 
 
-def _documents(stored: Iterable[Stored], head: Head) -> Iterator[tuple[list[Entries], Head]]:
-    """Give the events after a head as JSON objects, some at a time. An arrival stays with what follows it.
+def _whole_answers(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Give the same records in other batches: an arrival stays with what follows it.
 
     Before a record is refused, all before it are given: one of them may be what is wrong first.
     """
-    sequence, waiting = head.sequence, list[Stored]()
-    batches = checked_batches(stored, head)
-    while True:
-        try:
-            batch, refused = next(batches, []), None
-        except LogError as error:
-            batch, refused = [], error
-        records, is_last = waiting + batch, not batch
-        documents, unreadable = events_in([each.text for each in records], sequence + 1)
-        refused = unreadable or refused
-        held = int(not is_last and refused is None and documents[-1].get("event") in ARRIVALS)
-        done = len(documents) - held
-        waiting = records[done:]
-        if done:
-            sequence += done
-            yield documents[:done], Head(sequence, records[done - 1].hash)
-        if refused is not None:
-            raise refused
-        if is_last:
-            return
+    held = Batch([], [])
+    try:
+        for batch in batches:
+            texts, hashes = held.texts + batch.texts, held.hashes + batch.hashes
+            done = len(texts) - any(name in texts[-1] for name in ARRIVALS)
+            held = Batch(texts[done:], hashes[done:])
+            if done:
+                yield Batch(texts[:done], hashes[:done])
+    except LogError:
+        if held.texts:
+            yield held
+        raise
+    if held.texts:
+        yield held
