@@ -25,7 +25,7 @@ def test_who_waits_is_told_what_for(small: SmallPackage) -> None:
 
 
 def test_loading_is_silent(filled: SmallPackage) -> None:
-    however_slow = "supplier.SECONDS_OF_SILENCE = 1e9\n"
+    however_slow = "supplier.SECONDS_OF_SILENCE = -1.0\n"
 
     assert filled.run(however_slow + WAIT + TELL) == ("11 True", "")
 

@@ -79,7 +79,7 @@ class Supplier:
         if self._is_worker():
             self.ensure(names)
         else:
-            self._watch(what, names)
+            self._watch(what, names, only_load=filled)
         return not _missing(names)
 
     def provide(self, what: str, names: Sequence[Name], *, seconds: float | None) -> bool:
@@ -106,15 +106,16 @@ class Supplier:
         except ImportError as error:
             self._give_up(f"numba cannot be imported ({error})")
 
-    def _watch(self, what: str, names: Sequence[Name]) -> None:
-        """Show what the thread does until it has ended; then compile what it could not bring."""
+    def _watch(self, what: str, names: Sequence[Name], *, only_load: bool) -> None:
+        """Show what the thread does until it has ended, unless it only loads; then compile what it could not bring."""
         self._first = names
         self._urgent.set()
         self.begin()
         begun = time.monotonic()
         with Waiting(what, seconds=SECONDS_TO_COMPILE) as waiting:
             while self._thread is not None and self._thread.is_alive() and (missing := _missing(names)):
-                if self._child is not None or time.monotonic() - begun > SECONDS_OF_SILENCE:
+                long = time.monotonic() - begun > SECONDS_OF_SILENCE
+                if not only_load and (self._child is not None or long):
                     waiting.show(len(names) - len(missing), len(names))
                 self._thread.join(SECONDS_BETWEEN_LOADS)
             if _missing(names):
