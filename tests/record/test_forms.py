@@ -25,11 +25,12 @@ DESIGN = dtr.Design(
         dtr.Stage("second", ("b", "a", "c"), "1 + z", enter_if="w > 0"),
     ]
 )
+POLICY = dtr.DTRBandit(q=1, delta=0.5, schedule="permuted")
 
 
 def session() -> dtr.Session:
     """Return one with sites, leavers who report in part, units in flight and lost ones; labels are not sorted."""
-    found = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.5, schedule="permuted"), seed=3)
+    found = dtr.Session(DESIGN, POLICY, seed=3)
     for t in range(24):
         found.enroll(f"u{t}", {"x": t / 7, "y": -t / 3}, site=(None, "north", "south")[t % 3])
         if t % 4 == 0:
@@ -93,8 +94,8 @@ def paths(document: dict[str, Any], outer: Path = ()) -> Iterator[Path]:
 
 PLACES = [(number, path) for number, document in enumerate(DOCUMENTS[1:40]) for path in paths(document)]
 STRANGE: list[Any] = [
-    None, True, 0, 1, -1, 2**53, 2**70, 1.5, float("inf"), "", "a", "u1", "ü", 'a"b', "second", [], ["a"], [["a"]], {},
-    {"a": 1.0}, {"a": "1"}, {"b": 1, "a": 2.0}, {"y": 0.5, "x": 1.0}, {"z": 1.0, "w": 2.0}, {"w": 1.0, "q": 2.0},
+    None, True, 0, 1, -1, 2**53 + 1, 2**70, 1.5, float("inf"), "", "a", "u1", "ü", 'a"b', "second", [], ["a"], [["a"]],
+    {}, {"a": 1.0}, {"a": "1"}, {"b": 1, "a": 2.0}, {"y": 0.5, "x": 1.0}, {"z": 1.0, "w": 2.0}, {"w": 1.0, "q": 2.0},
 ]  # fmt: skip
 
 
@@ -113,11 +114,15 @@ def written(document: dict[str, Any], *, sort_keys: bool = True) -> bytes:
 
 
 WITHDRAWALS = [number for number, each in enumerate(DOCUMENTS[1:40]) if each["event"]["event"] == "Withdrawn"]
+A_FORMAT = next(place for place in PLACES if place[1] == ("event", "format"))
 A_REASON = (WITHDRAWALS[0], ("event", "reason"))
 
 
 @example(place=A_REASON, value=1, how="change")
-@example(place=(0, ("event", "round")), value=2**53, how="change")
+@example(place=(0, ("event", "round")), value=2**53 + 1, how="change")
+@example(place=A_FORMAT, value=3, how="change")
+@example(place=(0, ("time",)), value={"unit": "zz"}, how="change")
+@example(place=(0, ("actor",)), value={"unit": ""}, how="change")
 @given(
     place=st.sampled_from(PLACES),
     value=st.sampled_from(STRANGE),
@@ -148,6 +153,30 @@ def test_whatever_records_hold_is_read_or_refused_as_one_by_one(place: tuple[int
 
 
 INSTEAD = ["", "0", "1", "-", "e5", "e999", ".", ",", " ", '"', "\\", "{", "}", "\n", "\x01", "\x02", "ü", ":1.5,"]
+
+
+def test_a_unit_that_is_no_text_is_not_taken_from_elsewhere() -> None:
+    document = deepcopy(DOCUMENTS[1])
+    document["event"]["unit"], document["time"] = 7, {"unit": "zz"}
+    texts = [written(document), *TEXTS[2:40]]
+
+    assert read(texts, side_by_side=True) == read(texts, side_by_side=False)
+
+
+@pytest.mark.parametrize("unusual", ["Zürich", 'the "north"', "6'2\""])
+def test_a_decision_stays_with_what_it_answers(unusual: str) -> None:
+    session, forms = dtr.Session(DESIGN, POLICY, seed=3), Forms()
+    for t in range(20):
+        session.enroll(f"u{t}", {"x": t / 7, "y": -t / 3}, site=unusual if t % 5 == 3 else "north")
+    log = list(session.log)
+    texts = [Record(n, "nurse", TIMES[1], event).text.encode() for n, event in enumerate(log, 1)]
+
+    pieces = list(forms.pieces(texts, 1, 1))
+
+    assert [repr(event) for piece in pieces[1:] for event in piece] == [repr(event) for event in log[1:]]
+    assert [(type(piece[0]).__name__, len(piece)) for piece in pieces if not isinstance(piece, Bundled)] == [
+        ("Opened", 1), *[("Enrolled", 2)] * 4,
+    ]  # fmt: skip
 
 
 @given(

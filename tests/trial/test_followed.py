@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.record import chain
 from dtrbandit.record.chain import EMPTY, Batch, Stored, chained, in_batches
 from dtrbandit.storage import MemoryStore
 from dtrbandit.trial import followed
@@ -28,6 +29,19 @@ def test_parts_keep_decisions_with_what_they_answer(size: int, quick: bool, monk
     assert [event for events, _ in found for event in events] == trial.session_log()
     assert not [events for events, _ in found if isinstance(events[0], dtr.record.Assigned)]
     assert found[-1][1] == trial.head
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_an_arrival_at_the_end_of_a_batch_waits_for_its_decision(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain, "AT_ONCE", size)
+    monkeypatch.setattr(followed, "PART", 1)
+    trial = begun("memory://")
+    fill(trial, 12)
+
+    found = [events for events, _ in parts(trial._log.storage.batches(), EMPTY, quick=True)]
+
+    assert [event for events in found for event in events] == trial.session_log()
+    assert not [events for events in found if isinstance(events[0], dtr.record.Assigned)]
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000])

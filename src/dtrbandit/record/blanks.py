@@ -1,4 +1,4 @@
-"""What the texts of records of one form differ in: numbers, the name of a unit, and a time."""
+"""What the texts of records of one form differ in: numbers, the names of a unit and an actor, and a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHOLE, DECIMAL = 1, 2  # stand in a form for a whole number, and for one with a 
 QUOTE, BACKSLASH, COLON, COMMA = (ord(each) for each in '"\\:,')
 ZERO, NINE, MINUS, PLUS, POINT, BIG_E, SMALL_E = (ord(each) for each in "09-+.Ee")
 FIRST_PLAIN, LAST_PLAIN = ord(" "), ord("~")
-BEFORE_UNIT, BEFORE_TIME = (int.from_bytes(each, "big") for each in (b'"unit":', b'"time":'))
+BEFORE_UNIT, BEFORE_TIME, BEFORE_ACTOR = (int.from_bytes(each, "big") for each in (b'"unit":', b'"time":', b'actor":'))
 FORM_END, NUMBERS, UNIT, UNIT_END = range(4)  # columns of what is found
 
 
@@ -27,13 +27,14 @@ class Blanks(NamedTuple):
     ----------
     forms
         Each text without them: ``WHOLE`` or ``DECIMAL`` in the place of a number, nothing in that of a name or a time.
-        Nothing at all for a text with an escape, a letter beyond ASCII, or a string that does not end.
+        Nothing at all for a text with an escape, a letter beyond ASCII, or a string that does not end; it has no
+        numbers and no unit either.
     counts
         How many numbers each has.
     numbers
         All of them, as a JSON list.
     units
-        The name of each text's unit, if it has a form and a unit.
+        The name of each text's unit; nothing if it has none.
     """
 
     forms: list[bytes]
@@ -69,7 +70,8 @@ def find_blanks(texts: Bytes, ends: Integers, forms: Bytes, numbers: Bytes, foun
     """Write the forms of texts, which are joined, and their numbers, each with a comma; return the size of these."""
     place = form_end = size = 0
     for t in range(ends.size):
-        begin, end, form_begin = place, ends[t], form_end
+        begin, end = place, ends[t]
+        place = begin if is_plain(texts, begin, end) else end
         while place < end:
             stop = place + 1
             if texts[place] == QUOTE:
@@ -77,7 +79,7 @@ def find_blanks(texts: Bytes, ends: Integers, forms: Bytes, numbers: Bytes, foun
                 before = seven_before(texts, begin, place)
                 if before == BEFORE_UNIT:
                     found[t, UNIT], found[t, UNIT_END] = place + 1, stop - 1
-                if before in (BEFORE_UNIT, BEFORE_TIME):
+                if before in (BEFORE_UNIT, BEFORE_TIME, BEFORE_ACTOR):
                     forms[form_end : form_end + 2] = QUOTE
                     form_end += 2
                 else:
@@ -93,7 +95,6 @@ def find_blanks(texts: Bytes, ends: Integers, forms: Bytes, numbers: Bytes, foun
             else:
                 form_end = copy(texts, place, stop, forms, form_end)
             place = stop
-        form_end = form_end if is_plain(texts, begin, end) else form_begin
         found[t, FORM_END] = form_end
     return size
 

@@ -1,7 +1,7 @@
 """Records as forms that are filled in: many usual ones are read in one step, and become facts side by side.
 
-Texts that are the same but for numbers, a unit's name and a time have one *form*. A form is read once, as JSON, with
-the number of each blank in its place. What stands in the blanks of all texts is found by machine code
+Texts that are the same but for numbers, the names of a unit and an actor, and a time have one *form*. A form is read
+once, as JSON, with the number of each blank in its place. Machine code finds what stands in the blanks of all texts
 (``record/blanks.py``). Anything that is not usual is read by itself, in ``record/chain.py``.
 """
 
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from dtrbandit.kernels.arrays import Matrix, Vector
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.record import codec, packed
 from dtrbandit.record.blanks import DECIMAL, blanks_of
 from dtrbandit.record.bundle import Bundle, Head, HeadCounter, Integers, Unusual, require_usual
 from dtrbandit.record.chain import KEYS, entries_of
-from dtrbandit.record.events import Event
+from dtrbandit.record.events import Assigned, Event
 from dtrbandit.record.reading import ASSIGNED, Entries, Order, Reader, plain_document
 from dtrbandit.record.sequences import Bundled, usual_runs
 
@@ -76,15 +76,23 @@ class Forms:
     def pieces(self, texts: list[bytes], first: int, shortest: int) -> Iterator[Sequence[Event]]:
         """Give the events of records, the first of which has this number.
 
-        Usual ones side by side, if there are at least ``shortest`` in a row; all others in a list.
+        Usual ones side by side, if there are at least ``shortest`` in a row; all others in a list. No piece but the
+        first begins with a decision. A log is opened once: what follows a second opening is read by the first.
         """
         if self._reader.first is None:  # nothing was read yet, or nothing that tells the order of numbers
             yield self.one_by_one(texts[:1], first)
             texts, first = texts[1:], first + 1
         filled = self._filled_in(texts, first)
-        for usual, start, stop in usual_runs((filled.which != UNUSUAL).tolist(), shortest):
+        for usual, start, stop in usual_runs(self._are_usual(filled.which).tolist(), shortest):
             bundle = self._bundle(filled, start, stop) if usual else None
             yield Bundled(bundle) if bundle else self.one_by_one(texts[start:stop], first + start)
+
+    def _are_usual(self, which: Integers) -> Mask:
+        """Say of each record whether it is usual; a decision is not if what it answers is not, and stays with it."""
+        usual = which != UNUSUAL
+        decides = np.array([packed.KINDS[form.head[0]] is Assigned for form in self._forms] + [False])[which]
+        usual[1:] &= usual[:-1] | ~decides[1:]
+        return usual
 
     def one_by_one(self, texts: list[bytes], first: int) -> list[Event]:
         """Return the same events in a list."""
@@ -203,7 +211,7 @@ class _FilledIn(NamedTuple):
             require_usual((self.numbers[begins + blank] == due).all())
         said = np.zeros(len(at)) if form.said == NO_BLANK else self.numbers[begins + form.said]
         own = self.numbers[np.where(form.columns == NO_BLANK, -1, begins[:, None] + form.columns)]
-        require_usual((np.abs(said) < MOST_EXACT).all() and np.isfinite(own[:, form.columns != NO_BLANK]).all())
+        require_usual((np.abs(said) < MOST_EXACT).all())
         return said, own
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from dtrbandit import belief
 from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
 from dtrbandit.errors import LogError
@@ -25,7 +26,6 @@ from dtrbandit.words import counted
 
 PART = 100_000  # events that are learnt together; all at once would not fit in memory
 SLOWLY = 1e-5  # seconds that a record takes by itself
-SHORTEST = 64  # usual events in a row that are worth being taken together
 ARRIVALS = (b'"event":"Enrolled"', b'"event":"Responded"')
 
 
@@ -127,7 +127,7 @@ def parts(batches: Iterable[Batch], head: Head, *, quick: bool) -> Iterator[tupl
     forms, pieces, read, last = Forms(), list[Sequence[Event]](), 0, head
     for texts, hashes in _whole_answers(checked_batches(batches, head)):
         first, last = last.sequence + 1, Head(last.sequence + len(texts), hashes[-1])
-        pieces += forms.pieces(texts, first, SHORTEST) if quick else [forms.one_by_one(texts, first)]
+        pieces += forms.pieces(texts, first, belief.SHORTEST) if quick else [forms.one_by_one(texts, first)]
         read += len(texts)
         if read >= PART:
             yield Pieces(pieces), last
