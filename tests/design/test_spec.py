@@ -106,3 +106,8 @@ def test_a_function_cannot_be_read_back_from_a_log_or_written_as_toml() -> None:
 def test_a_design_that_makes_no_sense_is_refused(design: object, says: str) -> None:
     with pytest.raises(dtr.DesignError, match=says):
         design()  # type: ignore[operator]  # wrong on purpose
+
+
+def test_the_file_of_a_trial_is_known_as_one() -> None:
+    with pytest.raises(dtr.DesignError, match="it is the file of a trial, for dtrbandit trial create"):
+        dtr.Design.from_toml(Path(__file__).parents[2] / "examples" / "trial.toml")

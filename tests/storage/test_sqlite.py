@@ -15,6 +15,7 @@ from dtrbandit.storage import SQLiteStore, Storage
 from dtrbandit.storage import sqlite as module
 from dtrbandit.storage.schema import is_safe_for_wal
 from trial.children import run
+from trial.small_trial import address, begun
 
 SAFE = is_safe_for_wal(sqlite3.sqlite_version_info)
 
@@ -215,3 +216,13 @@ def test_a_record_that_is_not_there_is_named(tmp_path: Path) -> None:
         store.log(1).pick([2, 4])
 
     store.close()
+
+
+def test_a_store_that_was_closed_says_so(tmp_path: Path) -> None:
+    trial = begun(address(tmp_path))
+    trial.enroll("u1", {"x": 0.5})
+    trial.close()
+
+    for act in (lambda: trial.enroll("u2", {"x": 0.5}), trial.summary, trial.units):
+        with pytest.raises(dtr.Unavailable, match="was closed here; open the trial again"):
+            act()

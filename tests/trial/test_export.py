@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.trial import Exported, Trial
-from trial.small_trial import DESIGN, POLICY, begun
+from trial.small_trial import DESIGN, POLICY, begun, fill
 
 FORMATS: list[Literal["csv", "parquet", "jsonl"]] = ["csv", "parquet", "jsonl"]
 
@@ -57,6 +57,9 @@ def test_a_cohort_reads_an_export_as_it_reads_the_log(kind: Literal["csv", "parq
     for mine, theirs in zip(found.contexts, expected.contexts, strict=True):
         assert all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in theirs)
     assert (exported.units, exported.waiting) == (len(expected), 4)
+    assert found.origin is not None
+    assert found.origin.kind == "adaptive"
+    assert found.collected_by == "a policy that learnt"
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -138,3 +141,38 @@ def test_what_a_unit_could_not_have_has_columns_that_a_cohort_reads(tmp_path: Pa
 
     row = json.loads((tmp_path / "units.jsonl").read_text())
     assert [row[f"{stage.name}_not_{arm}"] for arm in stage.arms] == [1, 0]
+
+
+@pytest.mark.parametrize("overridden", [False, True])
+def test_arms_given_at_random_are_called_so_unless_one_was_overridden(overridden: bool, tmp_path: Path) -> None:
+    trial = Trial.create("pilot", DESIGN, dtr.UniformRandom(), storage="memory://", seed=1)
+    fill(trial, 4, first=1)
+    if overridden:
+        given = trial.unit("u1").decisions[0].arm
+        trial.override("u1", "a" if given == "b" else "b", reason="it was given", stage="first")
+
+    exported = trial.export(tmp_path / "units.csv")
+    found = dtr.Cohort.from_frame(
+        exported.path, DESIGN, arms=exported.arms, outcome=exported.outcome, unit=exported.unit
+    )
+
+    assert (found.origin and found.origin.kind) == (None if overridden else "randomised")
+
+
+def test_an_exported_trial_of_a_policy_that_learnt_gets_no_interval_for_independent_units(tmp_path: Path) -> None:
+    trial = begun("memory://")
+    fill(trial, 60)
+    for t in range(0, 60, 5):
+        trial.complete(f"u{t}", t / 100)
+    exported = trial.export(tmp_path / "units.csv")
+    columns: dict[str, Any] = {"arms": exported.arms, "outcome": exported.outcome, "unit": exported.unit}
+
+    cohort = dtr.Cohort.from_frame(exported.path, DESIGN, **columns)
+
+    assert "no interval" in str(dtr.QLearning(DESIGN).fit(cohort).summary()).lower()
+    with pytest.raises(dtr.DesignError, match="a policy that learnt"):
+        dtr.PropensityModel().fit(cohort)
+    two = pd.read_csv(exported.path)
+    two.loc[3:, "dtrbandit_origin"] = "randomised"
+    with pytest.raises(dtr.DesignError, match="2 ways"):
+        dtr.Cohort.from_frame(two, DESIGN, **columns)

@@ -143,7 +143,8 @@ class Design:
         try:
             return cls.from_dict(tables)
         except DesignError as error:
-            raise DesignError(f"{path}: {error}") from error
+            trial = "; it is the file of a trial, for dtrbandit trial create" if "policy" in tables else ""
+            raise DesignError(f"{path}: {error}{trial}") from error
 
     def __str__(self) -> str:
         plans = counted(len(self.arm_plans), "feasible plan")

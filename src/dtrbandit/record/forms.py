@@ -89,7 +89,7 @@ class Forms:
 
     def _are_usual(self, which: Integers) -> Mask:
         """Say of each record whether it is usual; a decision is not if what it answers is not, and stays with it."""
-        usual = which != UNUSUAL
+        usual: Mask = which != UNUSUAL
         decides = np.array([packed.KINDS[form.head[0]] is Assigned for form in self._forms] + [False])[which]
         usual[1:] &= usual[:-1] | ~decides[1:]
         return usual

@@ -34,6 +34,7 @@ class SQLiteStore(TableStore):
     def __init__(self, path: str | Path, *, patience: float = PATIENCE) -> None:
         super().__init__()
         self.path = Path(path)
+        self._closed = False
         try:
             if not self.path.exists():
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # the seed is in it
@@ -97,6 +98,7 @@ class SQLiteStore(TableStore):
                 self._heads.clear()
 
     def _begin(self) -> None:
+        self._require_open()
         try:
             moved = self._identity() != self._file
         except OSError:
@@ -114,10 +116,15 @@ class SQLiteStore(TableStore):
 
     def _run(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         with self._lock:
+            self._require_open()
             try:
                 return self._connection.execute(statement, values).fetchall()
             except sqlite3.Error as error:
                 _refuse(error, self.path)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise Unavailable(f"{self.path} was closed here; open the trial again")
 
     def ask(self, question: str, *values: object) -> list[Any]:
         """Return the rows that answer a question."""
@@ -165,6 +172,7 @@ class SQLiteStore(TableStore):
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
+            self._closed = True
             self._connection.close()
 
 

@@ -11,6 +11,7 @@ from dtrbandit.design.values import shown
 from dtrbandit.engine import Session
 from dtrbandit.errors import DesignError
 from dtrbandit.record.durable import beside, settle
+from dtrbandit.record.events import Overridden
 from dtrbandit.record.histories import UnitRecord
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def write_units(session: Session, path: str | Path, format: str | None) -> Expor
 def _frame(session: Session, place: Path) -> tuple[pd.DataFrame, Exported]:
     """Return a row for each unit: contexts, arms given, outcome, what was decided, and what it could not have."""
     from dtrbandit.evaluation.cohort.from_log import OUTCOME, UNIT, log_frame
+    from dtrbandit.evaluation.cohort.origin import COLUMN, RANDOMISED
 
     design, histories = session.design, session.histories
     frame, _, origin, excluded = log_frame(session.log, design)
@@ -67,6 +69,8 @@ def _frame(session: Session, place: Path) -> tuple[pd.DataFrame, Exported]:
     for own, mask in zip(design.stages, excluded or (), strict=False):
         for a, arm in enumerate(own.arms):
             frame[_free(f"{own.name}_not_{arm}", taken)] = mask[:, a].astype(int)
+    overridden = any(isinstance(each, Overridden) for record in records if record for each in record.amendments)
+    frame[_free(COLUMN, taken)] = None if overridden and origin.kind == RANDOMISED else origin.kind
     waiting = origin.waiting.in_flight + origin.waiting.ended if origin.waiting else 0
     frame = frame.rename(columns={UNIT: unit, OUTCOME: outcome})
     return frame, Exported(place, len(frame), waiting, unit, tuple(stages), outcome)

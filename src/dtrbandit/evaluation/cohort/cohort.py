@@ -138,7 +138,8 @@ class Cohort:
             needs no covariates of stages after its last arm.
         origin
             How the arms came about, if it is known: ``"randomised"``; ``"observational"``, by the unit's own record;
-            or ``"adaptive"``, by what earlier units had taught. For the last, intervals need ``from_log``.
+            or ``"adaptive"``, by what earlier units had taught. For the last, intervals need ``from_log``. An exported
+            trial tells it by itself.
 
         Raises
         ------
@@ -151,14 +152,15 @@ class Cohort:
             raise DesignError(f"a cohort needs a Design, found {design!r}; a file is read by Design.from_toml")
         require_missing(missing)
         roles = Roles(arms, outcome, unit, weights, {} if recode is None else recode, exclude or {})
-        found = FrameReader(design, read_frame(frame), roles, missing).read()
+        table = read_frame(frame)
+        found = FrameReader(design, table, roles, missing).read()
         columns = found.contexts, found.arms, found.outcome, found.weights
         cohort = cls(
             design,
             found.units,
             *columns,
             left_out=found.left_out,
-            origin=Origin.named(origin),
+            origin=Origin.of_export(table) if origin is None else Origin.named(origin),
             excluded=found.excluded,
         )
         _require_usable(cohort, found.rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,12 @@ from dtrbandit.errors import DesignError
 from dtrbandit.record.events import Event
 from dtrbandit.words import counted
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Kind = Literal["randomised", "observational", "adaptive"]
 RANDOMISED, OBSERVATIONAL, ADAPTIVE = get_args(Kind)
+COLUMN = "dtrbandit_origin"  # of an exported trial: how its arms came about
 CERTAIN = 1e-12  # how close to 0 or 1 a probability is one of them
 
 GAVE = {
@@ -156,6 +160,18 @@ class Origin:
             if kind == known:
                 return cls(known)
         raise DesignError(f"origin must be one of {', '.join(map(repr, get_args(Kind)))}, or None; found {shown(kind)}")
+
+    @classmethod
+    def of_export(cls, frame: pd.DataFrame) -> Origin | None:
+        """Return the origin that the export of a trial tells; None for any other frame, and where nothing is told."""
+        cells = frame[COLUMN].dropna().unique().tolist() if COLUMN in frame.columns else []
+        told = [cell for cell in cells if cell != ""]
+        if len(told) > 1:
+            raise DesignError(
+                f"the column {COLUMN!r} tells of arms that came about in {len(told)} ways: {shown(told)}; read the "
+                "export of one trial at a time, or say origin="
+            )
+        return cls.named(told[0]) if told else None
 
     @property
     def known_choice(self) -> str | None:
