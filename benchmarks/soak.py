@@ -15,7 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import dtrbandit as dtr
-from dtrbandit.trial import Trial
+from dtrbandit.record.chain import Stored
+from dtrbandit.storage import MemoryStore
+from dtrbandit.trial import Trial, verify_stored
 
 TESTS = Path(__file__).parents[1] / "tests"
 KILLS, FLIPS, HISTORIES, UNITS = 200, 5_000, 10_000, 100_000
@@ -35,22 +37,60 @@ def kills() -> None:
 
 
 def flips() -> None:
-    """F14: flipped bits of a log file."""
-    trial = Trial.create("soak", DESIGN, POLICY, storage="memory://", seed=1)
+    """F14: a damaged log, in a file and in a store."""
+    store, rng = MemoryStore(), random.Random(0)
+    trial = Trial.create("soak", DESIGN, POLICY, storage=store, seed=1)
     _fill(trial, 50)
     with tempfile.TemporaryDirectory() as folder:
-        path, rng, found = Path(folder) / "log", random.Random(0), 0
+        path, found = Path(folder) / "log", 0
         dtr.write_log(path, trial.session_log())
         whole = path.read_bytes()
         for _ in range(FLIPS):
-            damaged = bytearray(whole)
-            damaged[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-            path.write_bytes(damaged)
+            path.write_bytes(_flipped(whole, rng))
             try:
                 dtr.read_log(path)
             except dtr.LogError:
                 found += 1
-    print(f"F14: {found} of {FLIPS} flipped bits of a log file found")
+    print(f"F14: {found:,} of {FLIPS:,} flipped bits of a log file found")
+    stored, named = list(store.log(1).read()), dict.fromkeys(DAMAGES, 0)
+    for number in range(FLIPS):
+        what = list(DAMAGES)[number % len(DAMAGES)]
+        place = rng.randrange(len(stored) - 1)
+        damaged = MemoryStore()
+        damaged.log(damaged.add_trial("soak").rehearsal).append(DAMAGES[what](stored, place, rng), 0)
+        found_bad = verify_stored(damaged, "soak", against=trial.head).first_bad
+        named[what] += found_bad == place + 1
+    told = ", ".join(f"{what} {count:,}" for what, count in named.items())
+    print(
+        f"F14: {sum(named.values()):,} of {FLIPS:,} damages of a stored log found, the first bad record named: {told}"
+    )
+
+
+def _flipped(whole: bytes, rng: random.Random) -> bytes:
+    damaged = bytearray(whole)
+    damaged[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+    return bytes(damaged)
+
+
+def _changed(stored: list[Stored], place: int, record: Stored) -> list[Stored]:
+    return [*stored[:place], record, *stored[place + 1 :]]
+
+
+# what becomes of records if the one at a place is damaged
+DAMAGES: dict[str, Callable[[list[Stored], int, random.Random], list[Stored]]] = {
+    "flipped bits of texts": lambda stored, place, rng: _changed(
+        stored, place, stored[place]._replace(text=_flipped(stored[place].text, rng))
+    ),
+    "flipped bits of hashes": lambda stored, place, rng: _changed(
+        stored, place, stored[place]._replace(hash=_flipped(stored[place].hash.encode(), rng).decode("latin-1"))
+    ),
+    "edits": lambda stored, place, _: _changed(
+        stored, place, stored[place]._replace(text=stored[place].text.replace(b'"sequence":', b'"sequence":1'))
+    ),
+    "deletions": lambda stored, place, _: stored[:place] + stored[place + 1 :],
+    "swaps": lambda stored, place, _: [*stored[:place], stored[place + 1], stored[place], *stored[place + 2 :]],
+    "truncations": lambda stored, place, _: stored[:place],
+}
 
 
 def machine() -> None:
