@@ -9,7 +9,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.record import chain
-from dtrbandit.record.chain import EMPTY, Batch, Stored, chained, in_batches
+from dtrbandit.record.chain import EMPTY, Stored, StoredBatch, chained, in_batches
 from dtrbandit.storage import MemoryStore
 from dtrbandit.trial import followed
 from dtrbandit.trial.followed import FollowedLog, parts
@@ -102,9 +102,9 @@ def test_after_a_failure_no_record_is_read_again(monkeypatch: pytest.MonkeyPatch
     storage: Any = type(trial._log.storage)
     batches = storage.batches
 
-    def noted(log: object, since: int = 0) -> Iterator[Batch]:
+    def noted(log: object, since: int = 0) -> Iterator[StoredBatch]:
         asked.append(since)
-        found: Iterator[Batch] = batches(log, since)
+        found: Iterator[StoredBatch] = batches(log, since)
         return found
 
     monkeypatch.setattr(storage, "batches", noted)

@@ -49,7 +49,7 @@ class Stored(NamedTuple):
     hash: str
 
 
-class Batch(NamedTuple):
+class StoredBatch(NamedTuple):
     """Records as a log keeps them, many at a time: their texts, and their hashes."""
 
     texts: list[bytes]
@@ -96,10 +96,10 @@ def linked(records: Iterable[Record], head: Head = EMPTY) -> Iterator[Stored]:
 
 def checked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Stored]:
     """Give the records that follow a head as they are. Refuse the first whose hash is not the one that must follow."""
-    return chain.from_iterable(map(Batch.records, checked_batches(in_batches(stored), head)))
+    return chain.from_iterable(map(StoredBatch.records, checked_batches(in_batches(stored), head)))
 
 
-def checked_batches(batches: Iterable[Batch], head: Head = EMPTY) -> Iterator[Batch]:
+def checked_batches(batches: Iterable[StoredBatch], head: Head = EMPTY) -> Iterator[StoredBatch]:
     """Give the same, many at a time."""
     previous, sequence = head.hash, head.sequence
     for texts, found in batches:
@@ -107,18 +107,18 @@ def checked_batches(batches: Iterable[Batch], head: Head = EMPTY) -> Iterator[Ba
         if due != found:
             wrong = next(i for i, text in enumerate(due) if text != found[i])
             if wrong:
-                yield Batch(texts[:wrong], found[:wrong])
+                yield StoredBatch(texts[:wrong], found[:wrong])
             raise LogError(
                 f"the hash of record {sequence + wrong + 1} is {shown(found[wrong])}, and what is stored leads to "
                 f"{due[wrong]}: this record, its hash or one before it was changed, lost or moved; use a whole copy of "
                 "the log",
                 sequence=sequence + wrong + 1,
             )
-        yield Batch(texts, found)
+        yield StoredBatch(texts, found)
         sequence += len(texts)
 
 
-def in_batches(stored: Iterable[Stored]) -> Iterator[Batch]:
+def in_batches(stored: Iterable[Stored]) -> Iterator[StoredBatch]:
     """Give records many at a time; if one cannot be read, those before it first."""
     rest = iter(stored)
     while True:
@@ -129,7 +129,7 @@ def in_batches(stored: Iterable[Stored]) -> Iterator[Batch]:
         except LogError as error:
             refused = error
         if some:
-            yield Batch([each.text for each in some], [each.hash for each in some])
+            yield StoredBatch([each.text for each in some], [each.hash for each in some])
         if refused is not None:
             raise refused
         if not some:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dtrbandit.errors import Conflict
-from dtrbandit.record.chain import EMPTY, Batch, Head, Stored, in_batches
+from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch, in_batches
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
@@ -156,7 +156,7 @@ class MemoryLog:
         """Give the records after the first ``since`` ones."""
         return iter(self._records[since:])
 
-    def batches(self, since: int = 0) -> Iterator[Batch]:
+    def batches(self, since: int = 0) -> Iterator[StoredBatch]:
         """Give the same, some at a time."""
         return in_batches(self.read(since))
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from dtrbandit.record.chain import Batch, Head, Stored
+from dtrbandit.record.chain import Head, Stored, StoredBatch
 
 
 class IdempotencyKey(NamedTuple):
@@ -83,7 +83,7 @@ class Storage(Protocol):
     def read(self, since: int = 0) -> Iterator[Stored]:
         """Give the records after the first ``since`` ones, in order."""
 
-    def batches(self, since: int = 0) -> Iterator[Batch]:
+    def batches(self, since: int = 0) -> Iterator[StoredBatch]:
         """Give the same, some at a time; if one cannot be read, those before it first."""
 
     def pick(self, sequences: Iterable[int]) -> list[Stored]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dtrbandit.errors import Conflict, LogError
-from dtrbandit.record.chain import EMPTY, Batch, Head, Stored
+from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
@@ -158,9 +158,9 @@ class TableLog:
 
     def read(self, since: int = 0) -> Iterator[Stored]:
         """Give the records after the first ``since`` ones."""
-        return chain.from_iterable(map(Batch.records, self.batches(since)))
+        return chain.from_iterable(map(StoredBatch.records, self.batches(since)))
 
-    def batches(self, since: int = 0) -> Iterator[Batch]:
+    def batches(self, since: int = 0) -> Iterator[StoredBatch]:
         """Give the same, few at first, then some hundreds at a time."""
         most = FIRST
         while most:
@@ -172,7 +172,7 @@ class TableLog:
             missing = next((number for number, row in zip(due, rows, strict=True) if row[0] != number), None)
             whole = rows if missing is None else rows[: missing - since - 1]
             if whole:
-                yield Batch([_text(row[1]) for row in whole], [text_of(row[2]) for row in whole])
+                yield StoredBatch([_text(row[1]) for row in whole], [text_of(row[2]) for row in whole])
             if missing is not None:
                 raise self._missing(missing)
             since += len(rows)

@@ -13,7 +13,7 @@ from dtrbandit.errors import LogError
 from dtrbandit.kernels import supply
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.blanks import find_blanks
-from dtrbandit.record.chain import EMPTY, Batch, Head, Record, checked_batches, unlinked
+from dtrbandit.record.chain import EMPTY, Head, Record, StoredBatch, checked_batches, unlinked
 from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.events import Event
 from dtrbandit.record.forms import Forms
@@ -119,7 +119,7 @@ class FollowedLog:
         self._session, self.head = session, head
 
 
-def parts(batches: Iterable[Batch], head: Head, *, quick: bool) -> Iterator[tuple[Pieces, Head]]:
+def parts(batches: Iterable[StoredBatch], head: Head, *, quick: bool) -> Iterator[tuple[Pieces, Head]]:
     """Give the events after a head, whose chain was checked, many at a time, and the head after them.
 
     ``quick``: many records are read in one step. It pays with machine code, and from the beginning of a log.
@@ -136,19 +136,19 @@ def parts(batches: Iterable[Batch], head: Head, *, quick: bool) -> Iterator[tupl
         yield Pieces(pieces), last
 
 
-def _whole_answers(batches: Iterable[Batch]) -> Iterator[Batch]:
+def _whole_answers(batches: Iterable[StoredBatch]) -> Iterator[StoredBatch]:
     """Give the same records in other batches: an arrival stays with what follows it.
 
     Before a record is refused, all before it are given: one of them may be what is wrong first.
     """
-    held = Batch([], [])
+    held = StoredBatch([], [])
     try:
         for batch in batches:
             texts, hashes = held.texts + batch.texts, held.hashes + batch.hashes
             done = len(texts) - any(name in texts[-1] for name in ARRIVALS)
-            held = Batch(texts[done:], hashes[done:])
+            held = StoredBatch(texts[done:], hashes[done:])
             if done:
-                yield Batch(texts[:done], hashes[:done])
+                yield StoredBatch(texts[:done], hashes[:done])
     except LogError:
         if held.texts:
             yield held
