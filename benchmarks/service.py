@@ -34,6 +34,7 @@ from dtrbandit.storage import connect
 from dtrbandit.trial import Ask
 
 CONNECTIONS = 32
+WAVE = 700  # units that come together while memory is watched
 STAGES = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")]
 POLICY = dtr.DTRBandit(q=5, delta=0.5, schedule="permuted")
 PATH = "/trials/bench/units"
@@ -240,22 +241,39 @@ print(json.dumps(time.perf_counter() - began))
 
 
 def memory(server: Server, minutes: float) -> Iterator[Line]:
-    """Watch what the service holds under repeats and reads, and then under enrolments."""
+    """Watch what the service holds under repeats and reads, and then while units come and end."""
     known = [request("GET", f"{PATH}/more{n}", server.key) for n in range(100)]
     known += [request("GET", "/trials/bench/head", server.key), request("GET", "/trials/bench/log?most=10", server.key)]
     known += list(islice(enrolments(server.key, "more"), 1000))
     server.drive(iter(known * 3))
-    for what, requests in (("repeats and reads", known), ("enrolments", None)):
-        before, sent, ends = server.memory(), 0, time.perf_counter() + 60 * minutes / 2
-        fresh = enrolments(server.key, f"last{int(ends)}-")
-        while time.perf_counter() < ends:
-            batch = requests * 2 if requests is not None else list(islice(fresh, 2000))
-            server.drive(iter(batch))
-            sent += len(batch)
-        grown = server.memory() - before
-        told = f"{grown:+.1f} MB over {sent:,} requests ({grown * 1e6 / sent:,.0f} bytes each), from {before:.0f} MB"
-        goal = "none" if requests is not None else "as a session's"
-        yield Line(f"memory over {minutes / 2:g} minutes of {what}", told, goal)
+    before, sent, ends = server.memory(), 0, time.perf_counter() + 60 * minutes / 2
+    while time.perf_counter() < ends:
+        server.drive(iter(known * 2))
+        sent += 2 * len(known)
+    grown = server.memory() - before
+    told = f"{grown:+.1f} MB over {sent:,} requests, from {before:.0f} MB"
+    yield Line(f"memory over {minutes / 2:g} minutes of repeats and reads", told, "none")
+    whole_units(server, "warm", 5 * WAVE)
+    before, units, ends = server.memory(), 0, time.perf_counter() + 60 * minutes / 2
+    while time.perf_counter() < ends:
+        whole_units(server, f"whole{units}-", WAVE)
+        units += WAVE
+    grown = server.memory() - before
+    told = f"{grown:+.1f} MB over {units:,} units ({grown * 1e6 / units:,.0f} bytes each), from {before:.0f} MB"
+    yield Line(f"memory over {minutes / 2:g} minutes of units from enrolment to outcome", told, "as a session's")
+
+
+def whole_units(server: Server, prefix: str, count: int) -> None:
+    """Let units enrol, respond and complete, all of them one step at a time."""
+    names = [f"{prefix}{number}" for number in range(count)]
+    steps: list[Callable[[str], bytes]] = [
+        lambda unit: request("POST", PATH, server.key, {"unit": unit, "context": {"x": len(unit) / 9}}),
+        lambda unit: request("POST", f"{PATH}/{unit}/responses", server.key, {"context": {"z": len(unit) / 8}}),
+        lambda unit: request("POST", f"{PATH}/{unit}/outcome", server.key, {"outcome": len(unit) / 7}),
+    ]
+    for step in steps:
+        load = server.drive(map(step, names))
+        assert set(load.statuses) == {200}, load.statuses
 
 
 def opening(units: int) -> Iterator[Line]:
