@@ -113,8 +113,8 @@ def export_trial(name: str, file: Path, form: Literal["csv", "parquet", "jsonl"]
     """Write a trial to a file."""
     with Trial.open(name, storage=storage) as trial:
         done = trial.export(file, form)
-    waiting = f"; from the first that has not ended on, {done.waiting:,} wait" if done.waiting else ""
-    typer.echo(f"Written: {file} ({counted(done.units, 'unit')}{waiting})")
+    left_out = f"; the next has not ended, and {done.waiting:,} from it on are left out" if done.waiting else ""
+    typer.echo(f"Written: {file} ({counted(done.units, 'unit')}{left_out})")
 
 
 def back_up(file: Path, storage: str, *, every: float | None = None, keep: int = 30, replace: bool = False) -> None:
