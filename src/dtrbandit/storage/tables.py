@@ -19,7 +19,7 @@ from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
 DAMAGED = "the database is damaged; restore a backup. The server's log says where"
-AT_ONCE = 512  # records that are read in one go: others wait for it
+AT_ONCE = 1_024  # records that are read in one go: others wait for it
 FIRST = 128  # records that are read at first: many need no more
 MOST_VALUES = 500  # in one question; releases of SQLite differ in what they allow
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
