@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -194,10 +194,19 @@ def _actor(found: object, sequence: int) -> str | None:
 def _time(found: object, sequence: int) -> datetime | None:
     if found is None:
         return None
-    with suppress(ValueError):
-        time = datetime.fromisoformat(found) if isinstance(found, str) else None
-        if time is not None and time.tzinfo is not None and time_text(time) == found:
-            return time
+    time = _read_time(found) if isinstance(found, str) else None
+    if time is not None:
+        return time
     raise LogError(
         f"record {sequence}: the time is {shown(found)}, expected one as 2026-11-17T09:00:00.000000Z, or null"
     )
+
+
+@lru_cache(maxsize=64)  # an arrival has the time of its decision, and both that of their commit
+def _read_time(found: str) -> datetime | None:
+    """Return a time as ``time_text`` writes it; None for anything else."""
+    with suppress(ValueError):
+        time = datetime.fromisoformat(found)
+        if time.tzinfo is not None and time_text(time) == found:
+            return time
+    return None
