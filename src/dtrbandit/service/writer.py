@@ -55,6 +55,7 @@ class Writer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped = False
         self._expected, self._took = 0, 0.0  # requests that may come together, seconds of the last turn
+        self._came: int | None = None  # requests that wait when the first replies of a turn are sent
 
     def start(self) -> None:
         """Begin, for the event loop that runs now."""
@@ -96,10 +97,10 @@ class Writer:
         more = True
         while more:
             gathered = self._gather()
-            began = time.monotonic()
+            began, self._came = time.monotonic(), None
             more = self._turn(gathered)
             self._took = time.monotonic() - began
-            self._expected = len(gathered) + self._waiting.qsize()
+            self._expected = len(gathered) + (self._came or 0)
 
     def _gather(self) -> list[_Asked | _Job | None]:
         """Wait for something, and take with it what else is there or comes soon."""
@@ -138,6 +139,8 @@ class Writer:
 
     def _deliver(self, replies: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
         assert self._loop is not None  # start() was called, or no thread would run
+        if self._came is None:  # afterwards, who was answered may ask again, and would count twice
+            self._came = self._waiting.qsize()
         with suppress(RuntimeError):  # the loop has ended: nobody waits
             self._loop.call_soon_threadsafe(_settle, replies)
 
