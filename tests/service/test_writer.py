@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -179,8 +180,15 @@ def test_a_commit_does_not_wait_for_ever() -> None:
     assert with_writer(act) == "reply to alone"
 
 
-def test_who_is_alone_does_not_wait() -> None:
-    trial = quick()
+def test_who_is_alone_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial, turn = quick(), Writer._turn
+
+    def turn_while_the_next_is_asked(writer: Writer, gathered: list[Any]) -> bool:
+        more = turn(writer, gathered)
+        time.sleep(0.05)  # who was answered asks again before the turn ends
+        return more
+
+    monkeypatch.setattr(Writer, "_turn", turn_while_the_next_is_asked)
 
     async def act(writer: Writer) -> int:
         for number in range(3):

@@ -88,10 +88,7 @@ def _wrong_parameters(error: RequestValidationError) -> Refused:
 
 def _no_such_address(error: HTTPException) -> Refused:
     if error.status_code == 405:
-        return Refused(
-            "method",
-            "this address does not know the method of the request; /openapi.json describes all",
-        )
+        return Refused("method", "this address does not know the method of the request; /openapi.json describes all")
     if error.status_code == 404:
         return Refused("not-found", "there is no such address; /openapi.json describes all of them")
     return Refused("bad-request", str(error.detail))

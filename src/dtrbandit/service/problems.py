@@ -40,11 +40,7 @@ KINDS = {
     "no-key": Kind(401, "No valid key", "Send Authorization: Bearer <key>, with a key that an administrator gave you."),
     "form": Kind(403, "The form is too old", "Open the page again and send the form from there; nothing was changed."),
     "forbidden": Kind(403, "Not for this key", "Ask somebody whose key opens it; docs/roles.md has the table."),
-    "not-found": Kind(
-        404,
-        "There is no such thing",
-        "Check the name; GET /trials lists trials, GET …/units units in flight.",
-    ),
+    "not-found": Kind(404, "There is no such thing", "Check the name; GET /trials and GET …/units list what there is."),
     "method": Kind(405, "Not this method", "The header Allow names the methods of this address."),
     "slow": Kind(408, "The body did not arrive in time", "Send the whole request at once."),
     "protocol": Kind(409, "This contradicts what is on record", "Look at the unit; corrections mend a recorded value."),

@@ -161,7 +161,7 @@ class TableLog:
         return chain.from_iterable(map(StoredBatch.records, self.batches(since)))
 
     def batches(self, since: int = 0) -> Iterator[StoredBatch]:
-        """Give the same, few at first, then some hundreds at a time."""
+        """Give the same, few at first, then a thousand at a time."""
         most = FIRST
         while most:
             rows = self._store.ask(

@@ -25,7 +25,7 @@ from dtrbandit.trial.waiting import Waiting
 from dtrbandit.words import counted
 
 PART = 100_000  # events that are learnt together; all at once would not fit in memory
-SLOWLY = 1e-5  # seconds that a record takes by itself
+SECONDS_BY_ITSELF = 1e-5  # that it takes to read a record
 ARRIVALS = (b'"event":"Enrolled"', b'"event":"Responded"')
 
 
@@ -67,7 +67,9 @@ class FollowedLog:
                 "back, or restore a backup"
             )
         count = head.sequence - self.head.sequence
-        quick = self._session is None and supply.require("the log", seconds=count * SLOWLY, entries=(find_blanks,))
+        quick = self._session is None and supply.require(
+            "the log", seconds=count * SECONDS_BY_ITSELF, entries=(find_blanks,)
+        )
         with without_collecting(count):
             for events, last in parts(self.storage.batches(self.head.sequence), self.head, quick=quick):
                 if self._session is None:
