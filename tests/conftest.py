@@ -1,4 +1,4 @@
-"""One set-up for all tests: Hypothesis draws the same examples on every run, and kernels run as machine code.
+"""One set-up for all tests: Hypothesis draws as ``effort.py`` says, and kernels run as machine code.
 
 ``DTRBANDIT_KERNELS=plain`` runs them as plain Python.
 """
@@ -7,14 +7,11 @@ import math
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
 
+import effort  # noqa: F401  # loads a profile of Hypothesis
 from dtrbandit import belief
 from dtrbandit.kernels import supply
 from postgres_server import Server
-
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.load_profile("repeatable")
 
 belief.LONG = 0  # every log is taken many facts at a time
 belief.STRETCH = 40  # so that most logs have usual stretches and others

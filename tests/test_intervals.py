@@ -22,6 +22,7 @@ from dtrbandit.intervals import (
     spread_of_paths,
     student_quantile,
 )
+from effort import scaled
 
 Array = NDArray[np.float64]
 
@@ -65,7 +66,7 @@ def plain_t(values: Array, seed: int) -> list[float]:
     return found
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=scaled(8), deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     values=st.lists(

@@ -20,6 +20,7 @@ from dtrbandit.estimators.observed import Observed
 from dtrbandit.kernels import triangular
 from dtrbandit.kernels.compile import LOOPS
 from dtrbandit.kernels.triangular import FACTOR
+from effort import scaled
 from estimators.few_units import observed_units
 from estimators.oracle import RandomTrial, bare_design
 
@@ -30,7 +31,7 @@ shapes = st.integers(2, 3).flatmap(
     )
 )
 seeds = st.integers(0, 2**32 - 1)
-some_examples = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+some_examples = settings(max_examples=scaled(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def learner(shape: tuple[list[int], list[int]], seed: int, steps: int = 150) -> tuple[Observed, Beliefs]:

@@ -12,6 +12,7 @@ import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.replay.paths import POLICY, ROWS
+from effort import scaled
 from estimators.oracle import random_plans
 from plain.replay import Point
 
@@ -113,7 +114,7 @@ def policies(design: dtr.Design) -> dict[str, Any]:
 
 seeds = st.integers(0, 2**32 - 1)
 names = st.sampled_from(list(policies(TWO)))
-few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=scaled(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def world(seed: int, name: str, n: int = 50) -> tuple[Cohort, Any, np.random.Generator]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import dtrbandit as dtr
 from dtrbandit.policies.policy import Policy
+from effort import scaled
 from kernel_modes import compiled, plain, switched
 
 ARMS, THREE = ("a", "b"), ("a", "b", "c")
@@ -99,7 +100,7 @@ def arrays(value: Any) -> list[tuple[str, tuple[int, ...], bytes]]:
     return []
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(
     design=st.sampled_from(DESIGNS),
     policy=st.sampled_from(POLICIES),

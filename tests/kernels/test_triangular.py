@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dtrbandit.kernels.triangular import (
@@ -28,6 +26,7 @@ from dtrbandit.kernels.triangular import (
     rotation,
     solve_normal,
 )
+from effort import seeded
 from estimators.oracle import Both, bare_design
 from plain.least_squares import least_squares
 
@@ -62,10 +61,10 @@ def nearly_collinear(ratio: float) -> tuple[Array, Array, Array]:
 
 
 @both_solvers
-@given(d=st.integers(1, 6), n=st.integers(1, 12), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=60)
-def test_the_solution_is_the_shortest_in_original_units(stages: int, d: int, n: int, seed: int) -> None:
+@seeded(60)
+def test_the_solution_is_the_shortest_in_original_units(stages: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
+    d, n = rng.integers(1, 7), rng.integers(1, 13)
     rank = rng.integers(0, d + 1)
     rows = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d)) * 10.0 ** rng.integers(-3, 4, d)
     targets = rng.normal(size=n)

@@ -19,6 +19,7 @@ from dtrbandit.policies.policy import Choice
 from dtrbandit.policies.rule import Rule
 from dtrbandit.record import Assigned, Completed, Corrected, History, Overridden, Responded, Voided, Withdrawn
 from dtrbandit.record.events import Fact
+from effort import scaled
 
 POLICIES: list[CompiledPolicy] = [
     dtr.DTRBandit(q=1, delta=0.5),
@@ -175,7 +176,7 @@ facts = st.one_of(
 
 
 @given(st.sampled_from(POLICIES), st.lists(st.tuples(histories, facts), max_size=30), st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=scaled(300))
 def test_whatever_a_policy_is_told_it_learns_or_refuses(
     policy: CompiledPolicy, told: list[tuple[History, Fact]], sane: bool
 ) -> None:

@@ -38,7 +38,9 @@ def test_whatever_has_the_three_verbs_is_a_policy(policy: object) -> None:
     assert is_policy(policy)
 
 
-@pytest.mark.parametrize("other", [Own, dtr.Greedy, Mute(), "Greedy", None], ids=str)
+@pytest.mark.parametrize(
+    "other", [Own, dtr.Greedy, Mute(), "Greedy", None], ids=["class", "class of ours", "mute", "name", "None"]
+)
 def test_a_class_a_name_or_a_part_of_the_verbs_is_none(other: object) -> None:
     assert not is_policy(other)
 

@@ -17,6 +17,7 @@ from dtrbandit.record.codec import decode, document, encode
 from dtrbandit.record.events import Event
 from dtrbandit.record.reading import Reader, quick_document
 from dtrbandit.record.values import Values
+from effort import scaled
 from record.test_codec import events
 from small_session import DESIGN, some_session
 
@@ -80,7 +81,7 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=scaled(300))
 @given(st.integers(1, 30), st.data())
 def test_a_field_of_another_type_is_refused_or_read_alike(place: int, data: st.DataObject) -> None:
     texts = [encode(event) for event in a_log()]
@@ -103,7 +104,7 @@ def outcome(attempt: Callable[[], Any]) -> str:
         return str(error)
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 @given(st.recursive(values, lambda inner: st.dictionaries(st.text(max_size=2), inner, max_size=3)))
 def test_any_document_is_read_or_refused_as_the_codec_does(value: object) -> None:
     text = json.dumps({"a": value}, sort_keys=True, separators=(",", ":"))

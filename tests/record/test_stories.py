@@ -12,6 +12,7 @@ import dtrbandit as dtr
 from dtrbandit.record.events import Completed, Enrolled
 from dtrbandit.record.packed import ANY, PackedLog
 from dtrbandit.record.stories import Stories
+from effort import scaled
 
 STAGES = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z", enter_if="y > 0")]
 
@@ -50,7 +51,7 @@ STEPS = st.lists(st.tuples(VERBS, st.sampled_from("abcdefgh"), st.sampled_from((
 
 
 @given(steps=STEPS, most=st.integers(1, 9))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=scaled(50), deadline=None)
 def test_stories_are_those_of_a_walk_through_all_events(steps: list[tuple[int, str, float, bool]], most: int) -> None:
     session = dtr.Session(dtr.Design(STAGES), dtr.DTRBandit(q=1, delta=0.5))
     stories = Stories()

@@ -18,6 +18,7 @@ from dtrbandit.record.events import Assigned, Completed, Enrolled, Event, Overri
 from dtrbandit.storage import MemoryStore
 from dtrbandit.storage.store import Storage
 from dtrbandit.trial import Trial, UnitStatus, waiting
+from effort import scaled
 from trial.small_trial import DESIGN, POLICY, Clock, begun, fill
 
 DAYS = {"first": 14.0, "second": 10.0}
@@ -87,7 +88,7 @@ STEPS = st.lists(
 
 
 @given(steps=STEPS, days=st.sampled_from((0, 12, 20)), at_once=st.sampled_from((1, 3, 500)))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scaled(40), deadline=None)
 def test_lists_are_those_of_a_walk_through_all_records(
     steps: list[tuple[str, str, float, bool, bool]], days: int, at_once: int
 ) -> None:

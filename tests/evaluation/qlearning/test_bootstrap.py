@@ -11,10 +11,11 @@ from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.qlearning import bootstrap
 from dtrbandit.evaluation.qlearning.bootstrap import refitted, reflected, resample_size, resampled
 from dtrbandit.evaluation.qlearning.induction import Sample, backward_induction
+from effort import scaled
 from evaluation.qlearning.samples import everything, smart
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scaled(25), deadline=None)
 @given(seed=st.integers(0, 10_000), size=st.integers(150, 300), first=st.integers(0, 2))
 def test_a_refit_from_counts_is_backward_induction_on_the_resampled_units(seed: int, size: int, first: int) -> None:
     rng = np.random.default_rng(seed)

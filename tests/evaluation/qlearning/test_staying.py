@@ -16,6 +16,7 @@ from dtrbandit.evaluation.qlearning.bootstrap import refitted, resampled
 from dtrbandit.evaluation.qlearning.double import Double, choose_xi
 from dtrbandit.evaluation.qlearning.induction import backward_induction, sample_of
 from dtrbandit.evaluation.qlearning.staying import staying_of
+from effort import scaled
 from evaluation.simulated_cohorts import cohort_of
 from evaluation.values.known_truth import RIGHT, trial
 
@@ -43,7 +44,7 @@ def counted(units: NDArray[np.int64], n: int) -> NDArray[np.float64]:
 
 
 @pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.weights.ExtremeWeights")
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=scaled(12), deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     penalty=st.sampled_from([0.0, 2.0]),

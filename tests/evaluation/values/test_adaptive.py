@@ -26,6 +26,7 @@ from dtrbandit.evaluation.values.asked import Asked, ask, weights_at_enrolment
 from dtrbandit.evaluation.values.augmented import OutcomeModel
 from dtrbandit.evaluation.values.decisions import decisions
 from dtrbandit.evaluation.values.forks import forks
+from effort import scaled
 from evaluation.collected import REGIMES, TRUTH, leavers_session, plain_mean, synthetic_session
 
 EPSILON = dtr.EpsilonGreedy(epsilon=0.2)
@@ -62,7 +63,7 @@ def plain_scores(cohort: Cohort, arm: int) -> NDArray[np.float64]:
     return np.array(found)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=scaled(10), deadline=None)
 @given(seed=st.integers(0, 1_000), delay=st.sampled_from([0.0, 5.0, 30.0]), name=st.sampled_from(sorted(REGIMES)))
 def test_scores_are_those_of_the_plain_version(seed: int, delay: float, name: str) -> None:
     cohort = collected(40, seed, delay)
