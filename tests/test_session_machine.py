@@ -19,6 +19,7 @@ from effort import scaled
 COURSES, STEPS = scaled(12), 40
 
 
+@pytest.mark.enlarged
 @pytest.mark.parametrize(
     ("problem", "policy"),
     [(problem, policy) for problem in (TWO, THREE) for policy in problem.policies],
