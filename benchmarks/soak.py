@@ -1,4 +1,4 @@
-"""Fault tests of a live trial at full size: ``python benchmarks/soak.py [kills flips machine courses opening]`` prints figures.
+"""Fault tests of a live trial at full size: ``python benchmarks/soak.py [kills flips machine courses opening]``.
 
 Small sizes of the same run in ``make test``. Searches begin from a seed that is printed; ``SEED=n`` repeats one.
 """
