@@ -1,6 +1,10 @@
 """Doctests of a module that needs an extra are left out where that is missing; ``tests/skipped.py`` tells of tests."""
 
+import os
 from importlib.util import find_spec
+
+for library in ("OMP", "OPENBLAS"):  # two tests run at a time: threads of linear algebra would only wait for each other
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 pytest_plugins = ["skipped"]
 
