@@ -11,7 +11,9 @@ from hypothesis import settings
 
 from dtrbandit import belief
 from dtrbandit.kernels import supply
+from extras import needed
 from postgres_server import Server
+from serving.served import Served
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
@@ -39,3 +41,13 @@ def postgres_server() -> Iterator[Server]:
 def postgres(postgres_server: Server) -> str:
     """The address of an empty store in PostgreSQL."""
     return postgres_server.new()
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service that runs; each test has a trial of its own."""
+    needed("fastapi")
+    needed("uvicorn")
+    service = Served(tmp_path_factory.mktemp("service"))
+    yield service
+    service.stop()
