@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import islice
@@ -11,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query, Request, Response
 
-from dtrbandit.record.chain import Stored
+from dtrbandit.record.chain import Stored, entries_of
 from dtrbandit.record.log_file import line_of
 from dtrbandit.service.body import read_body
 from dtrbandit.service.key_store import Asked, create, revoke, rotate
@@ -47,14 +46,15 @@ async def read_key_events(
     log, trial = visit.service.store.log(KEY_LOG), visit.holder.trial
 
     def text() -> bytes:
-        seen = (each for each in log.read(since) if trial is None or _trial_of(each) == trial)
+        numbered = enumerate(log.read(since), since + 1)
+        seen = (each for number, each in numbered if trial is None or _trial_of(each, number) == trial)
         return b"".join(line_of(each) + b"\n" for each in islice(seen, most))
 
     return Response(await asyncio.to_thread(text), media_type=LINES)
 
 
-def _trial_of(stored: Stored) -> object:
-    return json.loads(stored.text)["event"]["trial"]
+def _trial_of(stored: Stored, sequence: int) -> object:
+    return entries_of(stored.text, sequence)["event"].get("trial")
 
 
 @routes.post("", **described("create_key", body=KeyWanted, reply=KeyReply))
