@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from dtrbandit.record.chain import checked
 from dtrbandit.record.log_file import stored_of
+from dtrbandit.service.key_store import first_key
+from extras import needed
 from serving.served import Served
+
+needed("fastapi")
+
+from dtrbandit.service.app import create_app  # noqa: E402
+from dtrbandit.service.service import Service  # noqa: E402
+from dtrbandit.web.inside import Caller, Declined  # noqa: E402
 
 
 def test_a_key_is_shown_once_and_its_hash_never(served: Served) -> None:
@@ -192,3 +201,25 @@ def test_a_trial_that_is_not_yours_and_one_that_is_not_there_look_alike(served: 
     assert answers[0].body == answers[1].body
     assert served.get("/trials", key=key).json == {"trials": [trial.removeprefix("/trials/")]}
     assert served.get(f"{trial}/summary", key=key).status == 200
+
+
+def test_a_page_that_has_no_key_to_show_again_makes_keys_by_chance() -> None:
+    """What else stands in the header was looked at by nobody, and must lead to no key."""
+
+    async def asked_twice() -> tuple[list[str | None], int]:
+        service = Service("memory://")
+        await service.start()
+        try:
+            own = first_key(service.store, now=datetime.now(UTC))
+            assert own is not None
+            await service.read_keys()
+            page = Caller(create_app(service), "looked at by nobody", key_id=own.row.id)
+            wanted = {"role": "auditor", "label": "inspector"}
+            await page.ask("POST", "/keys", body=wanted, once="once")
+            with pytest.raises(Declined, match="only to whoever asked for it, by the same key") as declined:
+                await page.ask("POST", "/keys", body=wanted, once="once")
+            return [row.salt for row in service.store.api_keys()], declined.value.status
+        finally:
+            await service.stop()
+
+    assert asyncio.run(asked_twice()) == ([None, None], 409)
