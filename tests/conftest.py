@@ -11,7 +11,9 @@ import pytest
 import effort  # noqa: F401  # loads a profile of Hypothesis
 from dtrbandit import belief
 from dtrbandit.kernels import supply
+from extras import needed
 from postgres_server import Server
+from serving.served import Served
 
 belief.LONG = 0  # every log is taken many facts at a time
 belief.STRETCH = 40  # so that most logs have usual stretches and others
@@ -36,3 +38,13 @@ def postgres_server() -> Iterator[Server]:
 def postgres(postgres_server: Server) -> str:
     """The address of an empty store in PostgreSQL."""
     return postgres_server.new()
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service that runs; each test has a trial of its own."""
+    needed("fastapi")
+    needed("uvicorn")
+    service = Served(tmp_path_factory.mktemp("service"))
+    yield service
+    service.stop()

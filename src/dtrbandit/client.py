@@ -22,9 +22,10 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from dtrbandit import errors
+from dtrbandit.client_keys import RemoteKeys, segment
 from dtrbandit.design import Design
 from dtrbandit.errors import DTRError, NotAllowed, ObservationError, ProtocolError, Unavailable
 from dtrbandit.policies.plain_values import policy_to_dict
@@ -66,6 +67,11 @@ class Client:
     def trial(self, name: str) -> RemoteTrial:
         """Return a trial by its name; nothing is asked of the service yet."""
         return RemoteTrial(self, name)
+
+    @property
+    def keys(self) -> RemoteKeys:
+        """The keys of the service, for administrators; auditors read what happened to them."""
+        return RemoteKeys(self)
 
     def trials(self) -> list[str]:
         """Return the names of the trials that the key opens."""
@@ -153,7 +159,7 @@ class RemoteTrial:
 
     def __init__(self, client: Client, name: str) -> None:
         self.client, self.name = client, name
-        self._path = f"/trials/{_segment(name)}"
+        self._path = f"/trials/{segment(name)}"
 
     # -- the verbs -------------------------------------------------------------------------------------------
 
@@ -301,17 +307,7 @@ def _excluded(exclude: Exclude | None, reason: str | None) -> dict[str, object]:
 
 
 def _unit(unit: str) -> str:
-    return f"/units/{_segment(unit)}"
-
-
-def _segment(name: str) -> str:
-    """Return a name as one segment of an address."""
-    if not isinstance(name, str) or not name.strip("."):
-        raise ObservationError(f"found {name!r}, which an address cannot hold: a name is a text and not only dots")
-    try:
-        return quote(name, safe="")
-    except UnicodeEncodeError:
-        raise ObservationError(f"found {name!r}, which is no text in UTF-8") from None
+    return f"/units/{segment(unit)}"
 
 
 def _decision(entries: Mapping[str, Any]) -> Decision:

@@ -41,7 +41,8 @@ def test_a_healthy_database_has_nothing_wrong(
     assert examine(storage, as_json=True) == 0
 
     rows = json.loads(capsys.readouterr().out)["table"]
-    assert {"SQLite", "disk", "kernels", "permissions", "database", "trial pilot", "clock"} == {r["what"] for r in rows}
+    whole = {"SQLite", "disk", "kernels", "permissions", "database", "keys", "trial pilot", "clock"}
+    assert {row["what"] for row in rows} == whole
     assert WRONG not in {row["how"] for row in rows}
 
 
@@ -52,6 +53,17 @@ def test_a_changed_record_is_wrong(storage: str, tmp_path: Path, capsys: pytest.
 
     assert examine(storage, as_json=False) == 1
     assert capsys.readouterr().out.count("✗ trial pilot") == 1
+
+
+def test_a_key_that_no_record_names_is_wrong(storage: str, tmp_path: Path) -> None:
+    assert found(storage)["keys"] == GOOD
+    with sqlite3.connect(tmp_path / "trial.db") as database:
+        database.execute(
+            "INSERT INTO keys VALUES ('id1', 'a', 'administrator', 'x', 'y', NULL, NULL, NULL, NULL, NULL)"
+        )
+    database.close()
+
+    assert found(storage)["keys"] == WRONG
 
 
 def test_a_file_that_others_may_read_is_wrong(storage: str, tmp_path: Path) -> None:

@@ -80,7 +80,11 @@ def test_keys_are_listed_and_made(run: Run) -> None:
     code, listed, _ = run("trial", "keys", "list")
     name = next(line.split()[0] for line in listed.splitlines() if "north" in line)
     assert run("trial", "keys", "rotate", name)[0] == 0
+    assert run("trial", "keys", "rotate", name)[0] == 2  # it is rotated once
     assert run("trial", "keys", "revoke", name)[0] == 0
+    assert "  rotated  " in run("trial", "keys", "events")[1]
+    assert run("trial", "keys", "verify")[0] == 0
+    assert run("trial", "keys", "verify", "--against", f"9:{'0' * 64}")[0] == 1
     assert code == 0
 
 

@@ -1,23 +1,10 @@
-"""One service for all tests that do not hurt it."""
+"""Trials and keys of the one service for all tests that do not hurt it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from extras import needed
 from serving.served import Served
-
-
-@pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A service that runs; each test has a trial of its own."""
-    needed("fastapi")
-    needed("uvicorn")
-    service = Served(tmp_path_factory.mktemp("service"))
-    yield service
-    service.stop()
 
 
 @pytest.fixture

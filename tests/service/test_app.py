@@ -33,6 +33,9 @@ def test_every_endpoint_of_the_table_is_described(served: Served) -> None:
     enrol = described["enroll_unit"]["requestBody"]["content"]["application/json"]["schema"]
     assert enrol["additionalProperties"] is False
     assert set(enrol["required"]) == {"unit", "context"}
+    rotation = described["rotate_key"]["requestBody"]
+    overlap = rotation["content"]["application/json"]["schema"]["properties"]["overlap"]
+    assert (rotation["required"], overlap["default"], overlap["minimum"], overlap["maximum"]) == (False, 24.0, 0, 720.0)
 
 
 def test_addresses_and_methods_that_are_not_there_are_problems(served: Served) -> None:

@@ -80,6 +80,7 @@ REQUESTS: dict[str, tuple[str, str, Any]] = {
     "summarise_trial": ("GET", "{trial}/summary", None),
     "read_metrics": ("GET", "/metrics", None),
     "list_keys": ("GET", "/keys", None),
+    "read_key_events": ("GET", "/keys/events", None),
     "create_key": ("POST", "/keys", {"role": "auditor", "label": "another", "trial": "{name}"}),
     "rotate_key": ("POST", "/keys/000000000000/rotation", None),
     "revoke_key": ("POST", "/keys/000000000000/revocation", None),

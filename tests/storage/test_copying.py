@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.storage import ApiKey, MemoryStore, SQLiteStore, Store, connect
+from dtrbandit.storage import KEY_LOG, ApiKey, MemoryStore, SQLiteStore, Store, connect
 from dtrbandit.storage.copying import copy_store
+from dtrbandit.storage.key_events import CREATED, Change, Request, change_keys, key_fault
 from dtrbandit.trial import Trial
 from trial.small_trial import DESIGN, POLICY, fill
+
+NOW = datetime(2026, 11, 17, 9, tzinfo=UTC)
 
 
 def filled(store: Store) -> Store:
@@ -43,11 +47,16 @@ def test_a_copy_to_and_from_postgresql_has_the_same_heads_and_next_decisions(
     file, server = SQLiteStore(tmp_path / "trial.db"), connect(postgres)
     source, target = (server, file) if back else (file, server)
     filled(source)
-    source.put_api_key(ApiKey("id", "a" * 64, "site", "ward ü", "2026-11-17T09:00:00.000000Z", None, None))
+    key = ApiKey("id", "a" * 64, "site", "ward ü", "2026-11-17T09:00:00.000000Z", None, None, salt="s")
+    request = Request("admin", "k1", "f" * 64)
+    change_keys(source, [Change(CREATED, key)], actor="admin", time=NOW, request=request)
 
     copy_store(source, target)
 
-    assert target.api_keys() == source.api_keys()
+    assert target.api_keys() == source.api_keys() == [key]
+    one_log, other_log = source.log(KEY_LOG), target.log(KEY_LOG)
+    assert (list(one_log.read()), one_log.all_keys()) == (list(other_log.read()), other_log.all_keys())
+    assert key_fault(target) is None
     for name in ("one", "two"):
         one, other = (Trial.open(name, storage=store) for store in (source, target))
         assert (one.head, one.phase) == (other.head, other.phase)
@@ -63,3 +72,13 @@ def test_a_copy_to_and_from_postgresql_has_the_same_heads_and_next_decisions(
 def test_a_copy_needs_an_empty_store() -> None:
     with pytest.raises(dtr.ProtocolError, match="a copy needs an empty store"):
         copy_store(MemoryStore(), filled(MemoryStore()))
+
+
+def test_a_store_that_has_a_record_of_keys_is_not_empty() -> None:
+    source, target = MemoryStore(), MemoryStore()
+    key = ApiKey("id", "a" * 64, "site", "ward", "2026-11-17T09:00:00.000000Z", None, None)
+    change_keys(target, [Change(CREATED, key)], actor="admin", time=NOW)
+    target._api_keys.clear()
+
+    with pytest.raises(dtr.ProtocolError, match="a copy needs an empty store"):
+        copy_store(source, target)

@@ -9,6 +9,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.storage import connect, connect_existing, schema, upgrade_tables
+from dtrbandit.storage.key_events import key_fault, key_records
 from dtrbandit.storage.tables import TableStore
 from dtrbandit.trial import Trial
 from extras import needed
@@ -101,6 +102,25 @@ def test_tables_of_every_earlier_release_are_brought_up_after_a_backup(
         assert found.head == backup.head == head
         assert found.verify()
         assert found.enroll("next", {"x": 0.5}) == backup.enroll("next", {"x": 0.5})
+
+
+def test_keys_of_a_release_without_their_record_are_recorded_as_found(
+    postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = {kind: kind.STEPS for kind in (module, schema)}
+    for kind, steps in whole.items():
+        monkeypatch.setattr(kind, "STEPS", steps[:1])
+    ask(postgres, "INSERT INTO keys VALUES ('id1', 'a', 'site', 'ward ä', 'now', NULL, NULL, 'pilot', 'north')")
+    for kind, steps in whole.items():
+        monkeypatch.setattr(kind, "STEPS", steps)
+
+    assert upgrade_tables(postgres, tmp_path / "before.db") == 1
+
+    for address in (postgres, f"sqlite:///{tmp_path}/before.db"):  # the backup is brought up when it is opened
+        store = connect_existing(address)
+        assert [(each.event.event, each.event.label) for each in key_records(store)] == [("KeyFound", "ward ä")]
+        assert key_fault(store) is None
+        store.close()
 
 
 def test_tables_of_this_release_need_no_step_and_no_backup(postgres: str, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.storage import schema
+from dtrbandit.storage import SQLiteStore, schema
+from dtrbandit.storage.key_events import key_fault, key_records
 from dtrbandit.storage.schema import APPLICATION, STEPS, is_safe_for_wal, migrate
 from dtrbandit.trial import Trial
 from trial.small_trial import address, begun, fill
@@ -90,6 +91,28 @@ def test_a_file_of_every_earlier_release_is_copied_and_brought_up(
             assert trial.head == kept.head == head
             assert trial.verify()
             assert trial.enroll("next", {"x": 0.5}) == kept.enroll("next", {"x": 0.5})
+
+
+def test_keys_of_a_release_without_their_record_are_recorded_as_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "STEPS", STEPS[:1])
+    connection = migrated(tmp_path / "trial.db")
+    connection.execute("INSERT INTO keys VALUES ('id2', 'b', 'auditor', 'ä', 'now', NULL, 'then', NULL, NULL)")
+    connection.execute("INSERT INTO keys VALUES ('id1', 'a', 'site', 'ward', 'now', NULL, NULL, 'pilot', 'north')")
+    connection.close()
+    monkeypatch.setattr(schema, "STEPS", STEPS)
+
+    for _ in range(2):  # the second time there is nothing to do
+        store = SQLiteStore(tmp_path / "trial.db")
+        found = list(key_records(store))
+        assert [(each.event.event, each.event.id, each.event.label) for each in found] == [
+            ("KeyFound", "id1", "ward"),
+            ("KeyFound", "id2", "ä"),
+        ]
+        assert [each.actor for each in found] == ["step 2 of the tables"] * 2
+        assert key_fault(store) is None
+        store.close()
 
 
 def test_a_copy_that_cannot_be_made_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

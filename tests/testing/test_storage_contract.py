@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dtrbandit.record.chain import Stored
-from dtrbandit.storage import IdempotencyKey, MemoryStore, Store, TrialEntry
+from dtrbandit.storage import KEY_LOG, IdempotencyKey, MemoryStore, Store, TrialEntry
 from dtrbandit.storage.memory import MemoryLog
 from dtrbandit.testing import StorageContract
 
@@ -76,6 +76,15 @@ class OneLog(MemoryStore):
         return self._trials[name]
 
 
+class NoKeyLog(MemoryStore):
+    """A store whose first trial has the log of the keys."""
+
+    def add_trial(self, name: str) -> TrialEntry:
+        entry = super().add_trial(name)
+        self._trials[name] = entry._replace(rehearsal=KEY_LOG)
+        return self._trials[name]
+
+
 def failures(store: Callable[[], Store], folder: Path) -> set[str]:
     """Return the tests of the contract that a kind of store fails."""
 
@@ -107,6 +116,7 @@ def test_a_good_store_fails_nothing(tmp_path: Path) -> None:
         (lambda: WithLogs(Reencoding), "test_a_log_gives_back_what_was_appended"),
         (lambda: WithLogs(Short), "test_a_long_log_is_read_whole"),
         (HalfTurns, "test_a_turn_counts_as_a_whole"),
+        (NoKeyLog, "test_every_store_has_a_log_of_its_keys"),
         (OneLog, "test_trials_have_names_and_logs_of_their_own"),
     ],
 )

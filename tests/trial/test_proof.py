@@ -238,6 +238,16 @@ def test_a_key_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert "'k1' belongs to records that are not there" in str(verified(tmp_path).problem)
 
 
+def test_keys_that_are_not_as_their_record_says_are_found_with_any_trial(tmp_path: Path) -> None:
+    a_file(tmp_path)
+    change(tmp_path, "INSERT INTO keys VALUES ('id1', 'a', 'site', 'x', 'y', NULL, NULL, NULL, NULL, NULL)")
+
+    found = verified(tmp_path)
+
+    assert (found.ok, found.first_bad) == (False, None)
+    assert found.problem == "the key id1 is in the table of keys, and no record says that it was created"
+
+
 def test_an_empty_log_is_not_in_order() -> None:
     store = MemoryStore()
     store.add_trial("pilot")

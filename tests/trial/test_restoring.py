@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.record.chain import Head
 from dtrbandit.storage import ApiKey, SQLiteStore
+from dtrbandit.storage.key_events import CREATED, Change, change_keys, key_records
 from dtrbandit.trial import Ask, Taken, Trial
 from trial.small_trial import address, begun, fill
+
+NOW = datetime(2026, 11, 17, 9, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
@@ -89,14 +93,25 @@ def test_a_restore_replaces_nothing_and_refuses_what_is_damaged(tmp_path: Path) 
     assert sorted(file.name for file in tmp_path.iterdir()) == ["backup.db", "trial.db"]
 
 
-def test_keys_of_users_are_in_the_backup(tmp_path: Path) -> None:
+def test_keys_of_users_and_what_happened_to_them_are_in_the_backup(tmp_path: Path) -> None:
     trial = begun(address(tmp_path))
     key = ApiKey("id1", "a" * 64, "site", "ward", "2026-11-17T09:00:00.000000Z", None, None)
-    trial._store.put_api_key(key)
+    change_keys(trial._store, [Change(CREATED, key)], actor="admin", time=NOW)
 
     assert trial.backup(tmp_path / "backup.db") == Head(*trial.head)
+    Trial.restore(tmp_path / "backup.db", f"sqlite:///{tmp_path}/restored.db")
 
-    copy = SQLiteStore(tmp_path / "backup.db")
+    copy = SQLiteStore(tmp_path / "restored.db")
     assert copy.api_keys() == [key]
+    assert [(record.actor, record.event.id) for record in key_records(copy)] == [("admin", "id1")]
     copy.close()
     trial.close()
+
+
+def test_a_backup_whose_keys_were_changed_is_refused(tmp_path: Path) -> None:
+    with begun(address(tmp_path)) as trial:
+        trial._store.put_api_key(ApiKey("id1", "a" * 64, "site", "ward", "2026-11-17T09:00:00.000000Z", None, None))
+        trial.backup(tmp_path / "backup.db")
+
+    with pytest.raises(dtr.LogError, match="no record says that it was created"):
+        Trial.restore(tmp_path / "backup.db", f"sqlite:///{tmp_path}/restored.db")

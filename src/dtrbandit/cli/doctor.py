@@ -18,6 +18,7 @@ from dtrbandit.kernels.cache import NoCache, find_cache
 from dtrbandit.kernels.digest import key_of
 from dtrbandit.kernels.fill import own_entries
 from dtrbandit.storage import SQLiteStore, Store, connect_existing, is_postgres, path_of, without_secret
+from dtrbandit.storage.key_events import describe_keys, key_fault
 from dtrbandit.storage.schema import is_safe_for_wal
 from dtrbandit.trial import Trial
 from dtrbandit.trial.proof import verify_stored
@@ -130,6 +131,8 @@ def database(store: Store) -> Iterator[Finding]:
     mode = f"journal mode {store.journal_mode}" if isinstance(store, SQLiteStore) else type(store).__name__
     keys = counted(len(store.api_keys()), "key")
     yield Finding("database", WRONG if wrong else GOOD, wrong or f"in order, {mode}, {keys}")
+    fault = key_fault(store)
+    yield Finding("keys", WRONG if fault else GOOD, fault or describe_keys(store))
     times: list[datetime] = []
     for name in Trial.names(store):
         try:

@@ -15,11 +15,12 @@ from typing import Literal
 
 import typer
 
+from dtrbandit.cli.live_keys import operator
 from dtrbandit.cli.reactions import until_stopped
 from dtrbandit.cli.replacing import replace_copy
 from dtrbandit.cli.trial_toml import read_trial
 from dtrbandit.errors import DesignError, DTRError, NotFound, Unavailable
-from dtrbandit.service.key_store import first_key
+from dtrbandit.service.key_store import Asked, first_key
 from dtrbandit.storage import Check, Store, connect, connect_existing, path_of, upgrade_tables, without_secret
 from dtrbandit.storage.copying import copy_store
 from dtrbandit.trial import Head, Trial
@@ -274,7 +275,7 @@ def _opened(store: Store) -> Iterator[Store]:
 
 
 def _print_first_key(store: Store) -> None:
-    new = first_key(store, now=datetime.now(UTC))
+    new = first_key(store, now=datetime.now(UTC), asked=Asked(operator()))
     if new is not None:
         typer.echo(f"The first administrator's key of this database, shown only now; keep it safe:\n  {new.key}")
 

@@ -126,7 +126,8 @@ def verify(
 ) -> None:
     """Check the chain of a log, and decide everything again. The exit code is 1 if something is wrong.
 
-    The service shows the time and the result of the last verification among its figures.
+    The record of keys is checked, too. The service shows the time and the result of the last verification among its
+    figures.
     """
     with reactions():
         from dtrbandit.cli.live import verify_trial
@@ -243,10 +244,10 @@ KeyId = Annotated[str, typer.Argument(help="The id of a key, as the list shows i
 @keys.command("rotate")
 def rotate_key(
     key: KeyId,
-    overlap: Annotated[float, typer.Option(help="Hours for which the old key still works.", min=0)] = 0.0,
+    overlap: Annotated[float, typer.Option(help="Hours for which the old key still works.", min=0, max=720)] = 0.0,
     storage: Storage = DEFAULT,
 ) -> None:
-    """Print a new key for the holder of a key, and let the old one end."""
+    """Print a new key for the holder of a key, and let the old one end. A key is rotated once."""
     with reactions():
         from dtrbandit.cli.live_keys import rotate_one
 
@@ -260,6 +261,28 @@ def revoke_key(key: KeyId, storage: Storage = DEFAULT) -> None:
         from dtrbandit.cli.live_keys import revoke_one
 
         revoke_one(key, storage)
+
+
+@keys.command("events")
+def key_events(storage: Storage = DEFAULT, json: Json = False) -> None:
+    """List what happened to keys: created, rotated, revoked, when and by whom. --json: as stored, with hashes."""
+    with reactions():
+        from dtrbandit.cli.live_keys import show_events
+
+        show_events(storage, as_json=json)
+
+
+@keys.command("verify")
+def verify_keys(
+    against: Annotated[str | None, typer.Option(help="A head of this record that was kept: SEQUENCE:HASH.")] = None,
+    storage: Storage = DEFAULT,
+) -> None:
+    """Check the record of keys, and that the keys are as it says. The exit code is 1 if something is wrong."""
+    with reactions():
+        from dtrbandit.cli.live import head_of
+        from dtrbandit.cli.live_keys import verify_events
+
+        raise typer.Exit(verify_events(storage, None if against is None else head_of(against)))
 
 
 # -- commands of their own -----------------------------------------------------------------------------------------

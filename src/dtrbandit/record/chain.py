@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from dtrbandit.design.values import shown
 from dtrbandit.errors import LogError
@@ -40,6 +40,14 @@ class Record(NamedTuple):
         time = "null" if self.time is None else f'"{time_text(self.time)}"'
         actor = json.dumps(self.actor)
         return f'{{"actor":{actor},"event":{encode(self.event)},"sequence":{self.sequence},"time":{time}}}'
+
+
+class Written(Protocol):
+    """Whatever is stored as a line of a log."""
+
+    @property
+    def text(self) -> str:
+        """The line, in ASCII."""
 
 
 class Stored(NamedTuple):
@@ -85,7 +93,7 @@ def chained(previous: str, text: bytes) -> str:
     return sha256(previous.encode("ascii") + text).hexdigest()
 
 
-def linked(records: Iterable[Record], head: Head = EMPTY) -> Iterator[Stored]:
+def linked(records: Iterable[Written], head: Head = EMPTY) -> Iterator[Stored]:
     """Give records as they are stored after a head."""
     previous = head.hash
     for record in records:

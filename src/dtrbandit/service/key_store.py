@@ -1,17 +1,62 @@
-"""Keys in a database: make, rotate and revoke them."""
+"""Keys in a database: make, rotate and revoke them. Each change is on record, and each request counts once."""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import NamedTuple
 
 from dtrbandit.design.toml_text import unknown
 from dtrbandit.errors import NotFound, ObservationError, ProtocolError
-from dtrbandit.service.keys import NewKey, as_text, is_valid, new_key
+from dtrbandit.service.keys import NewKey, as_text, derived, digest, is_valid, new_key
 from dtrbandit.service.roles import Role
-from dtrbandit.storage import ApiKey, Store
+from dtrbandit.storage import KEY_LOG, ApiKey, Store
+from dtrbandit.storage.key_events import (
+    CREATED,
+    REVOKED,
+    ROTATED,
+    Change,
+    KeyRecord,
+    Request,
+    change_keys,
+    key_record,
+    key_records,
+)
+
+OVERLAP, LEAST_OWN_OVERLAP, MOST_OVERLAP = 24.0, 1.0, 720.0  # hours for which a key works beside its successor
 
 
-def create(
+class Asked(NamedTuple):
+    """Who asks for a change of keys, and what lets the same request be known again.
+
+    Attributes
+    ----------
+    actor
+        Who is on record with it.
+    key_id, key
+        The key of whoever asks: its id, and the key itself. Without it a new key cannot be shown a second time.
+    once
+        An idempotency key: the same request under it gets the same answer, another one is refused.
+    """
+
+    actor: str = "command line"
+    key_id: str = ""
+    key: str | None = None
+    once: str | None = None
+
+
+HERE = Asked()
+
+
+class Revoked(NamedTuple):
+    """A key that has ended, and whether it had before."""
+
+    row: ApiKey
+    repeated: bool
+
+
+def create(  # noqa: PLR0913  # one word for each thing that a key has
     store: Store,
     role: str,
     label: str,
@@ -20,58 +65,148 @@ def create(
     days: float | None = None,
     trial: str | None = None,
     site: str | None = None,
+    asked: Asked = HERE,
 ) -> NewKey:
     """Make a key and keep its row. A trial that it is for must be there."""
     if role not in list(Role):
         raise ObservationError(f"{unknown('role', role, [each.value for each in Role])}")
-    new = new_key(Role(role), label, now=now, days=days, trial=trial, site=site)
-    if trial is not None and store.trial(trial) is None:
-        known = ", ".join(repr(each.name) for each in store.trials()) or "none"
-        raise NotFound(f"there is no trial {trial!r} to make a key for; the trials here are {known}")
-    store.put_api_key(new.row)
+    request = _request(asked, "create", role, label, days, trial, site)
+    with store.turn():  # another process may take the same request
+        if known := _known(store, request):
+            return _shown_again(store, known, asked)
+        maker = None if request is None else asked.key
+        new = new_key(Role(role), label, now=now, days=days, trial=trial, site=site, maker=maker)
+        if trial is not None and store.trial(trial) is None:
+            names = ", ".join(repr(each.name) for each in store.trials()) or "none"
+            raise NotFound(f"there is no trial {trial!r} to make a key for; the trials here are {names}")
+        change_keys(store, [Change(CREATED, new.row)], actor=asked.actor, time=now, request=request)
     return new
 
 
-def first_key(store: Store, *, now: datetime) -> NewKey | None:
+def first_key(store: Store, *, now: datetime, asked: Asked = HERE) -> NewKey | None:
     """Make the first administrator's key of a store; None if it has keys."""
     with store.turn():
         if store.api_keys():
             return None
-        return create(store, Role.ADMINISTRATOR, "first administrator", now=now)
+        return create(store, Role.ADMINISTRATOR, "first administrator", now=now, asked=asked)
 
 
 def rotate(
-    store: Store, name: str, *, now: datetime, overlap: timedelta = timedelta(0), within: str | None = None
+    store: Store, name: str, *, now: datetime, overlap: float = 0.0, within: str | None = None, asked: Asked = HERE
 ) -> NewKey:
     """Make a key with the same role, label, expiry, trial and site; let the old one end, at once or after an overlap.
 
-    ``within`` is the one trial whose keys may be touched; None: all.
+    A key is rotated once. Whoever repeats that gets the same successor.
+
+    Parameters
+    ----------
+    overlap
+        Hours for which the old key still works.
+    within
+        The one trial whose keys may be touched; None: all.
     """
+    _require_overlap(overlap, own=name == asked.key_id)
+    request = _request(asked, "rotate", name, float(overlap))
     with store.turn():  # another process may rotate or revoke the same one
+        if known := _known(store, request):
+            return _shown_again(store, known, asked)
         old = _row(store, name, within)
-        if not is_valid(old, now):
-            raise ProtocolError(f"the key {name!r} has expired or was revoked; create another one")
-        new = new_key(Role(old.role), old.label, now=now, trial=old.trial, site=old.site)
+        if old.revoked is not None and (made := _successor(store, name, overlap)):
+            return _shown_again(store, made, asked)
+        if old.revoked is not None or not is_valid(old, now):
+            raise _refused(f"the key {name!r} has expired, or was revoked or replaced; create another one")
+        new = new_key(Role(old.role), old.label, now=now, trial=old.trial, site=old.site, maker=asked.key)
         row = new.row._replace(expires=old.expires)
-        store.put_api_key(row)
-        store.put_api_key(old._replace(revoked=as_text(now + overlap)))
+        ending = old._replace(revoked=as_text(now + timedelta(hours=overlap)))
+        changes = [Change(CREATED, row), Change(ROTATED, ending, row.id)]
+        change_keys(store, changes, actor=asked.actor, time=now, request=request)
     return NewKey(new.key, row)
 
 
-def revoke(store: Store, name: str, *, now: datetime, within: str | None = None) -> ApiKey:
+def _require_overlap(overlap: float, *, own: bool) -> None:
+    if not 0 <= overlap <= MOST_OVERLAP:
+        raise ObservationError(f"an overlap is a number of hours from 0 to {MOST_OVERLAP:g}, found {overlap!r}")
+    if own and overlap < LEAST_OWN_OVERLAP:
+        raise ObservationError(
+            f"a key that rotates itself needs an overlap of at least {LEAST_OWN_OVERLAP:g} hour, found {overlap:g}: "
+            "if the answer were lost, nobody could ask for it again. To end it sooner, revoke it with its successor"
+        )
+
+
+def revoke(store: Store, name: str, *, now: datetime, within: str | None = None, asked: Asked = HERE) -> Revoked:
     """Let a key end at once. The last key of an administrator of all trials stays: nobody could make another."""
+    request = _request(asked, "revoke", name)
     with store.turn():
+        if known := _known(store, request):
+            return Revoked(_as_recorded(store, known), True)
         row = _row(store, name, within)
         if not is_valid(row, now):
-            return row
-        others = [each for each in store.api_keys() if _runs_all(each) and each.id != name]
+            return Revoked(row, True)
+        others = [each for each in store.api_keys() if _runs_all(each) and each.id != name and each.revoked is None]
         if _runs_all(row) and not any(is_valid(each, now) for each in others):
-            raise ProtocolError(
+            raise _refused(
                 f"{name!r} is the last key of an administrator of all trials; rotate it, or create another one first"
             )
         revoked = row._replace(revoked=as_text(now))
-        store.put_api_key(revoked)
-        return revoked
+        change_keys(store, [Change(REVOKED, revoked)], actor=asked.actor, time=now, request=request)
+        return Revoked(revoked, False)
+
+
+# -- the same request again --------------------------------------------------------------------------------------
+
+
+def _request(asked: Asked, *content: object) -> Request | None:
+    """Return the idempotency key of a request with a hash of its content; None without one."""
+    if asked.once is None:
+        return None
+    return Request(asked.key_id, asked.once, sha256(json.dumps(content).encode()).hexdigest())
+
+
+def _known(store: Store, request: Request | None) -> KeyRecord | None:
+    """Return the first record that the same request led to; refuse another content."""
+    if request is None:
+        return None
+    found = store.log(KEY_LOG).keys([(request.owner, request.key)])
+    if not found:
+        return None
+    if found[0].fingerprint != request.fingerprint:
+        raise _refused(f"the idempotency key {request.key!r} belongs to another request; a new request needs a new key")
+    return key_record(store, found[0].sequence)
+
+
+def _successor(store: Store, name: str, overlap: float) -> KeyRecord | None:
+    """Return the record by which a key got its successor, by the same overlap; refuse another one."""
+    records = list(key_records(store))
+    rotation = next((each for each in records if (each.event.event, each.event.id) == (ROTATED, name)), None)
+    if rotation is None or rotation.time is None:
+        return None  # it was revoked, or rotated by a release that kept no record
+    event = rotation.event
+    if event.revoked != as_text(rotation.time + timedelta(hours=overlap)):
+        raise _refused(
+            f"the key {name!r} was rotated already, with another overlap; its successor is {event.successor!r}. Rotate "
+            "that one, or create another"
+        )
+    return next(each for each in records if (each.event.event, each.event.id) == (CREATED, event.successor))
+
+
+def _shown_again(store: Store, made: KeyRecord, asked: Asked) -> NewKey:
+    """Return the key that a request made before, as it was then. Only the same asker's key leads to it."""
+    row = _as_recorded(store, made)
+    key = "" if asked.key is None or row.salt is None else derived(asked.key, row.salt, row.id)
+    if digest(key) != row.sha256:
+        raise _refused(
+            f"this was done before, by {made.actor}: the key {row.id!r} is there. It can be shown again only to "
+            "whoever asked for it, by the same key; rotate it, or create another one"
+        )
+    return NewKey(key, row, repeated=True)
+
+
+def _as_recorded(store: Store, record: KeyRecord) -> ApiKey:
+    return record.event.row(_row(store, record.event.id, None))
+
+
+def _refused(told: str) -> ProtocolError:
+    return ProtocolError(told, remedy="Look at the keys; GET /keys lists them. Nothing was changed.")
 
 
 def _runs_all(row: ApiKey) -> bool:

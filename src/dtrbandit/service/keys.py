@@ -1,7 +1,8 @@
-"""Keys to the service: 256 random bits, of which only the SHA-256 is kept."""
+"""Keys to the service: 256 bits by chance, or from the key of whoever asked. Only the SHA-256 is kept."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import re
@@ -22,10 +23,11 @@ _NOBODY = "0" * 64
 
 
 class NewKey(NamedTuple):
-    """A key, shown once, and the row that is kept of it."""
+    """A key, the row that is kept of it, and whether it was made before, by the same request."""
 
     key: str
     row: ApiKey
+    repeated: bool = False
 
 
 def new_key(
@@ -36,6 +38,7 @@ def new_key(
     days: float | None = None,
     trial: str | None = None,
     site: str | None = None,
+    maker: str | None = None,
 ) -> NewKey:
     """Return a new key. It says who acts: give each person one of their own.
 
@@ -49,6 +52,8 @@ def new_key(
         The one trial that it opens; by default it opens all. A site needs one.
     site
         The site whose units it opens. A site needs one, and nobody else has one.
+    maker
+        The key of whoever asks for it, from which it can be made again; by default it is made by chance alone.
     """
     require_place(role, trial, site)
     if not (isinstance(label, str) and 0 < len(label) <= 100 and label.isprintable() and label.strip() == label):
@@ -56,9 +61,26 @@ def new_key(
     if days is not None and not 0 < days <= 36_500:
         raise ObservationError(f"a key is valid for more than 0 and at most 36,500 days, found {days!r}")
     name = secrets.token_hex(6)
-    key = f"dtrb_{name}_{secrets.token_urlsafe(SECRET_BYTES)}"
+    salt = None if maker is None else secrets.token_hex(SECRET_BYTES)
+    key = _by_chance(name) if maker is None or salt is None else derived(maker, salt, name)
     expires = None if days is None else as_text(now + timedelta(days=days))
-    return NewKey(key, ApiKey(name, digest(key), role.value, label, as_text(now), expires, None, trial, site))
+    return NewKey(key, ApiKey(name, digest(key), role.value, label, as_text(now), expires, None, trial, site, salt))
+
+
+def _by_chance(name: str) -> str:
+    return f"dtrb_{name}_{secrets.token_urlsafe(SECRET_BYTES)}"
+
+
+def derived(maker: str, salt: str, name: str) -> str:
+    """Return the key of an id that its maker's key and a salt lead to. Neither of the two alone tells anything of it.
+
+    Examples
+    --------
+    >>> derived("dtrb_0123456789ab_a", "salt", "ba9876543210") == derived("dtrb_0123456789ab_b", "salt", "ba9876543210")
+    False
+    """
+    code = hmac.digest(maker.encode(), f"dtrbandit key {salt} {name}".encode(), "sha256")
+    return f"dtrb_{name}_{base64.urlsafe_b64encode(code).decode().rstrip('=')}"
 
 
 def require_place(role: Role, trial: str | None, site: str | None) -> None:
@@ -137,8 +159,8 @@ class KeyRing:
 
     def holder(self, authorization: str | None, *, now: datetime) -> Holder:
         """Return who sent the header ``Authorization``, or refuse. All refusals look alike."""
-        scheme, _, key = (authorization or "").partition(" ")
-        found = _FORM.fullmatch(key) if scheme.lower() == "bearer" else None
+        key = presented(authorization)
+        found = _FORM.fullmatch(key)
         row = self._rows.get(found[1]) if found else None
         same = hmac.compare_digest(digest(key), _NOBODY if row is None else row.sha256)
         if row is None or not same or not is_valid(row, now):
@@ -155,6 +177,18 @@ class KeyRing:
     def rows(self) -> list[ApiKey]:
         """Return what is kept of each key."""
         return list(self._rows.values())
+
+
+def presented(authorization: str | None) -> str:
+    """Return the key in a header ``Authorization``; nothing if there is none.
+
+    Examples
+    --------
+    >>> presented("Bearer dtrb_0123456789ab_x"), presented("Basic x"), presented(None)
+    ('dtrb_0123456789ab_x', '', '')
+    """
+    scheme, _, key = (authorization or "").partition(" ")
+    return key if scheme.lower() == "bearer" else ""
 
 
 def _no_key() -> Refused:

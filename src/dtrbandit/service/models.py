@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dtrbandit.design.values import shown
 from dtrbandit.record.sites import LONGEST
+from dtrbandit.service.key_store import MOST_OVERLAP, OVERLAP
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.roles import Role
 from dtrbandit.service.strict_json import NotStrict, strict_json
@@ -130,6 +131,17 @@ class KeyWanted(Body):
     )
 
 
+class Rotation(Body):
+    """How a key is rotated; the body may be left out."""
+
+    overlap: Annotated[
+        float,
+        Field(
+            ge=0, le=MOST_OVERLAP, description="Hours for which the old key still works; its own needs one at least."
+        ),
+    ] = OVERLAP
+
+
 class Reply(BaseModel):
     """What the service says."""
 
@@ -200,7 +212,7 @@ class SummaryReply(Reply):
 
 
 class KeyReply(Reply):
-    """A key that was given out; ``key`` is the key itself, shown once."""
+    """A key that was given out; ``key`` is the key itself, in the answer to the request that made it alone."""
 
     id: str
     role: str

@@ -53,7 +53,7 @@ class Visit:
     async def take(self, name: str, command: Command) -> Taken:
         """Let a trial take a command, and return what it replied once that is committed."""
         trial = await self.service.trial(name)
-        holder, key = self.holder, self._idempotency_key()
+        holder, key = self.holder, self.idempotency_key()
         if isinstance(command, Unblind):
             key = None  # each look is a record of its own: a repetition may show what has happened since
         ask = Ask(command, holder.actor, key, holder.id, holder.site)
@@ -78,7 +78,8 @@ class Visit:
         unit = {"unit": command.unit} if hasattr(command, "unit") else {"trial": name}
         return replied({**unit, "recorded": what, **more}, taken.repeated)
 
-    def _idempotency_key(self) -> str | None:
+    def idempotency_key(self) -> str | None:
+        """Return the key under which the request may be repeated; None without one."""
         key = self.request.headers.get("idempotency-key")
         if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
             raise Refused("bad-request", f"Idempotency-Key must be 1 to {LONGEST_KEY} printable ASCII characters")

@@ -24,6 +24,7 @@ _RUNS = frozenset({Role.ADMINISTRATOR})
 _TREATS = frozenset({Role.ADMINISTRATOR, Role.SITE})
 _READS = frozenset({Role.ADMINISTRATOR, Role.STATISTICIAN, Role.AUDITOR})
 _COMPARES = frozenset({Role.ADMINISTRATOR, Role.STATISTICIAN})
+_INSPECTS = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
 _ALL = frozenset(Role)
 
 MAY = {
@@ -51,6 +52,7 @@ MAY = {
     "summarise_trial": _COMPARES,
     "read_metrics": _READS,
     "list_keys": _RUNS,
+    "read_key_events": _INSPECTS,
     "create_key": _RUNS,
     "rotate_key": _RUNS,
     "revoke_key": _RUNS,

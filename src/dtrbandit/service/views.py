@@ -96,8 +96,8 @@ def summary_seen(summary: Summary) -> dict[str, object]:
 
 
 def key_seen(row: ApiKey) -> dict[str, object]:
-    """Return a key that was given out, without its hash."""
-    return {name: value for name, value in row._asdict().items() if name != "sha256"}
+    """Return a key that was given out, without its hash and salt."""
+    return {name: value for name, value in row._asdict().items() if name not in ("sha256", "salt")}
 
 
 def record_seen(line: bytes, *, seed: bool) -> bytes:

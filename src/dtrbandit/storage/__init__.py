@@ -4,9 +4,10 @@ from dtrbandit.storage.address import MEMORY, is_postgres, path_of, without_secr
 from dtrbandit.storage.connect import connect, connect_existing, upgrade_tables
 from dtrbandit.storage.memory import MemoryStore
 from dtrbandit.storage.sqlite import SQLiteStore
-from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, Storage, Store, TrialEntry
+from dtrbandit.storage.store import KEY_LOG, ApiKey, Check, IdempotencyKey, Storage, Store, TrialEntry
 
 __all__ = [
+    "KEY_LOG",
     "MEMORY",
     "ApiKey",
     "Check",

@@ -8,14 +8,14 @@ from pathlib import Path
 from dtrbandit.errors import ProtocolError
 from dtrbandit.record.durable import beside, require_absent, settle
 from dtrbandit.storage.sqlite import SQLiteStore
-from dtrbandit.storage.store import Storage, Store
+from dtrbandit.storage.store import KEY_LOG, Storage, Store
 
 AT_ONCE = 10_000
 
 
 def copy_store(source: Store, target: Store) -> None:
-    """Copy all trials, their logs and keys, to an empty store: everything, or nothing if it fails."""
-    if target.trials() or target.api_keys():
+    """Copy all trials and their logs, the keys and what happened to them: to an empty store, all or nothing."""
+    if target.trials() or target.api_keys() or target.log(KEY_LOG).head().sequence:
         raise ProtocolError("a copy needs an empty store, and this one has trials or keys; give another")
     with source.turn(), target.turn():
         for entry in source.trials():
@@ -25,6 +25,7 @@ def copy_store(source: Store, target: Store) -> None:
                 copy = target.add_live(entry.name)
                 assert copy.live is not None
                 _copy_log(source.log(entry.live), target.log(copy.live))
+        _copy_log(source.log(KEY_LOG), target.log(KEY_LOG))
         for key in source.api_keys():
             target.put_api_key(key)
 

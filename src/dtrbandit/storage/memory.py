@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dtrbandit.errors import Conflict
 from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch, in_batches
-from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
+from dtrbandit.storage.store import KEY_LOG, ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
 
@@ -27,7 +27,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._trials: dict[str, TrialEntry] = {}
-        self._logs: dict[int, MemoryLog] = {}
+        self._logs: dict[int, MemoryLog] = {KEY_LOG: MemoryLog(self, KEY_LOG)}
         self._api_keys: dict[str, ApiKey] = {}
         self._checks: dict[tuple[str, str], Check] = {}
         self._lock = threading.RLock()
@@ -82,7 +82,7 @@ class MemoryStore:
             return self._trials[name]
 
     def _new_log(self) -> int:
-        number = len(self._logs) + 1
+        number = max(self._logs) + 1
         self._undo.append(lambda: self._logs.pop(number, None))
         self._logs[number] = MemoryLog(self, number)
         return number

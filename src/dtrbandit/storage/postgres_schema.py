@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from psycopg.rows import TupleRow
 from dtrbandit.errors import DesignError, LogError, NotFound, ProtocolError
 from dtrbandit.record.durable import beside, require_absent, settle
 from dtrbandit.storage import schema
+from dtrbandit.storage.key_events import found_before
+from dtrbandit.storage.store import KEY_LOG
+from dtrbandit.storage.tables import API_KEYS, api_key
 
 Connection = psycopg.Connection[TupleRow]
 
@@ -37,6 +41,7 @@ STEPS = (
         ok INTEGER NOT NULL, PRIMARY KEY (what, trial)
     );
     """,
+    "ALTER TABLE keys ADD COLUMN salt TEXT",
 )
 NUMBER = "dtrbandit_step"  # the table that says how many steps were taken
 FEW = 1_000  # rows that are copied in one go
@@ -70,6 +75,8 @@ def upgrade_tables(connection: Connection, name: str, backup: str | Path) -> int
         require_absent(backup, "a backup")
         _write_tables(connection, step, Path(backup).resolve())
         _take_steps(connection, step)
+        if step < schema.WITH_KEY_EVENTS:
+            _record_keys(connection)
     return len(STEPS) - step
 
 
@@ -93,6 +100,14 @@ def _take_steps(connection: Connection, step: int) -> None:
     connection.execute(f"CREATE TABLE IF NOT EXISTS {NUMBER} (step INTEGER NOT NULL)".encode())
     connection.execute(f"DELETE FROM {NUMBER}".encode())
     connection.execute(f"INSERT INTO {NUMBER} VALUES ({len(STEPS)})".encode())
+
+
+def _record_keys(connection: Connection) -> None:
+    """Record that the keys of an earlier release are there."""
+    rows = [api_key(row) for row in connection.execute(API_KEYS.encode()).fetchall()]
+    for sequence, (text, known) in enumerate(found_before(rows, datetime.now(UTC)), 1):
+        values = (KEY_LOG, sequence, text, known)
+        connection.execute("INSERT INTO records (log, sequence, text, hash) VALUES (%s, %s, %s, %s)", values)
 
 
 def _write_tables(connection: Connection, step: int, place: Path) -> None:

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from dtrbandit.errors import DesignError, LogError
 from dtrbandit.record.durable import beside, settle
+from dtrbandit.storage.key_events import found_before
+from dtrbandit.storage.store import KEY_LOG
+from dtrbandit.storage.tables import API_KEYS, api_key
 
 log = logging.getLogger("dtrbandit.storage")
 APPLICATION = 0x44545242  # "DTRB": whose file it is, in its header
@@ -35,7 +38,9 @@ STEPS = (
         what TEXT NOT NULL, trial TEXT NOT NULL, time REAL NOT NULL, ok INTEGER NOT NULL, PRIMARY KEY (what, trial)
     ) WITHOUT ROWID;
     """,
+    "ALTER TABLE keys ADD COLUMN salt TEXT",
 )
+WITH_KEY_EVENTS = 2  # the step from which on it is recorded what happens to keys
 
 
 def is_safe_for_wal(version: tuple[int, ...]) -> bool:
@@ -71,6 +76,8 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         if 0 < step < len(STEPS):
             _copy_before(path, step)
         take_steps(connection, STEPS[step:])
+        if 0 < step < WITH_KEY_EVENTS:
+            _record_keys(connection)
         connection.execute(f"PRAGMA user_version = {len(STEPS)}")
         connection.execute("COMMIT")
     except BaseException:  # Ctrl-C too
@@ -86,6 +93,14 @@ def take_steps(connection: sqlite3.Connection, steps: Sequence[str]) -> None:
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {len(steps)}")
+
+
+def _record_keys(connection: sqlite3.Connection) -> None:
+    """Record that the keys of an earlier release are there."""
+    rows = [api_key(row) for row in connection.execute(API_KEYS)]
+    for sequence, (text, known) in enumerate(found_before(rows, datetime.now(UTC)), 1):
+        values = (KEY_LOG, sequence, text, known)
+        connection.execute("INSERT INTO records (log, sequence, text, hash) VALUES (?, ?, CAST(? AS TEXT), ?)", values)
 
 
 def _copy_before(path: Path, step: int) -> None:

@@ -14,6 +14,8 @@ from typing import NamedTuple, Protocol
 
 from dtrbandit.record.chain import Head, Stored, StoredBatch
 
+KEY_LOG = 0  # the number of the log of what happened to API keys; those of trials have others
+
 
 class IdempotencyKey(NamedTuple):
     """A key under which a request was made, and the facts that it led to.
@@ -44,6 +46,8 @@ class ApiKey(NamedTuple):
         The one trial that it opens; None: all trials of the database.
     site
         The site whose units it opens; None: those of all sites.
+    salt
+        What the key was made from, beside the key of whoever asked for it; None for one made by chance alone.
     """
 
     id: str
@@ -55,6 +59,7 @@ class ApiKey(NamedTuple):
     revoked: str | None
     trial: str | None = None
     site: str | None = None
+    salt: str | None = None
 
 
 class Check(NamedTuple):
@@ -112,7 +117,7 @@ class Store(Protocol):
         """
 
     def log(self, number: int) -> Storage:
-        """Return a log."""
+        """Return a log: one of a trial, or ``KEY_LOG``, which every store has."""
 
     def trials(self) -> list[TrialEntry]:
         """Return all trials by name."""
@@ -130,7 +135,7 @@ class Store(Protocol):
         """Return all API keys in the order of their ids."""
 
     def put_api_key(self, key: ApiKey) -> None:
-        """Add an API key, or replace the one of the same id."""
+        """Add an API key, or replace the one of the same id. ``key_events.change_keys`` records it, too."""
 
     def last_checks(self) -> list[Check]:
         """Return the latest check of each kind for each trial, by kind and trial."""

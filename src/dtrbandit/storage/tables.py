@@ -114,8 +114,7 @@ class TableStore(ABC):
 
     def api_keys(self) -> list[ApiKey]:
         """Return all API keys in the order of their ids."""
-        rows = self.ask(f"SELECT {', '.join(ApiKey._fields)} FROM keys ORDER BY id")
-        return [ApiKey._make(None if each is None else text_of(each) for each in row) for row in rows]
+        return [api_key(row) for row in self.ask(API_KEYS)]
 
     def put_api_key(self, key: ApiKey) -> None:
         """Add an API key, or replace the one of the same id."""
@@ -217,11 +216,17 @@ def _places(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 
+API_KEYS = f"SELECT {', '.join(ApiKey._fields)} FROM keys ORDER BY id"
 KEYS = "SELECT owner, key, fingerprint, sequence, facts FROM requests WHERE log = ?"
 
 
 def _key(row: Sequence[Any]) -> IdempotencyKey:
     return IdempotencyKey(text_of(row[0]), text_of(row[1]), text_of(row[2]), *row[3:])
+
+
+def api_key(row: Sequence[object]) -> ApiKey:
+    """Return an API key as a row of its table has it."""
+    return ApiKey._make(None if each is None else text_of(each) for each in row)
 
 
 def _text(found: object) -> bytes:

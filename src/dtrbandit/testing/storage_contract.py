@@ -20,11 +20,11 @@ from pathlib import Path
 from dtrbandit.errors import Conflict, ProtocolError
 from dtrbandit.record.chain import EMPTY, Head, Record, Stored, linked
 from dtrbandit.record.events import Completed
-from dtrbandit.storage import ApiKey, Check, IdempotencyKey, Storage, Store, connect_existing
+from dtrbandit.storage import KEY_LOG, ApiKey, Check, IdempotencyKey, Storage, Store, connect_existing
 
 MANY = 10_000  # records: more than are read in one go
 KEY = IdempotencyKey("site", "k1", "f" * 64, 1, 2)
-API_KEY = ApiKey("id1", "a" * 64, "site", "ward 3", "2026-11-17T09:00:00.000000Z", None, None, "pilot", "north")
+API_KEY = ApiKey("id1", "a" * 64, "site", "ward 3", "2026-11-17T09:00:00.000000Z", None, None, "pilot", "north", "salt")
 
 
 class StorageContract:
@@ -87,9 +87,11 @@ class StorageContract:
             store.add_trial("lost")
             store.add_live("kept")
             store.put_api_key(API_KEY)
+            store.log(KEY_LOG).append(stored[:1], 0, [KEY])
             raise ZeroDivisionError
 
         assert (list(log.read()), log.all_keys(), store.api_keys()) == (stored[:2], [], [])
+        assert (store.log(KEY_LOG).head(), store.log(KEY_LOG).all_keys()) == (EMPTY, [])
         assert [(entry.name, entry.live) for entry in store.trials()] == [("kept", None)]
         log.append(stored[2:], 2)
         assert list(log.read()) == stored
@@ -167,6 +169,19 @@ class StorageContract:
             API_KEY._replace(revoked="2026-11-18T09:00:00.000000Z"),
         ]
 
+    def test_every_store_has_a_log_of_its_keys(self) -> None:
+        """It is there from the start, and is no trial's."""
+        store, stored = self.store(), _stored(3)
+        log = store.log(KEY_LOG)
+        assert (log.head(), list(log.read()), log.all_keys()) == (EMPTY, [], [])
+
+        log.append(stored, 0, [KEY])
+        numbers = {store.add_trial("trial").rehearsal, store.add_live("trial").live}
+
+        assert KEY_LOG not in numbers
+        assert (list(log.read()), log.keys([("site", "k1")])) == (stored, [KEY])
+        assert all(store.log(number).head() == EMPTY for number in numbers if number is not None)
+
     def test_writers_take_turns(self) -> None:
         """Threads that look and then append lose nothing, and nobody has a conflict."""
         store = self.store()
@@ -194,6 +209,7 @@ class StorageContract:
         assert live is not None
         store.log(live).append(stored[:1], 0)
         store.put_api_key(API_KEY)
+        store.log(KEY_LOG).append(stored[:2], 0, [KEY])
 
         store.backup(tmp_path / "backup.db")
 
@@ -203,6 +219,7 @@ class StorageContract:
             assert (list(copy.log(found.rehearsal).read()), copy.log(found.rehearsal).all_keys()) == (stored, [KEY])
             assert list(copy.log(found.live).read()) == stored[:1]
             assert (copy.api_keys(), copy.check()) == ([API_KEY], None)
+            assert (list(copy.log(KEY_LOG).read()), copy.log(KEY_LOG).all_keys()) == (stored[:2], [KEY])
             assert [file.name for file in tmp_path.iterdir()] == ["backup.db"]
 
     def test_a_backup_replaces_no_file(self, tmp_path: Path) -> None:

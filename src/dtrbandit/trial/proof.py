@@ -18,6 +18,7 @@ from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.events import Assigned, Enrolled, Event, Opened, Responded
 from dtrbandit.record.reading import Reader
 from dtrbandit.record.upgrading import Segment, segments
+from dtrbandit.storage.key_events import key_fault
 from dtrbandit.storage.store import Storage, Store
 from dtrbandit.words import counted
 
@@ -162,7 +163,7 @@ def verify_stored(
     policy: Policy[Any] | None = None,
     progress: Progress | None = None,
 ) -> Verification:
-    """Verify a trial in a store, also one that is too damaged to be opened.
+    """Verify a trial in a store, also one that is too damaged to be opened, and what happened to the store's keys.
 
     ``against`` is a head that was exported earlier. ``progress`` is told how far it is; by default, a line is written
     on standard error now and then.
@@ -171,7 +172,7 @@ def verify_stored(
     if entry is None:
         raise NotFound(f"there is no trial {name!r} in this store")
     tell = progress or say_progress(f"verifying {name}")
-    fault = store.check()
+    fault = store.check() or key_fault(store)
     rehearsal = LogCheck(store.log(entry.rehearsal), design, policy)
     if entry.live is None:
         return _with_fault(rehearsal.run(against, tell), fault, store.log(entry.rehearsal))

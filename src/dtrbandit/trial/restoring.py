@@ -11,6 +11,7 @@ from dtrbandit.record.chain import checked
 from dtrbandit.record.durable import beside, require_absent, settle
 from dtrbandit.storage import SQLiteStore, connect, connect_existing, is_postgres, path_of
 from dtrbandit.storage.copying import copy_store
+from dtrbandit.storage.key_events import key_fault
 
 
 def restore_file(backup: str | Path, storage: str) -> list[str]:
@@ -50,7 +51,7 @@ def _look_at(draft: Path) -> list[str]:
     """Return the names of the trials in a copy, after a look at the file and at the chain of each log."""
     store = SQLiteStore(draft)
     try:
-        if fault := store.check():
+        if fault := store.check() or key_fault(store):
             raise LogError(f"the backup is damaged: {fault}; use another")
         for entry in store.trials():
             for number in (entry.rehearsal, entry.live):
