@@ -156,6 +156,7 @@ class TrialReply(Reply):
 
     name: str
     phase: str
+    log: str
     stages: list[dict[str, Any]]
 
 
