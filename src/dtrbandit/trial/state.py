@@ -51,7 +51,7 @@ def require_log(meant: str, session: Session, storage: Storage) -> None:
     if found == "rehearsal":
         raise OtherLog("this was meant for the live trial, which is still in rehearsal; nothing was recorded")
     raise OtherLog(
-        f"this was meant for the rehearsal, and the trial was locked{_when(storage)}; nothing was recorded in the live "
+        f"the trial was locked{_when(storage)}, and this was meant for its rehearsal; nothing was recorded in the live "
         "trial"
     )
 

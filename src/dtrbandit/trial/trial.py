@@ -30,7 +30,7 @@ from dtrbandit.trial.opening import begin_live, begin_rehearsal, require_lockabl
 from dtrbandit.trial.own_units import require_unit_of
 from dtrbandit.trial.proof import Progress, Verification, verify_stored
 from dtrbandit.trial.restoring import restore_file
-from dtrbandit.trial.state import Phase, TrialState, state_of
+from dtrbandit.trial.state import Phase, TrialState, require_log, state_of
 from dtrbandit.trial.units import UnitStatus, UnitStory, story
 from dtrbandit.trial.verbs import Verbs
 from dtrbandit.trial.waiting import chosen, require_awaited
@@ -270,6 +270,11 @@ class Trial(Verbs):
     def locked(self) -> bool:
         """Whether the rehearsal is over and this is the live trial, which may have ended."""
         return self.state.log == "live"
+
+    def require_log(self, meant: str) -> None:
+        """Refuse what is meant for another log than the one that is written. ``Ask.log`` does so when it is taken."""
+        with self._lock:
+            require_log(meant, self._session(), self._log.storage)
 
     @property
     def design(self) -> Design:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, TypeVar
 
 from dtrbandit.service.service import Service
-from dtrbandit.trial import Trial, UnitStatus
+from dtrbandit.trial import Trial, TrialState
 from dtrbandit.web.ledger import Ledger
 
 FRESH = 1.0  # seconds for which a look is shown again, whatever has happened since
@@ -32,6 +32,13 @@ class Kept(NamedTuple):
     found: Any
 
 
+class KeptState(NamedTuple):
+    """Where a trial stood, and when that was looked up."""
+
+    time: float
+    found: TrialState
+
+
 class Looks:
     """The ledgers of all trials of a service, and what was last found in them."""
 
@@ -39,7 +46,8 @@ class Looks:
         self._service, self._clock = service, clock
         self._ledgers: dict[str, Ledger] = {}
         self._kept: dict[tuple[str, Hashable], Kept] = {}
-        self._turns: dict[str, threading.Lock] = {}
+        self._states: dict[str, KeptState] = {}
+        self._turns: dict[Hashable, threading.Lock] = {}
 
     async def at(self, trial: str, what: Hashable, find: Find[Found], state: State = by_version) -> Found:
         """Return what ``find`` gives for a trial's ledger. Calls with the same ``what`` share it.
@@ -52,13 +60,19 @@ class Looks:
             return found
         return await self._service.reading(trial, lambda opened: self._look(opened, what, find, state))
 
-    async def version(self, trial: str) -> int:
-        """Return how many records there are, as it was less than a second ago."""
-        return await self.at(trial, "version", lambda ledger, _: ledger.version)
+    async def state(self, trial: str) -> TrialState:
+        """Return where a trial stands, as it was less than a second ago. No ledger is needed for it."""
+        kept = self._states.get(trial)
+        if kept is None or self._clock() - kept.time >= FRESH:
+            kept = await self._service.reading(trial, self._look_at_state)
+        return kept.found
 
-    async def in_flight(self, trial: str) -> list[UnitStatus]:
-        """Return the units in flight."""
-        return await self.at(trial, "in flight", lambda _, opened: opened.units())
+    def _look_at_state(self, opened: Trial) -> KeptState:
+        with self._turns.setdefault((opened.name, "state"), threading.Lock()):
+            kept, now = self._states.get(opened.name), self._clock()
+            if kept is None or now - kept.time >= FRESH:
+                kept = self._states[opened.name] = KeptState(now, opened.state)
+            return kept
 
     def _look(self, opened: Trial, what: Hashable, find: Find[Found], state: State) -> Found:
         with self._turns.setdefault(opened.name, threading.Lock()):
