@@ -349,3 +349,47 @@ def test_pages_for_those_who_treat_say_live_as_they_say_rehearsal(
     assert [banner(shown) for shown in after] == ["LIVE"] * 2
     assert "· LIVE</title>" in after[0].text
     assert "data-outdated" not in after[0].text
+
+
+# -- a page that others have overtaken ---------------------------------------------------------------------------
+
+
+def test_an_override_is_for_the_stage_that_the_page_showed(served: Served, trial: str, somebody: Somebody) -> None:
+    """Another nurse has recorded the response meanwhile: the unit is at its second stage."""
+    nurse = somebody("site")
+    page = enrol(nurse, trial, "u1")
+    first = served.get(f"/trials/{trial}/units/u1").json["arms"]["first"]
+    served.post(f"/trials/{trial}/units/u1/responses", {"context": {"z": 1.5}})
+    second = served.get(f"/trials/{trial}/units/u1").json["arms"]["second"]
+    other = "b" if first == "a" else "a"
+
+    nurse.post(page.form("/override"), arm=other, reason="allergy")
+
+    assert served.get(f"/trials/{trial}/units/u1").json["arms"] == {"first": other, "second": second}
+
+
+@pytest.mark.parametrize(
+    ("form", "typed", "meanwhile"),
+    [
+        ("respond", {"column.z": "2"}, ("responses", {"context": {"z": 1.5}})),
+        ("respond", {"column.z": "2"}, ("withdrawal", {"reason": "moved"})),
+        ("withdraw", {"reason": "lost"}, ("withdrawal", {"reason": "moved"})),
+        ("withdraw", {"reason": " "}, ("withdrawal", {"reason": "moved"})),
+    ],
+)
+def test_a_form_that_others_have_overtaken_is_refused_in_words_with_what_was_typed(
+    served: Served, trial: str, somebody: Somebody, form: str, typed: dict[str, str], meanwhile: tuple[str, object]
+) -> None:
+    nurse = somebody("site")
+    page = enrol(nurse, trial, "u1")
+    served.post(f"/trials/{trial}/units/u1/{meanwhile[0]}", meanwhile[1])
+    before = served.records(f"/trials/{trial}")
+
+    shown = nurse.post(page.form(f"/{form}"), **typed)
+
+    assert shown.status in (409, 422)
+    assert shown.text.count('role="alert" tabindex="-1"') == 1
+    assert [value for value in typed.values() if f"<bdi>{value}</bdi>" not in shown.text] == [
+        value for value in typed.values() if not value.strip()
+    ]
+    assert served.records(f"/trials/{trial}") == before

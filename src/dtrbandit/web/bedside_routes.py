@@ -115,23 +115,38 @@ async def _unit(page: Page, unit: str, refusal: Refusal) -> Response:
     seen = await page.ask("GET", f"/trials/{trial['name']}/units/{unit}")
     opened = await page.desk.service.trial(trial["name"])
     story = await asyncio.to_thread(opened.unit, unit)
-    coming = next_of(story, len(trial["stages"]))
+    coming, latest = next_of(story, len(trial["stages"])), trial["stages"][len(seen["arms"]) - 1]
+    stage = None if coming.stage is None else trial["stages"][coming.stage]
     records = story.records if page.may("read_log") else ()
+    decisions = story.decisions if page.may("explain_decisions") else ()
     return page.show(
         "unit.html",
         status=refusal.status,
         trial=trial,
         unit=seen,
         coming=coming,
-        stage=None if coming.stage is None else trial["stages"][coming.stage],
-        latest=trial["stages"][len(seen["arms"]) - 1],
+        stage=stage,
+        latest=latest,
         records=[(record, in_words(record.event)) for record in records],
-        decisions=[each._replace(unit=plain(unit)) for each in story.decisions]
-        if page.may("explain_decisions")
-        else [],
+        decisions=[each._replace(unit=plain(unit)) for each in decisions],
         done=page.request.query_params.get("done"),
-        refusal=refusal,
+        **_told(refusal, _offered(coming, stage, latest), trial),
     )
+
+
+def _told(refusal: Refusal, offered: Mapping[str, str], trial: Entries) -> Entries:
+    """Return what is told of a refused form: at the form, or above all if the unit has gone on without it."""
+    if refusal.form == "" or offered.get(refusal.form) == refusal.fields.get("stage", ""):
+        return {"refusal": refusal, "overtaken": None}
+    return {"refusal": NOTHING, "overtaken": refusal.document or {}, "typed": _typed(trial, refusal.fields)}
+
+
+def _offered(coming: Next, stage: Entries | None, latest: Entries) -> dict[str, str]:
+    """Return the forms on the page of a unit, and for which stage: another one has been overtaken by others."""
+    if coming.over:
+        return {}
+    following = {"outcome": ""} if stage is None else {"respond": stage["name"]}
+    return {**following, "override": latest["name"], "withdraw": ""}
 
 
 # -- forms -------------------------------------------------------------------------------------------------------
@@ -199,7 +214,8 @@ async def override(request: Request) -> Response:
     """Record that another arm was really given."""
 
     def body(_: Entries, __: Fields, typed: Typed) -> Entries:
-        return {"arm": typed.text("arm", "the arm"), "reason": typed.text("reason", "the reason")}
+        wanted = {"arm": "the arm", "reason": "the reason", "stage": "the stage"}
+        return {name: typed.text(name, what) for name, what in wanted.items()}
 
     return await _about_unit(request, "override", "override_arm", "override", body)
 
