@@ -87,6 +87,21 @@ def test_where_a_trial_stands_is_looked_up_once_a_second() -> None:
     with_trial(act)
 
 
+def test_a_page_that_was_told_of_something_new_is_not_shown_an_older_look() -> None:
+    async def act(_: Service, trial: Trial, looks: Looks, hand: Hand) -> None:
+        await looks.state("pilot")
+        hand.now = 0.6
+        before = await looks.at("pilot", "units", lambda ledger, _: ledger.units)
+        trial.enroll("u1", {"x": 1.0})
+        hand.now = FRESH
+        told = await looks.state("pilot")
+        after = await looks.at("pilot", "units", lambda ledger, _: ledger.units)
+
+        assert (before, told.head.sequence, after) == (0, 3, 1)
+
+    with_trial(act)
+
+
 def test_many_who_look_at_once_share_one_look() -> None:
     seen: list[int] = []
 

@@ -33,10 +33,11 @@ class Kept(NamedTuple):
 
 
 class KeptState(NamedTuple):
-    """Where a trial stood, and when that was looked up."""
+    """Where a trial stood, when that was looked up, and when it was first seen to stand there."""
 
     time: float
     found: TrialState
+    changed: float
 
 
 class Looks:
@@ -52,10 +53,11 @@ class Looks:
     async def at(self, trial: str, what: Hashable, find: Find[Found], state: State = by_version) -> Found:
         """Return what ``find`` gives for a trial's ledger. Calls with the same ``what`` share it.
 
-        It is found again when ``state`` is another one.
+        It is found again when ``state`` is another one. Nothing older is returned than what ``state()`` has told.
         """
-        kept = self._kept.get((trial, what))
-        if kept is not None and self._clock() - kept.time < FRESH:
+        kept, told = self._kept.get((trial, what)), self._states.get(trial)
+        changed = told.changed if told else 0.0
+        if kept is not None and kept.time >= changed and self._clock() - kept.time < FRESH:
             found: Found = kept.found
             return found
         return await self._service.reading(trial, lambda opened: self._look(opened, what, find, state))
@@ -71,15 +73,18 @@ class Looks:
         with self._turns.setdefault((opened.name, "state"), threading.Lock()):
             kept, now = self._states.get(opened.name), self._clock()
             if kept is None or now - kept.time >= FRESH:
-                kept = self._states[opened.name] = KeptState(now, opened.state)
+                found = opened.state
+                changed = kept.changed if kept is not None and kept.found == found else self._clock()
+                kept = self._states[opened.name] = KeptState(now, found, changed)
             return kept
 
     def _look(self, opened: Trial, what: Hashable, find: Find[Found], state: State) -> Found:
         with self._turns.setdefault(opened.name, threading.Lock()):
+            now = self._clock()  # what is stored from here on may be missing
             ledger = self._ledgers.get(opened.name) or Ledger(opened.design, opened.session_log()[0])
             self._ledgers[opened.name] = ledger = ledger.follow(opened)
             kept = self._kept.get((opened.name, what))
-            now, own = self._clock(), (ledger.opened, state(ledger))
+            own = ledger.opened, state(ledger)
             if kept is None or kept.state != own or (state is by_version and now - kept.time >= LASTING):
                 kept = Kept(own, now, find(ledger, opened))
                 self._kept[opened.name, what] = kept
