@@ -138,7 +138,8 @@ def _told(refusal: Refusal, offered: Mapping[str, str], trial: Entries) -> Entri
     """Return what is told of a refused form: at the form, or above all if the unit has gone on without it."""
     if refusal.form == "" or offered.get(refusal.form) == refusal.fields.get("stage", ""):
         return {"refusal": refusal, "overtaken": None}
-    return {"refusal": NOTHING, "overtaken": refusal.document or {}, "typed": _typed(trial, refusal.fields)}
+    typed = [pair for pair in _typed(trial, refusal.fields) if pair[0] != "unit"]  # whose page this is
+    return {"refusal": NOTHING, "overtaken": refusal.document or {}, "typed": typed}
 
 
 def _offered(coming: Next, stage: Entries | None, latest: Entries) -> dict[str, str]:
