@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.record.events import Enrolled
 from dtrbandit.trial import Ask, Taken, Trial
 from trial.small_trial import address, begun
 
@@ -62,6 +65,39 @@ def test_a_repetition_of_what_was_recorded_in_the_rehearsal_is_refused_too() -> 
 
     assert isinstance(answer, dtr.OtherLog)
     assert trial.head.sequence == 1
+
+
+def test_no_ask_for_the_rehearsal_is_in_the_live_log_whenever_the_lock_comes(tmp_path: Path) -> None:
+    locked = threading.Event()
+
+    def hammer(trial: Trial) -> list[bool]:
+        taken, after = list[bool](), 0
+        while after < 3:  # so many more once the trial is locked
+            after += locked.is_set()
+            unit = f"{threading.get_ident()}-{len(taken)}"
+            (answer,) = trial.take([Ask(dtr.Enroll(unit, {"x": 1.0}), log="rehearsal")])
+            taken.append(isinstance(answer, Taken))
+        return taken
+
+    with begun(address(tmp_path)) as one, Trial.open("pilot", storage=address(tmp_path)) as two:
+        with ThreadPoolExecutor(2) as threads:
+            ways = [threads.submit(hammer, trial) for trial in (one, two)]
+            one.lock(actor="lead", reason="approved")
+            locked.set()
+            answers = [way.result() for way in ways]
+
+        assert one.head.sequence == 1
+        assert sum(map(sum, answers)) == sum(isinstance(each.event, Enrolled) for each in one.rehearsal())
+        assert all(each[-2:] == [False, False] for each in answers)
+
+
+def test_a_trial_says_without_an_ask_whether_something_is_meant_for_its_log() -> None:
+    trial = begun("memory://")
+    trial.require_log("rehearsal")
+    trial.lock(actor="lead", reason="approved")
+
+    with pytest.raises(dtr.OtherLog, match="meant for its rehearsal"):
+        trial.require_log("rehearsal")
 
 
 @pytest.mark.parametrize(

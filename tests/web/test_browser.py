@@ -368,3 +368,23 @@ def test_a_readers_open_page_follows_the_trial_from_rehearsal_to_live_to_its_end
 
     assert before == ("REHEARSAL", "1")
     assert "live" not in page.locator("#freshness").inner_text().lower()
+
+
+def test_a_page_that_was_out_of_view_when_the_trial_was_locked_says_so_when_it_is_seen_again(
+    tab: Callable[..., Watched], served: Served, trial: str, keys: dict[str, str]
+) -> None:
+    watched = tab(1280, served)
+    with watched.page.expect_response("**/events"):
+        page = watched.log_in(keys["site"])
+    turn = "hidden => {{ Object.defineProperty(document, 'hidden', {{ value: hidden, configurable: true }}); {} }}"
+    turn = turn.format("document.dispatchEvent(new Event('visibilitychange'))")
+    word = page.locator("#banner strong")
+
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/events")):
+        page.evaluate(turn, True)  # its stream ends
+    lock(served, trial)
+    before = word.inner_text()
+    page.evaluate(turn, False)
+    playwright.expect(word).to_have_text("LIVE", timeout=WITHIN)
+
+    assert before == "REHEARSAL"

@@ -19,7 +19,7 @@ from dtrbandit.web.looks import Looks
 
 SECONDS = 0.5  # between two looks at the trial
 SILENCE = 15.0  # seconds after which a comment keeps the connection open
-MOST = 200  # open at a time
+MOST = 500  # open at a time; the service takes twice as many connections
 MOVED = b"event: moved\ndata:\n\n"
 
 open_streams: set[asyncio.Task[object] | None] = set()

@@ -2,6 +2,7 @@
 "use strict";
 
 const PAUSE = 2000; // milliseconds between two looks
+const LATER = 30000; // milliseconds until a stream is asked for again that was refused
 let due = false, looking = false, last = 0, events = null, followed = false;
 
 function say(words) {
@@ -75,7 +76,13 @@ function followTrial() {
   });
   events.addEventListener("phase", (event) => showPhase(JSON.parse(event.data)));
   events.addEventListener("moved", lookAgain);
-  events.addEventListener("error", () => say("Not up to date at the moment"));
+  events.addEventListener("error", () => {
+    say("Not up to date at the moment");
+    if (events?.readyState === EventSource.CLOSED) { // refused: the browser does not try again by itself
+      stopFollowing();
+      setTimeout(followTrial, LATER);
+    }
+  });
 }
 
 function stopFollowing() { // a browser has few connections to one server: a page that nobody sees takes none
