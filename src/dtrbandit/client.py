@@ -64,11 +64,7 @@ class Client:
         self._own = threading.local()
 
     def trial(self, name: str, *, log: str | None = None) -> RemoteTrial:
-        """Return a trial by its name; nothing is asked of the service yet.
-
-        ``log`` says what all verbs are meant for, ``"rehearsal"`` or ``"live"``: the other log refuses them, with
-        ``OtherLog``. None: for whichever is written.
-        """
+        """Return a trial by its name, whose verbs are for its log ``"rehearsal"`` or ``"live"``; None: for either."""
         return RemoteTrial(self, name, log=log)
 
     def trials(self) -> list[str]:
@@ -87,12 +83,7 @@ class Client:
     ) -> Any:
         """Return what the service answers to one request, repeated until it does; raises what it refuses with.
 
-        Parameters
-        ----------
-        key
-            The idempotency key; by default a new one for each call.
-        log
-            The log that the request is meant for.
+        ``key`` is the idempotency key, by default a new one; ``log`` the log that the request is meant for.
         """
         text = self.read(method, path, body, key=key, log=log)
         return json.loads(text) if text else None

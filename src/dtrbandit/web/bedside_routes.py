@@ -3,59 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dtrbandit.errors import OtherLog
 from dtrbandit.record.events import Assigned, Completed, Enrolled, Responded, Voided, Withdrawn
-from dtrbandit.service.problems import refusal as refusal_of
 from dtrbandit.trial import UnitStory
 from dtrbandit.trial.state import LOGS
 from dtrbandit.trial.units import in_words
 from dtrbandit.web.desk import Page, address, go_to
-from dtrbandit.web.forms import COLUMN, LOG, ONCE, Fields, Typed, new_once
+from dtrbandit.web.forms import EXCLUDE, LOG, ONCE, Fields, Typed, new_once
 from dtrbandit.web.inside import Declined, Entries
+from dtrbandit.web.refusals import NO_LOG, NOTHING, OTHER_LOG, SENT, Refusal, require_log, show_other_log, told
 from dtrbandit.web.templates import plain
 
 MOST_LISTED = 200
-OTHER_LOG = "other-log"
-OF_REHEARSAL = "This form was opened in the rehearsal"
-NO_LOG = {
-    "type": f"urn:dtrbandit:problem:{OTHER_LOG}",
-    "detail": "the form does not say whether it was made in the rehearsal or in the live trial; nothing was recorded",
-}
-EXCLUDE = "exclude."  # before the numbers of a stage and an arm
-
-
-class Refusal(NamedTuple):
-    """A form that was refused: what was typed, what is wrong at which field, and what the service says."""
-
-    form: str
-    fields: Fields
-    wrong: Mapping[str, str]
-    document: Entries | None
-    status: int
-
-    def once(self, form: str) -> str:
-        """Return the key under which a form may act once: after a refusal the same as before."""
-        return (self.fields.get(ONCE) if form == self.form and self.document is not SENT else None) or new_once()
-
-    def log(self, form: str, now: str) -> str:
-        """Return the log that a form is made for: after a refusal the same as before, whatever is written now."""
-        return self.fields.get(LOG, now) if form == self.form else now
-
-
 BodyOf = Callable[[Entries, Fields, Typed], Entries]
-NOTHING = Refusal("", {}, {}, None, 200)
-SENT = {  # what a form is told that the browser has kept, and that holds something else by now
-    "title": "This form was sent before, with other values",
-    "detail": "What was sent then is on record. What stands here is not",
-    "remedy": "If it is meant, send it now.",
-}
 
 
 class Next(NamedTuple):
@@ -130,16 +96,8 @@ async def _unit(page: Page, unit: str, refusal: Refusal) -> Response:
         records=[(record, in_words(record.event)) for record in records],
         decisions=[each._replace(unit=plain(unit)) for each in decisions],
         done=page.request.query_params.get("done"),
-        **_told(refusal, _offered(coming, stage, latest), trial),
+        **told(refusal, _offered(coming, stage, latest), trial),
     )
-
-
-def _told(refusal: Refusal, offered: Mapping[str, str], trial: Entries) -> Entries:
-    """Return what is told of a refused form: at the form, or above all if the unit has gone on without it."""
-    if refusal.form == "" or offered.get(refusal.form) == refusal.fields.get("stage", ""):
-        return {"refusal": refusal, "overtaken": None}
-    typed = [pair for pair in _typed(trial, refusal.fields) if pair[0] != "unit"]  # whose page this is
-    return {"refusal": NOTHING, "overtaken": refusal.document or {}, "typed": typed}
 
 
 def _offered(coming: Next, stage: Entries | None, latest: Entries) -> dict[str, str]:
@@ -167,7 +125,7 @@ async def enrol(request: Request) -> Response:
         await _post(page, typed, f"/trials/{trial['name']}/units", body, fields)
     except Declined as error:
         if error.kind == OTHER_LOG:
-            return await _other_log(page, fields, error)
+            return await show_other_log(page, fields, error)
         return await _bedside(page, Refusal("enrol", fields, typed.wrong, error.document, error.status))
     return go_to(address(trial["name"], "/unit", id=body["unit"], done="enrolled"))
 
@@ -230,7 +188,7 @@ async def _about_unit(request: Request, form: str, endpoint: str, what: str, bod
         await _post(page, typed, f"/trials/{trial['name']}/units/{unit}/{what}", body(trial, fields, typed), fields)
     except Declined as error:
         if error.kind == OTHER_LOG:
-            return await _other_log(page, fields, error)
+            return await show_other_log(page, fields, error)
         return await _unit(page, unit, Refusal(form, fields, typed.wrong, error.document, error.status))
     return go_to(address(trial["name"], "/unit", id=unit, done=form))
 
@@ -244,46 +202,13 @@ async def _post(page: Page, typed: Typed, path: str, body: Entries, fields: Fiel
     if log not in LOGS:
         raise Declined(409, NO_LOG)
     if typed.wrong:
-        await _require_log(page, log)
+        await require_log(page, log)
         raise Declined(422, {})
     once = fields.get(ONCE) or new_once()
     try:
         await page.ask("POST", path, body=body, once=once, log=log)
     except Declined as error:
         raise Declined(error.status, SENT) if repr(once) in str(error) else error from None
-
-
-async def _require_log(page: Page, log: str) -> None:
-    """Refuse a form of another log before what is wrong with its fields is told."""
-    try:
-        await page.desk.service.reading(page.request.path_params["trial"], lambda opened: opened.require_log(log))
-    except OtherLog as error:
-        refused = refusal_of(error)
-        raise Declined(refused.status, refused.document()) from None
-
-
-async def _other_log(page: Page, fields: Fields, error: Declined) -> Response:
-    """Say that a form belongs to another log than the one that is written, and what was typed into it."""
-    trial = await page.trial()
-    detail = str(error.document["detail"])
-    problem = {
-        "title": OF_REHEARSAL if fields.get(LOG) == "rehearsal" else "This form cannot be used",
-        "detail": detail[0].upper() + detail[1:],
-        "remedy": "If it is meant for the live trial, open the form anew and type it there."
-        if trial["log"] == "live"
-        else "Open the form anew and type it there.",
-    }
-    return page.show("other_log.html", status=error.status, trial=trial, problem=problem, typed=_typed(trial, fields))
-
-
-def _typed(trial: Entries, fields: Fields) -> list[tuple[str, str]]:
-    """Return what somebody typed or ticked in a form, by what it is called there."""
-    shown = {name: name for name in ("unit", "site", "outcome", "arm")}
-    shown |= {COLUMN + name: name for stage in trial["stages"] for name in stage["columns"]}
-    for m, stage in enumerate(trial["stages"]):
-        shown |= {f"{EXCLUDE}{m}.{a}": f"never {arm} at {stage['name']}" for a, arm in enumerate(stage["arms"])}
-    shown["reason"] = "reason"
-    return [(label, fields[name]) for name, label in shown.items() if fields.get(name, "").strip()]
 
 
 def _form(path: str, endpoint: Any) -> Route:
