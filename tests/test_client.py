@@ -63,6 +63,22 @@ def test_the_verbs_are_those_of_a_session(trial: RemoteTrial) -> None:
     assert trial.summary()["units"] == 3
 
 
+def test_verbs_that_are_meant_for_one_log_are_refused_by_the_other(trial: RemoteTrial) -> None:
+    rehearsal, live = (trial.client.trial(trial.name, log=log) for log in ("rehearsal", "live"))
+    rehearsal.enroll("u1", {"x": 0.5})
+    with pytest.raises(dtr.OtherLog, match="still in rehearsal"):
+        live.enroll("u2", {"x": 0.5})
+
+    rehearsal.lock(reason="approved")
+    live.enroll("u1", {"x": 0.5})
+    with pytest.raises(dtr.OtherLog, match="was locked at"):
+        rehearsal.enroll("u2", {"x": 0.5})
+    with pytest.raises(dtr.ObservationError, match="found 'production'"):
+        trial.client.trial(trial.name, log="production")
+
+    assert trial.head()[0] == 3
+
+
 def test_a_whole_life(trial: RemoteTrial) -> None:
     assert trial.phase == "rehearsal"
     trial.lock(reason="approved")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         NotEstimable,
         NotFound,
         ObservationError,
+        OtherLog,
         ProtocolError,
         Unavailable,
     )
@@ -61,7 +62,7 @@ _HOMES = {
     "engine": ("Session", "verify"),
     "errors": (
         "Conflict", "DTRError", "DesignError", "LogError", "NotAllowed", "NotEstimable", "NotFound",
-        "ObservationError", "ProtocolError", "Unavailable",
+        "ObservationError", "OtherLog", "ProtocolError", "Unavailable",
     ),
     "evaluation": (
         "Bootstrap", "Cohort", "OutcomeModel", "PropensityModel", "QLearning", "Replay", "Values", "compare",
@@ -104,6 +105,7 @@ __all__ = [
     "NotEstimable",
     "NotFound",
     "ObservationError",
+    "OtherLog",
     "OutcomeModel",
     "Override",
     "PropensityModel",

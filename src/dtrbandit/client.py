@@ -64,9 +64,9 @@ class Client:
         self.url, self._parts, self._key, self._patience = url.rstrip("/"), parts, key, patience
         self._own = threading.local()
 
-    def trial(self, name: str) -> RemoteTrial:
-        """Return a trial by its name; nothing is asked of the service yet."""
-        return RemoteTrial(self, name)
+    def trial(self, name: str, *, log: str | None = None) -> RemoteTrial:
+        """Return a trial by its name, whose verbs are for its log ``"rehearsal"`` or ``"live"``; None: for either."""
+        return RemoteTrial(self, name, log=log)
 
     @property
     def keys(self) -> RemoteKeys:
@@ -84,24 +84,26 @@ class Client:
         self.call("POST", "/trials", body)
         return RemoteTrial(self, name)
 
-    def call(self, method: str, path: str, body: object = None, *, key: str | None = None) -> Any:
+    def call(
+        self, method: str, path: str, body: object = None, *, key: str | None = None, log: str | None = None
+    ) -> Any:
         """Return what the service answers to one request, repeated until it does; raises what it refuses with.
 
-        Parameters
-        ----------
-        key
-            The idempotency key; by default a new one for each call.
+        ``key`` is the idempotency key, by default a new one; ``log`` the log that the request is meant for.
         """
-        text = self.read(method, path, body, key=key)
+        text = self.read(method, path, body, key=key, log=log)
         return json.loads(text) if text else None
 
-    def read(self, method: str, path: str, body: object = None, *, key: str | None = None) -> bytes:
+    def read(
+        self, method: str, path: str, body: object = None, *, key: str | None = None, log: str | None = None
+    ) -> bytes:
         """Return the same as it came."""
         content = b"" if body is None else json.dumps(body, allow_nan=False).encode()
         headers = {
             "Authorization": f"Bearer {self._key}",
             "Content-Type": "application/json",
             "Idempotency-Key": key or uuid.uuid4().hex,
+            **({} if log is None else {"Dtrbandit-Log": log}),
         }
         pauses, ends = _pauses(), time.monotonic() + self._patience
         while True:
@@ -157,8 +159,10 @@ class Client:
 class RemoteTrial:
     """A trial of a service: the verbs of a session. What it returns is what the key's role may see."""
 
-    def __init__(self, client: Client, name: str) -> None:
-        self.client, self.name = client, name
+    def __init__(self, client: Client, name: str, *, log: str | None = None) -> None:
+        if log not in (None, "rehearsal", "live"):
+            raise ObservationError(f"a trial has the logs 'rehearsal' and 'live', found {log!r}")
+        self.client, self.name, self.log = client, name, log
         self._path = f"/trials/{segment(name)}"
 
     # -- the verbs -------------------------------------------------------------------------------------------
@@ -297,7 +301,7 @@ class RemoteTrial:
                 yield record
 
     def _post(self, path: str, body: object) -> Any:
-        return self.client.call("POST", self._path + path, body)
+        return self.client.call("POST", self._path + path, body, log=self.log)
 
 
 def _excluded(exclude: Exclude | None, reason: str | None) -> dict[str, object]:

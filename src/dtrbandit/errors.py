@@ -7,7 +7,8 @@
     ├── ObservationError   fix the value: a context or an outcome that cannot be recorded
     ├── NotEstimable       get more data, or ask for less: the units do not determine what was asked for
     ├── ProtocolError      this cannot happen now: another content, a wrong moment
-    │   └── NotFound       look at the name: there is no such unit or trial
+    │   ├── NotFound       look at the name: there is no such unit or trial
+    │   └── OtherLog       look at the trial: it was locked, and this was meant for its rehearsal
     ├── NotAllowed         ask somebody who may: the key, its role or its site does not open this
     ├── Conflict           catch up and retry: the session has moved on since it answered
     ├── LogError           this log cannot be continued here: damaged, or of another release
@@ -49,6 +50,10 @@ class ProtocolError(DTRError):
 
 class NotFound(ProtocolError):  # noqa: N818  # what it is, not that it is one
     """There is no unit or trial of this name."""
+
+
+class OtherLog(ProtocolError):  # noqa: N818  # what it is, not that it is one
+    """The call was meant for the rehearsal of a trial that is locked, or for the live log of one that is not."""
 
 
 class NotAllowed(DTRError):  # noqa: N818  # what it is, not that it is one

@@ -62,6 +62,7 @@ def test_a_site_hears_no_numbers_of_records_no_reasons_and_no_policy() -> None:
         errors.ProtocolError("unit 'u1' is complete"): "unit 'u1' is complete",
         errors.NotFound("unknown unit 'u9'"): "unknown unit 'u9'",
         errors.NotAllowed("not yours"): "not yours",
+        errors.OtherLog("meant for the rehearsal"): "meant for the rehearsal",
         errors.ObservationError("x is missing"): "x is missing",
     }
 

@@ -13,7 +13,7 @@ from serving.served import TRIAL, Served
 def test_a_trial_begins_in_rehearsal_and_shows_what_to_send(served: Served, trial: str, keys: dict[str, str]) -> None:
     shown = served.get(trial, key=keys["site"]).json
 
-    assert shown["phase"] == "rehearsal"
+    assert (shown["phase"], shown["log"]) == ("rehearsal", "rehearsal")
     assert shown["stages"] == [
         {"name": "first", "arms": ["a", "b"], "columns": ["x"]},
         {"name": "second", "arms": ["a", "b"], "columns": ["z"]},
@@ -60,7 +60,7 @@ def test_lock_begins_a_new_log_and_can_be_repeated(served: Served, trial: str) -
 
     answers = [served.post(f"{trial}/lock", {"reason": "ethics approval"}) for _ in range(2)]
 
-    assert [answer.json["phase"] for answer in answers] == ["live", "live"]
+    assert [(answer.json["phase"], answer.json["log"]) for answer in answers] == [("live", "live")] * 2
     assert served.records(trial) == 1
     assert served.get(f"{trial}/units/u1").status == 404
     assert served.post(f"{trial}/units", {"unit": "u1", "context": {"x": -0.5}}).status == 200

@@ -458,3 +458,42 @@ def test_replies_are_json_in_ascii(served: Served, trial: str) -> None:
 
     assert answer.body.isascii()
     assert json.loads(answer.body)["unit"] == "ü"
+
+
+ACTS = {
+    "units": ENROL,
+    "units/u1/responses": {"context": {"z": 1.0}},
+    "units/u1/outcome": {"outcome": 1.0},
+    "units/u1/withdrawal": {"reason": "moved"},
+    "units/u1/override": {"arm": "a", "reason": "allergy"},
+    "units/u1/corrections": {"stage": "first", "context": {"x": 2.0}, "reason": "typing error"},
+    "units/u1/void": {"reason": "not eligible"},
+    "units/u1/unblinding": {"reason": "adverse event"},
+    "hold": {"reason": "review"},
+    "release": {"reason": "reviewed"},
+    "arms/close": {"stage": "first", "arm": "a", "reason": "harm"},
+    "end": {"reason": "complete"},
+}
+
+
+def test_what_is_meant_for_the_rehearsal_is_refused_in_the_live_trial(served: Served, trial: str) -> None:
+    served.post(f"{trial}/lock", {"reason": "approved"})
+    enrol(served, trial, headers={"Dtrbandit-Log": "live"})
+
+    answers = [
+        served.post(f"{trial}/{path}", body, headers={"Dtrbandit-Log": "rehearsal"}) for path, body in ACTS.items()
+    ]
+
+    assert {answer.status for answer in answers} == {409}
+    assert {answer.json["error"] for answer in answers} == {"OtherLog"}
+    assert answers[0].json["type"] == "urn:dtrbandit:problem:other-log"
+    assert "the trial was locked at 20" in answers[0].json["detail"]
+    assert served.records(trial) == 3
+
+
+def test_a_log_that_no_trial_has_cannot_be_meant(served: Served, trial: str) -> None:
+    answer = enrol(served, trial, headers={"Dtrbandit-Log": "production"})
+
+    assert answer.status == 400
+    assert "must be rehearsal or live" in answer.json["detail"]
+    assert served.records(trial) == 1

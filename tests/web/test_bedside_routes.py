@@ -8,14 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from serving.served import Served
-from serving.surfer import Shown, Surfer
+from serving.surfer import Surfer
+from web.bedside import banner, enrol
 
 Somebody = Callable[[str], Surfer]
-
-
-def enrol(surfer: Surfer, trial: str, unit: str, **typed: str) -> Shown:
-    form = surfer.get(f"/ui/trials/{trial}/bedside").form("/enrol")
-    return surfer.post(form, unit=unit, **{"column.x": "0.5", **typed})
 
 
 def test_a_nurse_takes_a_patient_from_enrolment_to_the_outcome(served: Served, trial: str, somebody: Somebody) -> None:
@@ -180,7 +176,6 @@ def test_a_site_sees_arms_and_never_what_it_must_not(served: Served, trial: str,
     for text in texts:
         seen = re.sub(r"<[^>]+>", " ", text)
         assert not re.search(r"round|forced|clear|close\b|propensity|estimate|Reason|record \d|in all|\d+ units", seen)
-        assert "/events" not in text
     assert not re.search(r">\s*[ab]\s*<", texts[0].split("In flight")[1])
 
 
@@ -218,3 +213,32 @@ def test_a_unit_that_is_not_there_is_told_and_to_a_site_looks_like_one_of_anothe
     assert somebody("administrator").get(f"/ui/trials/{trial}/unit?id=nobody").status == 404
     assert somebody("site").get(f"/ui/trials/{trial}/unit?id=nobody").status == 403
     assert somebody("administrator").get(f"/ui/trials/{trial}/unit").status in (404, 405)
+
+
+@pytest.mark.parametrize("role", ["administrator", "site"])
+def test_pages_for_those_who_treat_say_live_as_they_say_rehearsal(
+    served: Served, trial: str, somebody: Somebody, role: str
+) -> None:
+    surfer = somebody(role)
+    before = [surfer.get(f"/ui/trials/{trial}/bedside"), enrol(surfer, trial, "u1")]
+    served.post(f"/trials/{trial}/lock", {"reason": "approved"})
+    after = [surfer.get(f"/ui/trials/{trial}/bedside"), enrol(surfer, trial, "u1")]
+
+    assert [banner(shown) for shown in before] == ["REHEARSAL"] * 2
+    assert [banner(shown) for shown in after] == ["LIVE"] * 2
+    assert "· LIVE</title>" in after[0].text
+    assert "data-outdated" not in after[0].text
+
+
+def test_an_override_is_for_the_stage_that_the_page_showed(served: Served, trial: str, somebody: Somebody) -> None:
+    """Another nurse has recorded the response meanwhile: the unit is at its second stage."""
+    nurse = somebody("site")
+    page = enrol(nurse, trial, "u1")
+    first = served.get(f"/trials/{trial}/units/u1").json["arms"]["first"]
+    served.post(f"/trials/{trial}/units/u1/responses", {"context": {"z": 1.5}})
+    second = served.get(f"/trials/{trial}/units/u1").json["arms"]["second"]
+    other = "b" if first == "a" else "a"
+
+    nurse.post(page.form("/override"), arm=other, reason="allergy")
+
+    assert served.get(f"/trials/{trial}/units/u1").json["arms"] == {"first": other, "second": second}

@@ -87,7 +87,7 @@ class Watched:
         self.page.goto("/ui/login")
         self.page.get_by_label("Your key").fill(key)
         self.page.get_by_role("button", name="Log in").click()
-        self.page.wait_for_url("**/ui/trials/**")
+        self.page.wait_for_url("**/ui/trials**")
         return self.page
 
     def wide(self) -> int:
@@ -100,8 +100,8 @@ def tab(browser: Any, single: Served) -> Iterator[Callable[..., Watched]]:
     """Open tabs. At the end none of them may have seen anything wrong."""
     opened: list[Watched] = []
 
-    def open_tab(width: int = 1280) -> Watched:
-        opened.append(Watched(browser, f"http://127.0.0.1:{single.port}", width))
+    def open_tab(width: int = 1280, service: Served = single) -> Watched:
+        opened.append(Watched(browser, f"http://127.0.0.1:{service.port}", width))
         return opened[-1]
 
     yield open_tab
@@ -206,7 +206,7 @@ def test_numbers_move_by_themselves_when_a_unit_enrols(
     tab: Callable[..., Watched], single: Served, keys_of_single: dict[str, str]
 ) -> None:
     page = tab().log_in(keys_of_single["statistician"])
-    playwright.expect(page.locator("#live")).to_contain_text("follows the log", timeout=WITHIN)
+    playwright.expect(page.locator("#freshness")).to_contain_text("follows the log", timeout=WITHIN)
     page.get_by_text("The numbers").first.click()
     tile = page.locator(".tiles dd").first
     before = int(tile.inner_text().replace(",", ""))
@@ -215,7 +215,7 @@ def test_numbers_move_by_themselves_when_a_unit_enrols(
     single.post("/trials/pilot/units", {"unit": "live-2", "context": {"x": 0.5}})
 
     playwright.expect(tile).to_have_text(str(before + 2), timeout=WITHIN)
-    playwright.expect(page.locator("#live")).to_contain_text("up to date", timeout=WITHIN)
+    playwright.expect(page.locator("#freshness")).to_contain_text("Up to date", timeout=WITHIN)
     assert page.locator("#charts details").first.get_attribute("open") is not None
 
 
@@ -274,3 +274,117 @@ def test_every_field_has_a_label_and_every_page_one_heading_of_the_first_rank(
             "(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('[id]')].map(e => e.id))"
         )
         assert twice == 0
+
+
+# -- a trial that is locked while pages are open -----------------------------------------------------------------
+
+
+def lock(served: Served, trial: str) -> None:
+    assert served.post(f"/trials/{trial}/lock", {"reason": "approved"}).status == 200
+
+
+def test_a_form_that_was_opened_in_rehearsal_and_is_sent_after_the_lock_is_refused(
+    tab: Callable[..., Watched], served: Served, trial: str, keys: dict[str, str]
+) -> None:
+    """The page is not told of the lock, as when the form is sent in the same moment."""
+    watched = tab(390, served)
+    watched.page.route("**/events", lambda route: route.fulfill(status=204))
+    page = watched.log_in(keys["site"])
+    page.get_by_label("Unit id").fill("TEST-1")
+    page.get_by_label("x", exact=True).fill("0.5")
+
+    lock(served, trial)
+    page.get_by_role("button", name="Enrol").click()
+    playwright.expect(page.get_by_role("heading", level=1)).to_have_text("This form was opened in the rehearsal")
+
+    assert "The trial was locked at 20" in page.get_by_role("alert").inner_text()
+    assert page.locator("#banner strong").inner_text() == "LIVE"
+    assert served.records(f"/trials/{trial}") == 1
+    assert watched.wide() == 0
+    page.get_by_role("link", name="Open the form anew").click()
+    page.wait_for_url("**/bedside")
+    page.get_by_label("Unit id").fill("REAL-1")
+    page.get_by_label("x", exact=True).fill("0.5")
+    page.get_by_role("button", name="Enrol").click()
+    page.wait_for_url("**/unit?id=REAL-1*")
+    assert served.records(f"/trials/{trial}") == 3
+
+
+def test_a_nurses_open_form_is_told_of_the_lock_and_keeps_what_was_typed(
+    tab: Callable[..., Watched], served: Served, trial: str, keys: dict[str, str]
+) -> None:
+    served.post(f"/trials/{trial}/units", {"unit": "old", "context": {"x": 0.5}, "site": "north"})
+    page = tab(390, served).log_in(keys["site"])
+    note, button = page.locator("form [data-outdated]"), page.get_by_role("button", name="Enrol")
+    page.get_by_label("Unit id").fill("TEST-1")
+    before = page.locator("#banner strong").inner_text(), page.title(), note.is_visible(), button.is_enabled()
+
+    lock(served, trial)
+    playwright.expect(page.locator("#banner strong")).to_have_text("LIVE", timeout=WITHIN)
+    playwright.expect(page.locator("#list")).to_contain_text("Nobody", timeout=WITHIN)
+
+    assert before == ("REHEARSAL", "Bedside · dtrbandit · REHEARSAL", False, True)
+    assert page.title() == "Bedside · dtrbandit · LIVE"
+    assert page.get_by_label("Unit id").input_value() == "TEST-1"
+    assert "This form was opened in the rehearsal" in note.inner_text()
+    assert button.is_disabled()
+    note.get_by_role("link").click()
+    playwright.expect(button).to_be_enabled()
+    assert page.locator("[data-outdated]").count() == 0
+
+
+def test_the_page_of_a_unit_of_the_rehearsal_does_not_pass_for_one_of_the_live_trial(
+    tab: Callable[..., Watched], served: Served, trial: str, keys: dict[str, str]
+) -> None:
+    served.post(f"/trials/{trial}/units", {"unit": "u1", "context": {"x": 0.5}, "site": "north"})
+    page = tab(390, served).log_in(keys["site"])
+    page.get_by_role("link", name="u1").click()
+    page.wait_for_url("**/unit?id=u1")
+
+    lock(served, trial)
+    playwright.expect(page.locator("#banner strong")).to_have_text("LIVE", timeout=WITHIN)
+
+    assert "the arms below are not those of the live trial" in page.locator("main > [data-outdated]").inner_text()
+    assert "line-through" in page.locator(".give strong").evaluate("e => getComputedStyle(e).textDecoration")
+    assert page.locator("[data-once] button:enabled").count() == 0
+
+
+def test_a_readers_open_page_follows_the_trial_from_rehearsal_to_live_to_its_end(
+    tab: Callable[..., Watched], served: Served, trial: str, keys: dict[str, str]
+) -> None:
+    served.post(f"/trials/{trial}/units", {"unit": "old", "context": {"x": 0.5}})
+    page = tab(1280, served).log_in(keys["statistician"])
+    page.goto(f"/ui/trials/{trial}")
+    word, tile = page.locator("#banner strong"), page.locator(".tiles dd").first
+    playwright.expect(page.locator("#freshness")).to_have_text("This page follows the log", timeout=WITHIN)
+    before = word.inner_text(), tile.inner_text()
+
+    lock(served, trial)
+    playwright.expect(word).to_have_text("LIVE", timeout=WITHIN)
+    playwright.expect(tile).to_have_text("0", timeout=WITHIN)
+    served.post(f"/trials/{trial}/end", {"reason": "complete"})
+    playwright.expect(word).to_have_text("ENDED", timeout=WITHIN)
+    playwright.expect(page.locator("#numbers")).to_contain_text("Ended: complete", timeout=WITHIN)
+
+    assert before == ("REHEARSAL", "1")
+    assert "live" not in page.locator("#freshness").inner_text().lower()
+
+
+def test_a_page_that_was_out_of_view_when_the_trial_was_locked_says_so_when_it_is_seen_again(
+    tab: Callable[..., Watched], served: Served, trial: str, keys: dict[str, str]
+) -> None:
+    watched = tab(1280, served)
+    with watched.page.expect_response("**/events"):
+        page = watched.log_in(keys["site"])
+    turn = "hidden => {{ Object.defineProperty(document, 'hidden', {{ value: hidden, configurable: true }}); {} }}"
+    turn = turn.format("document.dispatchEvent(new Event('visibilitychange'))")
+    word = page.locator("#banner strong")
+
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/events")):
+        page.evaluate(turn, True)  # its stream ends
+    lock(served, trial)
+    before = word.inner_text()
+    page.evaluate(turn, False)
+    playwright.expect(word).to_have_text("LIVE", timeout=WITHIN)
+
+    assert before == "REHEARSAL"

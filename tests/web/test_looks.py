@@ -66,12 +66,38 @@ def test_a_look_is_kept_until_the_log_has_grown_and_a_second_has_passed() -> Non
     assert seen == [1, 3, 3]
 
 
-def test_versions_and_units_in_flight_are_told() -> None:
-    async def act(_: Service, trial: Trial, looks: Looks, __: Hand) -> None:
+def test_where_a_trial_stands_is_looked_up_once_a_second() -> None:
+    async def act(_: Service, trial: Trial, looks: Looks, hand: Hand) -> None:
+        states = [await looks.state("pilot")]
         trial.enroll("u1", {"x": 1.0})
+        states.append(await looks.state("pilot"))
+        hand.now += FRESH
+        states.append(await looks.state("pilot"))
+        trial.lock(actor="lead", reason="approved", paper_schedule=True)
+        hand.now += FRESH
+        states.append(await looks.state("pilot"))
 
-        assert await looks.version("pilot") == 3
-        assert [unit.unit for unit in await looks.in_flight("pilot")] == ["u1"]
+        assert [(state.log, state.head.sequence) for state in states] == [
+            ("rehearsal", 1),
+            ("rehearsal", 1),
+            ("rehearsal", 3),
+            ("live", 1),
+        ]
+
+    with_trial(act)
+
+
+def test_a_page_that_was_told_of_something_new_is_not_shown_an_older_look() -> None:
+    async def act(_: Service, trial: Trial, looks: Looks, hand: Hand) -> None:
+        await looks.state("pilot")
+        hand.now = 0.6
+        before = await looks.at("pilot", "units", lambda ledger, _: ledger.units)
+        trial.enroll("u1", {"x": 1.0})
+        hand.now = FRESH
+        told = await looks.state("pilot")
+        after = await looks.at("pilot", "units", lambda ledger, _: ledger.units)
+
+        assert (before, told.head.sequence, after) == (0, 3, 1)
 
     with_trial(act)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 from collections.abc import Callable
 from pathlib import Path
 
+from dtrbandit.record.chain import Head
+from dtrbandit.trial import TrialState
 from extras import needed
 from serving.served import WITHIN, Served
 from serving.surfer import Surfer
@@ -22,7 +25,7 @@ def test_a_message_comes_when_the_log_has_grown_and_says_nothing_else(
     line = http.client.HTTPConnection("127.0.0.1", served.port, timeout=WITHIN)
     line.request("GET", f"/ui/trials/{trial}/events", headers={"Cookie": cookie})
     answer = line.getresponse()
-    began = [answer.readline(), answer.readline()]
+    began = [answer.readline() for _ in range(5)]
 
     lines, sent = [b""], 0
     while lines[-1] != b"event: moved\n":  # the first look may come after the first unit: then the second one tells
@@ -35,12 +38,47 @@ def test_a_message_comes_when_the_log_has_grown_and_says_nothing_else(
     line.close()
 
     assert answer.getheader("content-type", "").startswith("text/event-stream")
-    assert began == [b"retry: 2000\n", b"\n"]
+    assert began[:3] == [b"retry: 2000\n", b"\n", b"event: phase\n"]
     assert lines == [b"event: moved\n", b"data:\n", b"\n"]
 
 
-def test_a_site_is_not_told_what_others_do(trial: str, somebody: Callable[[str], Surfer]) -> None:
-    assert somebody("site").send("GET", f"/ui/trials/{trial}/events").status == 403
+def test_a_site_is_told_that_the_trial_is_locked_and_never_that_the_log_grows(
+    served: Served, trial: str, somebody: Callable[[str], Surfer]
+) -> None:
+    cookie = "; ".join(f"{name}={value}" for name, value in somebody("site").cookies.items())
+    line = http.client.HTTPConnection("127.0.0.1", served.port, timeout=WITHIN)
+    line.request("GET", f"/ui/trials/{trial}/events", headers={"Cookie": cookie})
+    answer = line.getresponse()
+    first = [answer.readline() for _ in range(5)]
+    served.post(f"/trials/{trial}/units", {"unit": "u1", "context": {"x": 1.0}})
+
+    served.post(f"/trials/{trial}/lock", {"reason": "approved"})
+    second = [answer.readline() for _ in range(3)]
+    line.close()
+
+    told = [json.loads(each.removeprefix(b"data: ")) for each in (first[3], second[1])]
+    assert [(each["log"], each["phase"], each["word"]) for each in told] == [
+        ("rehearsal", "rehearsal", "REHEARSAL"),
+        ("live", "live", "LIVE"),
+    ]
+    assert second[0] == b"event: phase\n"
+
+
+def test_news_are_the_phase_at_first_and_when_it_changes_and_growth_for_those_who_may_know() -> None:
+    from dtrbandit.web.stream import MOVED, news
+
+    begun = TrialState("rehearsal", "rehearsal", Head(1, "a"))
+    grown, locked = begun._replace(head=Head(3, "b")), TrialState("live", "live", Head(1, "c"))
+    steps = [(None, begun), (begun, begun), (begun, grown), (begun, locked), (begun, None), (None, None)]
+
+    reader = [[*news(known, state, simulated=False, grows=True)] for known, state in steps]
+    site = [[*news(known, state, simulated=False, grows=False)] for known, state in steps]
+
+    assert [len(each) for each in reader] == [1, 0, 1, 2, 0, 0]
+    assert reader[2] == [MOVED] == reader[3][1:]
+    assert [len(each) for each in site] == [1, 0, 0, 1, 0, 0]
+    assert b'"word": "LIVE"' in site[3][0]
+    assert b'"word": "REHEARSAL"' in next(news(begun, locked, simulated=True, grows=False))
 
 
 def test_a_revoked_key_is_not_told_that_the_log_grows(served: Served, trial: str) -> None:
@@ -68,12 +106,12 @@ def test_a_revoked_key_is_not_told_that_the_log_grows(served: Served, trial: str
 def test_while_the_database_is_away_nothing_is_new() -> None:
     from dtrbandit.service.service import Service
     from dtrbandit.web.looks import Looks
-    from dtrbandit.web.stream import version_of
+    from dtrbandit.web.stream import state_of
 
-    starting = Looks(Service("memory://"))
+    starting, known = Looks(Service("memory://")), TrialState("live", "live", Head(7, "a"))
 
-    assert asyncio.run(version_of(starting, "pilot", 7)) == 7
-    assert asyncio.run(version_of(starting, "pilot", None)) is None
+    assert asyncio.run(state_of(starting, "pilot", known)) == known
+    assert asyncio.run(state_of(starting, "pilot", None)) is None
 
 
 def test_a_stop_ends_what_those_who_look_on_wait_for(tmp_path: Path) -> None:
@@ -90,5 +128,5 @@ def test_a_stop_ends_what_those_who_look_on_wait_for(tmp_path: Path) -> None:
     code = own.stop()
 
     assert code == 0
-    assert answer.read().strip() == b""  # it ended in order, and was not cut off
+    assert answer.read().endswith(b"\n\n")  # it ended in order, and was not cut off
     line.close()

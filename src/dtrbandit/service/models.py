@@ -168,6 +168,7 @@ class TrialReply(Reply):
 
     name: str
     phase: str
+    log: str
     stages: list[dict[str, Any]]
 
 

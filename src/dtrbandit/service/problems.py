@@ -16,6 +16,7 @@ from dtrbandit.errors import (
     NotEstimable,
     NotFound,
     ObservationError,
+    OtherLog,
     ProtocolError,
     Unavailable,
 )
@@ -44,6 +45,9 @@ KINDS = {
     "method": Kind(405, "Not this method", "The header Allow names the methods of this address."),
     "slow": Kind(408, "The body did not arrive in time", "Send the whole request at once."),
     "protocol": Kind(409, "This contradicts what is on record", "Look at the unit; corrections mend a recorded value."),
+    "other-log": Kind(
+        409, "The trial was locked, or is not locked yet", "Look at the trial; send it anew for the right log."
+    ),
     "not-estimable": Kind(409, "Not enough data", "Wait for more units, or ask for less."),
     "too-large": Kind(413, "The body is too large", "Send at most 64 KB."),
     "headers": Kind(431, "The headers are too large", "Send fewer or shorter headers, at most 32 KB in all."),
@@ -67,6 +71,7 @@ KINDS = {
 OF_ERRORS: dict[type[DTRError], str] = {
     NotFound: "not-found",
     NotAllowed: "forbidden",
+    OtherLog: "other-log",
     ProtocolError: "protocol",
     Conflict: "unavailable",  # others wrote in between: the same request will do
     Unavailable: "unavailable",

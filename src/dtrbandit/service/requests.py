@@ -18,8 +18,10 @@ from dtrbandit.service.service import Service
 from dtrbandit.service.views import decision_explained, decision_seen
 from dtrbandit.service.wrong_keys import address_of, names_a_key
 from dtrbandit.trial import Ask, Taken, Trial
+from dtrbandit.trial.state import LOGS
 
 LONGEST_KEY = 200
+LOG_HEADER = "dtrbandit-log"  # the log that a request is meant for
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
@@ -56,7 +58,7 @@ class Visit:
         holder, key = self.holder, self.idempotency_key()
         if isinstance(command, Unblind):
             key = None  # each look is a record of its own: a repetition may show what has happened since
-        ask = Ask(command, holder.actor, key, holder.id, holder.site)
+        ask = Ask(command, holder.actor, key, holder.id, holder.site, self._log())
         taken: Taken = await self.service.writer.ask(trial, ask)
         return taken
 
@@ -84,6 +86,12 @@ class Visit:
         if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
             raise Refused("bad-request", f"Idempotency-Key must be 1 to {LONGEST_KEY} printable ASCII characters")
         return key
+
+    def _log(self) -> str | None:
+        log = self.request.headers.get(LOG_HEADER)
+        if log is not None and log not in LOGS:
+            raise Refused("bad-request", f"Dtrbandit-Log must be {' or '.join(LOGS)}")
+        return log
 
 
 def must_stay_blind(request: Request) -> bool:

@@ -53,7 +53,7 @@ async def create_trial(request: Request) -> Response:
 
 @routes.get("/{trial}", **described("show_trial", reply=TrialReply))
 async def show_trial(request: Request, trial: str) -> Response:
-    """Show a trial's phase, stages, arms, and the columns that each context holds."""
+    """Show a trial's phase, which log is written, stages, arms, and the columns that each context holds."""
     found = await Visit(request, "show_trial", trial).trial(trial)
     return replied(await asyncio.to_thread(trial_seen, found))
 

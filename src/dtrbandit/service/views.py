@@ -86,7 +86,8 @@ def trial_seen(trial: Trial) -> dict[str, object]:
         {"name": stage.name, "arms": list(stage.arms), "columns": list(columns)}
         for stage, columns in zip(design.stages, design.columns, strict=True)
     ]
-    return {"name": trial.name, "phase": trial.phase, "stages": stages}
+    state = trial.state
+    return {"name": trial.name, "phase": state.phase, "log": state.log, "stages": stages}
 
 
 def summary_seen(summary: Summary) -> dict[str, object]:

@@ -4,6 +4,7 @@ from dtrbandit.record.chain import Head, Record
 from dtrbandit.trial.asks import Ask, Taken
 from dtrbandit.trial.export import Exported
 from dtrbandit.trial.proof import Verification, verify_stored
+from dtrbandit.trial.state import LogName, TrialState
 from dtrbandit.trial.trial import Trial
 from dtrbandit.trial.units import UnitStatus, UnitStory
 
@@ -11,9 +12,11 @@ __all__ = [
     "Ask",
     "Exported",
     "Head",
+    "LogName",
     "Record",
     "Taken",
     "Trial",
+    "TrialState",
     "UnitStatus",
     "UnitStory",
     "Verification",

@@ -26,6 +26,9 @@ class Ask(NamedTuple):
         The id of the API key that the idempotency key belongs to.
     site
         The site for which it is asked: other sites' units are not its own. None: for all of them.
+    log
+        The log that it is meant for, ``"rehearsal"`` or ``"live"``; for the other one it is refused. None: for
+        whichever is written.
     """
 
     command: Command
@@ -33,6 +36,7 @@ class Ask(NamedTuple):
     key: str | None = None
     api_key: str | None = None
     site: str | None = None
+    log: str | None = None
 
 
 class Taken(NamedTuple):

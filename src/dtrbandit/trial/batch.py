@@ -13,6 +13,7 @@ from dtrbandit.storage.store import IdempotencyKey, Storage
 from dtrbandit.trial.asks import Ask, Taken, check_label, fingerprint, is_label
 from dtrbandit.trial.followed import FollowedLog
 from dtrbandit.trial.own_units import require_own
+from dtrbandit.trial.state import require_log
 
 Clock = Callable[[], datetime]
 Answer = Taken | DTRError
@@ -49,6 +50,8 @@ class Batch:
     def _take(self, ask: Ask) -> Taken:
         if not isinstance(ask, Ask):
             raise ObservationError(f"found {ask!r}, which is no Ask(command, actor, key, api_key)")
+        if ask.log is not None:
+            require_log(ask.log, self._session, self._storage)
         if ask.site is not None:
             require_own(self._session.histories, ask.command, ask.site)
         for text, what in ((ask.actor, "an actor"), (ask.key, "an idempotency key"), (ask.api_key, "an API key's id")):

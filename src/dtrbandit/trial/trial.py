@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import sleep
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
@@ -30,12 +30,12 @@ from dtrbandit.trial.opening import begin_live, begin_rehearsal, require_lockabl
 from dtrbandit.trial.own_units import require_unit_of
 from dtrbandit.trial.proof import Progress, Verification, verify_stored
 from dtrbandit.trial.restoring import restore_file
+from dtrbandit.trial.state import Phase, TrialState, require_log, state_of
 from dtrbandit.trial.units import UnitStatus, UnitStory, story
 from dtrbandit.trial.verbs import Verbs
 from dtrbandit.trial.waiting import chosen, require_awaited
 from dtrbandit.words import counted
 
-Phase = Literal["rehearsal", "live", "ended"]
 Done = TypeVar("Done")
 ATTEMPTS = 3  # to store something after what others have stored meanwhile
 SECONDS_BETWEEN_STEPS = 0.001  # of a long look, for whoever else waits for the trial
@@ -183,7 +183,7 @@ class Trial(Verbs):
 
     def _is_repeated_lock(self, reason: str) -> bool:
         """Say whether the trial was locked for the same reason before."""
-        return self._live and [record.event for record in self.rehearsal()][-1] == Ended(reason)
+        return self.locked and [record.event for record in self.rehearsal()][-1] == Ended(reason)
 
     # -- taking turns ----------------------------------------------------------------------------------------------
 
@@ -232,7 +232,6 @@ class Trial(Verbs):
         number = entry.rehearsal if entry.live is None else entry.live
         if number != self._number:
             self._follow(number)
-        self._live = entry.live is not None
         self._log.catch_up()
 
     def catch_up(self) -> bool:
@@ -257,19 +256,25 @@ class Trial(Verbs):
             return self._log.session
 
     @property
-    def phase(self) -> Phase:
-        """Where the trial stands: ``"rehearsal"``, ``"live"`` or ``"ended"``."""
+    def state(self) -> TrialState:
+        """Where the trial stands: phase, log and head of the same moment."""
         with self._lock:
-            if self._session().histories.ended is not None:
-                return "ended"
-            return "live" if self._live else "rehearsal"
+            return state_of(self._session(), self._log.head)
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of the trial: ``"rehearsal"``, ``"live"`` or ``"ended"``."""
+        return self.state.phase
 
     @property
     def locked(self) -> bool:
         """Whether the rehearsal is over and this is the live trial, which may have ended."""
+        return self.state.log == "live"
+
+    def require_log(self, meant: str) -> None:
+        """Refuse what is meant for another log than the one that is written. ``Ask.log`` does so when it is taken."""
         with self._lock:
-            self._catch_up()
-            return self._live
+            require_log(meant, self._session(), self._log.storage)
 
     @property
     def design(self) -> Design:
@@ -284,9 +289,7 @@ class Trial(Verbs):
     @property
     def head(self) -> Head:
         """The number of records, and the hash of the last: it stands for the whole log."""
-        with self._lock:
-            self._catch_up()
-            return self._log.head
+        return self.state.head
 
     def session_log(self) -> Log:
         """Return the events of the trial, as ``Session.log`` gives them. The first one holds the seed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -12,36 +12,16 @@ from starlette.routing import Route
 
 from dtrbandit.record.events import Assigned, Completed, Enrolled, Responded, Voided, Withdrawn
 from dtrbandit.trial import UnitStory
+from dtrbandit.trial.state import LOGS
 from dtrbandit.trial.units import in_words
 from dtrbandit.web.desk import Page, address, go_to
-from dtrbandit.web.forms import ONCE, Fields, Typed, new_once
+from dtrbandit.web.forms import EXCLUDE, LOG, ONCE, Fields, Typed, new_once
 from dtrbandit.web.inside import Declined, Entries
+from dtrbandit.web.refusals import NO_LOG, NOTHING, OTHER_LOG, SENT, Refusal, require_log, show_other_log, told
 from dtrbandit.web.templates import plain
 
 MOST_LISTED = 200
-EXCLUDE = "exclude."  # before the numbers of a stage and an arm
-
-
-class Refusal(NamedTuple):
-    """A form that was refused: what was typed, what is wrong at which field, and what the service says."""
-
-    form: str
-    fields: Fields
-    wrong: Mapping[str, str]
-    document: Entries | None
-    status: int
-
-    def once(self, form: str) -> str:
-        """Return the key under which a form may act once: after a refusal the same as before."""
-        return (self.fields.get(ONCE) if form == self.form and self.document is not SENT else None) or new_once()
-
-
-NOTHING = Refusal("", {}, {}, None, 200)
-SENT = {  # what a form is told that the browser has kept, and that holds something else by now
-    "title": "This form was sent before, with other values",
-    "detail": "What was sent then is on record. What stands here is not",
-    "remedy": "If it is meant, send it now.",
-}
+BodyOf = Callable[[Entries, Fields, Typed], Entries]
 
 
 class Next(NamedTuple):
@@ -81,7 +61,6 @@ async def _bedside(page: Page, refusal: Refusal) -> Response:
         more=max(0, len(units) - MOST_LISTED),
         sites=_sites(page, trial["name"]),
         refusal=refusal,
-        once=refusal.once,
     )
 
 
@@ -102,24 +81,31 @@ async def _unit(page: Page, unit: str, refusal: Refusal) -> Response:
     seen = await page.ask("GET", f"/trials/{trial['name']}/units/{unit}")
     opened = await page.desk.service.trial(trial["name"])
     story = await asyncio.to_thread(opened.unit, unit)
-    coming = next_of(story, len(trial["stages"]))
+    coming, latest = next_of(story, len(trial["stages"])), trial["stages"][len(seen["arms"]) - 1]
+    stage = None if coming.stage is None else trial["stages"][coming.stage]
     records = story.records if page.may("read_log") else ()
+    decisions = story.decisions if page.may("explain_decisions") else ()
     return page.show(
         "unit.html",
         status=refusal.status,
         trial=trial,
         unit=seen,
         coming=coming,
-        stage=None if coming.stage is None else trial["stages"][coming.stage],
-        latest=trial["stages"][len(seen["arms"]) - 1],
+        stage=stage,
+        latest=latest,
         records=[(record, in_words(record.event)) for record in records],
-        decisions=[each._replace(unit=plain(unit)) for each in story.decisions]
-        if page.may("explain_decisions")
-        else [],
+        decisions=[each._replace(unit=plain(unit)) for each in decisions],
         done=page.request.query_params.get("done"),
-        refusal=refusal,
-        once=refusal.once,
+        **told(refusal, _offered(coming, stage, latest), trial),
     )
+
+
+def _offered(coming: Next, stage: Entries | None, latest: Entries) -> dict[str, str]:
+    """Return the forms on the page of a unit, and for which stage: another one has been overtaken by others."""
+    if coming.over:
+        return {}
+    following = {"outcome": ""} if stage is None else {"respond": stage["name"]}
+    return {**following, "override": latest["name"], "withdraw": ""}
 
 
 # -- forms -------------------------------------------------------------------------------------------------------
@@ -138,6 +124,8 @@ async def enrol(request: Request) -> Response:
     try:
         await _post(page, typed, f"/trials/{trial['name']}/units", body, fields)
     except Declined as error:
+        if error.kind == OTHER_LOG:
+            return await show_other_log(page, fields, error)
         return await _bedside(page, Refusal("enrol", fields, typed.wrong, error.document, error.status))
     return go_to(address(trial["name"], "/unit", id=body["unit"], done="enrolled"))
 
@@ -160,49 +148,65 @@ async def respond(request: Request) -> Response:
         columns = [] if stage is None else stage["columns"]
         return {"context": typed.context(columns, some=True), "stage": fields.get("stage", "")}
 
-    return await _about_unit(request, "respond", "responses", body)
+    return await _about_unit(request, "respond", "record_response", "responses", body)
 
 
 async def give_outcome(request: Request) -> Response:
     """Record an outcome."""
-    return await _about_unit(request, "outcome", "outcome", lambda _, __, typed: {"outcome": typed.number("outcome")})
+
+    def body(_: Entries, __: Fields, typed: Typed) -> Entries:
+        return {"outcome": typed.number("outcome")}
+
+    return await _about_unit(request, "outcome", "record_outcome", "outcome", body)
 
 
 async def withdraw(request: Request) -> Response:
     """Record that a unit is lost."""
-    return await _about_unit(
-        request, "withdraw", "withdrawal", lambda _, __, typed: {"reason": typed.text("reason", "the reason")}
-    )
+
+    def body(_: Entries, __: Fields, typed: Typed) -> Entries:
+        return {"reason": typed.text("reason", "the reason")}
+
+    return await _about_unit(request, "withdraw", "withdraw_unit", "withdrawal", body)
 
 
 async def override(request: Request) -> Response:
     """Record that another arm was really given."""
 
     def body(_: Entries, __: Fields, typed: Typed) -> Entries:
-        return {"arm": typed.text("arm", "the arm"), "reason": typed.text("reason", "the reason")}
+        wanted = {"arm": "the arm", "reason": "the reason", "stage": "the stage"}
+        return {name: typed.text(name, what) for name, what in wanted.items()}
 
-    return await _about_unit(request, "override", "override", body)
+    return await _about_unit(request, "override", "override_arm", "override", body)
 
 
-async def _about_unit(request: Request, form: str, what: str, body: Any) -> Response:
+async def _about_unit(request: Request, form: str, endpoint: str, what: str, body: BodyOf) -> Response:
     page = Page(request)
     fields = await page.form()
-    trial, typed = await page.trial(), Typed(fields)
+    trial, typed = await page.trial(endpoint), Typed(fields)
     unit = fields.get("unit", "")
     try:
         await _post(page, typed, f"/trials/{trial['name']}/units/{unit}/{what}", body(trial, fields, typed), fields)
     except Declined as error:
+        if error.kind == OTHER_LOG:
+            return await show_other_log(page, fields, error)
         return await _unit(page, unit, Refusal(form, fields, typed.wrong, error.document, error.status))
     return go_to(address(trial["name"], "/unit", id=unit, done=form))
 
 
 async def _post(page: Page, typed: Typed, path: str, body: Entries, fields: Fields) -> None:
-    """Send what a form says to the service, under the key of the form; Declined without it if something is wrong."""
+    """Send what a form says to the service, under the key of the form and for the log that it was made for.
+
+    Declined without it if something is wrong.
+    """
+    log = fields.get(LOG)
+    if log not in LOGS:
+        raise Declined(409, NO_LOG)
     if typed.wrong:
+        await require_log(page, log)
         raise Declined(422, {})
     once = fields.get(ONCE) or new_once()
     try:
-        await page.ask("POST", path, body=body, once=once)
+        await page.ask("POST", path, body=body, once=once, log=log)
     except Declined as error:
         raise Declined(error.status, SENT) if repr(once) in str(error) else error from None
 

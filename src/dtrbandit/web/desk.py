@@ -14,10 +14,11 @@ from dtrbandit.service.front import Application
 from dtrbandit.service.keys import Holder
 from dtrbandit.service.roles import MAY, Role
 from dtrbandit.service.service import Service
+from dtrbandit.web.banner import SIMULATED, banner_of
 from dtrbandit.web.forms import Fields, read_form, require_own
 from dtrbandit.web.inside import Caller, Entries
 from dtrbandit.web.logins import HOURS, Logins, form_token
-from dtrbandit.web.looks import Looks
+from dtrbandit.web.looks import Find, Found, Looks, State, by_version
 from dtrbandit.web.templates import environment, part
 
 TABS = (  # address, name, and the endpoint that a role must be allowed
@@ -87,6 +88,10 @@ class Page:
             self.require(endpoint)
         return await self.ask("GET", f"/trials/{self.request.path_params['trial']}")
 
+    async def look(self, trial: Entries, what: str, find: Find[Found], state: State = by_version) -> Found:
+        """Return what ``find`` gives for the ledger of this trial, never one of another log that was kept."""
+        return await self.desk.looks.at(trial["name"], (trial["log"], what), find, state)
+
     async def form(self) -> Fields:
         """Return the fields of a form that was made for this login."""
         fields = await read_form(self.request.receive)
@@ -105,14 +110,16 @@ class Page:
             "base": base,
             "trial": trial,
             "may": self.may,
-            "live": trial is not None and self.may("read_head"),
+            "follows": trial is not None and self.may("read_head"),
         }
         return rendered(self.desk, template, status, **shared, **content)
 
 
 def rendered(desk: Desk, template: str, status: int = 200, **content: Any) -> Response:
     """Return a template filled in."""
-    text = environment().get_template(template).render(rehearsed=bool(desk.guests), **content)
+    trial, simulated = content.get("trial"), bool(desk.guests)
+    banner = banner_of(trial["phase"], simulated=simulated) if trial else SIMULATED if simulated else None
+    text = environment().get_template(template).render(banner=banner, **content)
     return HTMLResponse(text.encode(errors="replace"), status)
 
 

@@ -13,8 +13,9 @@ from dtrbandit.service.body import Receive, read_body
 from dtrbandit.service.problems import Refused
 
 MOST_FIELDS = 500
-TOKEN, ONCE = "token", "once"
+TOKEN, ONCE, LOG = "token", "once", "log"
 COLUMN = "column."  # before the name of a column of a context
+EXCLUDE = "exclude."  # before the numbers of a stage and an arm
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 Fields = Mapping[str, str]

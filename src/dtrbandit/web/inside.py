@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtrbandit.service.front import Application, Message
+from dtrbandit.service.requests import LOG_HEADER
 
 Entries = dict[str, Any]
 
@@ -22,6 +23,11 @@ class Declined(Exception):  # noqa: N818  # what the service did
     def __init__(self, status: int, document: Entries) -> None:
         super().__init__(document.get("detail", ""))
         self.status, self.document = status, document
+
+    @property
+    def kind(self) -> str:
+        """The kind of the problem, as ``service.problems`` names it."""
+        return str(self.document.get("type", "")).rpartition(":")[2]
 
 
 @dataclass(frozen=True)
@@ -37,11 +43,18 @@ class Caller:
     key_id: str | None = None
 
     async def ask(
-        self, method: str, path: str, *, body: Entries | None = None, query: str = "", once: str | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Entries | None = None,
+        query: str = "",
+        once: str | None = None,
+        log: str | None = None,
     ) -> bytes:
         """Return what an endpoint answers; raises Declined with what it refuses with.
 
-        ``once`` is an idempotency key.
+        ``once`` is an idempotency key, ``log`` the log that the request is meant for.
         """
         content = b"" if body is None else json.dumps(body).encode()
         scope: Message = {
@@ -54,7 +67,7 @@ class Caller:
             "raw_path": path.encode(errors="surrogatepass"),
             "root_path": "",
             "query_string": query.encode(),
-            "headers": [*self._headers(once), (b"content-length", str(len(content)).encode())],
+            "headers": [*self._headers(once, log), (b"content-length", str(len(content)).encode())],
             "client": self.origin.get("client"),
             "server": None,
         }
@@ -70,11 +83,13 @@ class Caller:
         found: Entries = json.loads(await self.ask(method, path, **how))
         return found
 
-    def _headers(self, once: str | None) -> Iterator[tuple[bytes, bytes]]:
+    def _headers(self, once: str | None, log: str | None) -> Iterator[tuple[bytes, bytes]]:
         yield b"authorization", b"Bearer " + self.key.encode(errors="replace")
         yield b"host", b"inside"
         if once is not None:
             yield b"idempotency-key", once.encode("ascii", "replace")
+        if log is not None:
+            yield LOG_HEADER.encode(), log.encode("ascii", "replace")
         yield from (each for each in self.origin.get("headers", ()) if each[0] == b"x-forwarded-for")
 
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dtrbandit.trial import Trial
+from dtrbandit.trial import Trial, UnitStatus
 from dtrbandit.trial.units import OUTCOME
 from dtrbandit.web import figures
 from dtrbandit.web.charts import (
@@ -45,9 +45,13 @@ async def show_overview(request: Request) -> Response:
     """Show where a trial stands."""
     page = Page(request)
     trial = await page.trial("summarise_trial")
-    late = sum(each.overdue for each in await page.desk.looks.in_flight(trial["name"]))
-    found = await page.desk.looks.at(trial["name"], "overview", _overview)
+    late = sum(each.overdue for each in await page.look(trial, "in flight", _in_flight))
+    found = await page.look(trial, "overview", _overview)
     return page.show("overview.html", trial=trial, overdue=late, **found)
+
+
+def _in_flight(_: Ledger, trial: Trial) -> list[UnitStatus]:
+    return trial.units()
 
 
 def _overview(ledger: Ledger, trial: Trial) -> dict[str, Any]:
@@ -88,9 +92,7 @@ async def show_allocation(request: Request) -> Response:
     """Show which arms were given over time, and why."""
     page = Page(request)
     trial = await page.trial("summarise_trial")
-    return page.show(
-        "allocation.html", trial=trial, stages=await page.desk.looks.at(trial["name"], "allocation", _allocation)
-    )
+    return page.show("allocation.html", trial=trial, stages=await page.look(trial, "allocation", _allocation))
 
 
 def _allocation(ledger: Ledger, _: Trial) -> list[tuple[str, list[Chart]]]:
@@ -104,9 +106,8 @@ async def show_outcomes(request: Request) -> Response:
     """Show outcomes of free against forced rounds, and what plans are worth by valid methods."""
     page = Page(request)
     trial = await page.trial("summarise_trial")
-    looks, name = page.desk.looks, trial["name"]
-    found = await looks.at(name, "benefit", lambda ledger, _: figures.benefit(ledger))
-    methods = await looks.at(name, "plans", compared, state_of)
+    found = await page.look(trial, "benefit", lambda ledger, _: figures.benefit(ledger))
+    methods = await page.look(trial, "plans", compared, state_of)
     drawn = [(each, _forest(each)) for each in methods]
     return page.show("outcomes.html", trial=trial, benefit=found, chart=_running(found), methods=drawn)
 
@@ -121,9 +122,7 @@ async def show_learning(request: Request) -> Response:
     """Show margin and diversity: what the policy can tell apart, and how well it knows each arm."""
     page = Page(request)
     trial = await page.trial("summarise_trial")
-    return page.show(
-        "learning.html", trial=trial, stages=await page.desk.looks.at(trial["name"], "learning", _learning)
-    )
+    return page.show("learning.html", trial=trial, stages=await page.look(trial, "learning", _learning))
 
 
 def _learning(ledger: Ledger, trial: Trial) -> list[tuple[figures.Leads, list[Chart]]]:

@@ -1,9 +1,10 @@
-"""Server-sent events: a message when the log of a trial has grown. What has happened is not in it."""
+"""Server-sent events: which phase a trial is in, and that its log has grown. What has happened is not in them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Iterator
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -11,21 +12,26 @@ from starlette.routing import Route
 
 from dtrbandit.errors import DTRError
 from dtrbandit.service.problems import Busy, Refused
+from dtrbandit.trial import TrialState
+from dtrbandit.web.banner import banner_of
 from dtrbandit.web.desk import Page
 from dtrbandit.web.looks import Looks
 
-SECONDS = 0.5  # between two looks at the version
+SECONDS = 0.5  # between two looks at the trial
 SILENCE = 15.0  # seconds after which a comment keeps the connection open
-MOST = 200  # open at a time
+MOST = 500  # open at a time; the service takes twice as many connections
 MOVED = b"event: moved\ndata:\n\n"
 
 open_streams: set[asyncio.Task[object] | None] = set()
 
 
 async def follow(request: Request) -> Response:
-    """Tell a page when to look again, until it leaves. A site is told nothing: what others do is a count."""
+    """Tell a page the phase of its trial, and when to look again, until it leaves.
+
+    A site hears the phase alone: when a log grows is a count of what others do.
+    """
     page = Page(request)
-    trial = await page.trial("read_head")
+    trial = await page.trial("show_trial")
     if len(open_streams) >= MOST:
         raise Busy(f"{MOST} pages are being kept up to date already; this one is when it is loaded again")
     headers = {"X-Accel-Buffering": "no"}
@@ -38,29 +44,44 @@ async def _messages(page: Page, trial: str) -> AsyncIterator[bytes]:
     open_streams.add(me)
     try:
         yield b"retry: 2000\n\n"
-        version, silent = await version_of(looks, trial, None), 0.0
+        known, silent = None, 0.0
         while not leaving():
-            await asyncio.sleep(SECONDS)
-            page.require("read_head")
-            found, silent = await version_of(looks, trial, version), silent + SECONDS
-            if found != version:
-                version, silent = found, 0.0
-                yield MOVED
-            elif silent >= SILENCE:
+            page.require("show_trial")
+            state, silent = await state_of(looks, trial, known), silent + SECONDS
+            for message in news(known, state, simulated=bool(page.desk.guests), grows=page.may("read_head")):
+                silent = 0.0
+                yield message
+            known = state
+            if silent >= SILENCE:
                 silent = 0.0
                 yield b": nothing new\n\n"
+            await asyncio.sleep(SECONDS)
     except Refused:  # the key or the login has ended: so does this
         return
     finally:
         open_streams.discard(me)
 
 
-async def version_of(looks: Looks, trial: str, before: int | None) -> int | None:
-    """Return how many records there are; while the database is away, as many as before."""
+def news(known: TrialState | None, state: TrialState | None, *, simulated: bool, grows: bool) -> Iterator[bytes]:
+    """Give the messages for whoever knows one state and is now to know another. ``grows``: also that the log has grown.
+
+    The first state is told too: the trial may have been locked after the page was made.
+    """
+    if state is None or state == known:
+        return
+    if known is None or (known.phase, known.log) != (state.phase, state.log):
+        told = {**banner_of(state.phase, simulated=simulated)._asdict(), "log": state.log}
+        yield b"event: phase\ndata: %s\n\n" % json.dumps(told).encode()
+    if grows and known is not None:
+        yield MOVED
+
+
+async def state_of(looks: Looks, trial: str, known: TrialState | None) -> TrialState | None:
+    """Return where a trial stands; while the database is away, what was known before."""
     try:
-        return await looks.version(trial)
+        return await looks.state(trial)
     except DTRError:  # a page that asks is told
-        return before
+        return known
 
 
 routes = [Route("/ui/trials/{trial}/events", follow)]
