@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import resource
+import signal
 import socket
 import threading
 import time
@@ -81,6 +82,28 @@ def test_a_stop_finishes_what_was_asked(own: Served) -> None:
     }
     assert code == 0
     assert_on_record(own, "stopped", told)
+
+
+def test_a_stop_finishes_a_request_whose_body_is_still_to_come_and_refuses_new_ones(own: Served) -> None:
+    trial, body = own.create("stopped"), b'{"unit":"u1","context":{"x":0.5}}'
+    with connected(own) as line:
+        line.sendall(head(own, trial, f"Content-Length: {len(body)}", "Expect: 100-continue"))
+        assert line.recv(4096).startswith(b"HTTP/1.1 100 ")  # the service waits for the body
+        own.process.send_signal(signal.SIGTERM)
+        while (refused := own.get("/live")).status == 200:  # until the signal has come
+            pass
+        line.sendall(body)
+        answer = line.recv(65536)
+        while more := line.recv(65536):
+            answer += more
+    code = own._ended()
+
+    assert refused.status == 503
+    assert refused.headers["retry-after"] == "1"
+    assert refused.json["type"] == "urn:dtrbandit:problem:stopping"
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert code == 0
+    assert_on_record(own, "stopped", {("u1", "units"): answer.partition(b"\r\n\r\n")[2]})
 
 
 # -- F12 -------------------------------------------------------------------------------------------------------
