@@ -23,6 +23,7 @@ from serving.served import WITHIN, Answer, Served
 needed("uvicorn")
 
 from dtrbandit.service.server import bound, require_free, require_safe  # noqa: E402
+from serving.edge import until  # noqa: E402
 
 KILLS, CLIENTS = 3, 8
 
@@ -120,14 +121,20 @@ def test_a_full_disk_gives_no_arm_and_heals(own: Served) -> None:
     first = enrol("u1")
     _, hard = resource.prlimit(own.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(own.process.pid, resource.RLIMIT_FSIZE, (100, hard))
+    until(lambda: own.try_ready() == 503)  # though nobody has tried to enrol
     refused = [enrol(f"full{number}") for number in range(5)]
     again = enrol("u1")
+    not_ready = own.get("/ready")
     resource.prlimit(own.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+    until(lambda: own.try_ready() == 200)
     healed = enrol("u2")
 
     assert {answer.status for answer in refused} == {503}
     assert {answer.headers["retry-after"] for answer in refused} == {"1"}
     assert again.status in (200, 503)
+    assert not_ready.status == 503
+    assert not_ready.headers["retry-after"] == "1"
+    assert not_ready.json["detail"].startswith("the database cannot be written now")
     assert healed.status == 200
     assert enrol("u1").body == first.body
     assert own.records(trial) == 5
