@@ -68,6 +68,11 @@ KINDS = {
     "log": Kind(503, "The log cannot be continued", "Run dtrbandit trial verify and dtrbandit doctor on the server."),
 }
 
+OF_KEYS = {  # what to do, where a refusal is about an API key
+    "protocol": "Look at the key: GET /keys lists them all. Nothing was changed.",
+    "not-found": "Check the name; GET /keys lists the keys, GET /trials the trials.",
+}
+
 OF_ERRORS: dict[type[DTRError], str] = {
     NotFound: "not-found",
     NotAllowed: "forbidden",
