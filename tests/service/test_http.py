@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import repeat
+from select import select
 
 import pytest
 
@@ -300,3 +301,27 @@ def test_requests_that_came_whole_are_answered_before_what_is_no_http_ends_the_c
     assert [part[-3:] for part in answer.split(b"HTTP/1.1 200 ")[1:]] == [b"one", b"two"]
     assert b" 400 " not in answer
     assert edge.read == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("path", ["/trials/{}/units", "/trials/{}/nowhere", "/ui/login", "/ui/nowhere", "/live"])
+@pytest.mark.parametrize("offer", [(), OFFERS["h2c"]], ids=["plain", "h2c"])
+def test_no_body_runs_as_a_request_of_the_service(
+    path: str, offer: tuple[str, ...], served: Served, trial: str
+) -> None:
+    reason = b'{"reason":"nobody asked for this"}'
+    hidden = head(served, trial, f"Content-Length: {len(reason)}").replace(b"/units", b"/hold") + reason
+    with connected(served) as line:
+        line.sendall(
+            asked("POST", path.format(trial.removeprefix("/trials/")), f"Content-Length: {len(hidden)}", *offer)
+        )
+        early, _, _ = select([line], [], [], 0.2)  # otherwise it waits for the body
+        answer = answered(line) if early else b""
+        sent(line, hidden)
+        answer = answer or answered(line)
+        with suppress(OSError):  # it is closed already
+            line.shutdown(socket.SHUT_WR)
+        answer += received(line)
+
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert answer.startswith(b"HTTP/1.1 4")
+    assert served.records(trial) == 1

@@ -24,6 +24,7 @@ class Edge:
 
     def __init__(self, limits: Limits | None = None, *, behind_proxy: bool = False) -> None:
         self.begun: list[str] = []
+        self.headers: list[list[tuple[bytes, bytes]]] = []
         self.read: list[bytes] = []
         self.go = threading.Event()
         place = bound("127.0.0.1", 0)
@@ -37,6 +38,7 @@ class Edge:
         if scope["type"] != "http":
             return
         self.begun.append(scope["path"])
+        self.headers.append(scope["headers"])
         body = b"" if scope["path"] == "/early" else await read_body(receive)
         self.read.append(body)
         while scope["path"] == "/wait" and not self.go.is_set():
