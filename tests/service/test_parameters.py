@@ -40,6 +40,7 @@ def test_a_body_that_nobody_would_read_is_refused(path: str, served: Served) -> 
 
     assert refused(answer) == (400, "the request has a body, and this address takes none")
     assert answer.json["remedy"].startswith("Leave the body out")
+    assert served.send("GET", path, {}).status == 200
 
 
 @pytest.mark.parametrize(

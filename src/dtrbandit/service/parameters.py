@@ -6,6 +6,7 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 
 from dtrbandit.design.values import shown
+from dtrbandit.service.body import read_body
 from dtrbandit.service.problems import Refused
 
 
@@ -20,7 +21,7 @@ async def require_known(request: Request) -> None:
             raise Refused("parameters", f"the address has the parameter {shown(name)}; {_allowed(known)}")
         if asked.count(name) > 1:
             raise Refused("parameters", f"the address has the parameter {shown(name)} {asked.count(name)} times")
-    if has_body(request) and "requestBody" not in (route.openapi_extra or {}):
+    if "requestBody" not in (route.openapi_extra or {}) and await _says_something(request):
         remedy = "Leave the body out; /openapi.json says what this address takes. Nothing was changed."
         raise Refused("bad-request", "the request has a body, and this address takes none", remedy=remedy)
 
@@ -29,6 +30,8 @@ def _allowed(known: list[str]) -> str:
     return f"it may have {', '.join(known)}" if known else "it may have none"
 
 
-def has_body(request: Request) -> bool:
-    """Say whether a request has a body, by its headers."""
-    return request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
+async def _says_something(request: Request) -> bool:
+    """Say whether a request has a body with anything in it: an empty object asks for nothing."""
+    if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
+        return False
+    return (await read_body(request.receive)).strip() not in (b"", b"{}")
