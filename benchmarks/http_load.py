@@ -81,6 +81,7 @@ def drive(host: str, port: int, requests: Iterator[bytes], *, connections: int) 
 def request(method: str, path: str, key: str, body: object = None, *, idempotency_key: str | None = None) -> bytes:
     """Return the bytes of a request."""
     content = b"" if body is None else json.dumps(body).encode()
+    kind = "Content-Type: application/json\r\n" if content else ""
     keyed = f"Idempotency-Key: {idempotency_key}\r\n" if idempotency_key else ""
-    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n{keyed}"
+    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n{keyed}{kind}"
     return f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content

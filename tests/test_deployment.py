@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ import pytest
 import typer.main
 
 from dtrbandit.cli import app
+from extras import needed
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", "docs/cli.md", "docs/deployment.md", "docs/live-trial.md"]
@@ -91,3 +96,61 @@ def test_the_service_runs_as_nobody_in_particular() -> None:
     assert re.search(r"^USER (?!0|root)\d+$", DOCKERFILE, flags=re.MULTILINE)
     for setting in ("read_only: true", "cap_drop: [ALL]", "no-new-privileges:true", "127.0.0.1:8000:8000"):
         assert setting in COMPOSE
+
+
+# -- the proxy ---------------------------------------------------------------------------------------------------
+
+NGINX = shutil.which("nginx", path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+
+
+def settings_of_nginx(folder: Path, port: int, service: int) -> str:
+    """Return the settings of the page, without TLS, for ports of this machine and a folder of their own."""
+    (page,) = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/deployment.md").read_text(), flags=re.DOTALL)
+    plain = re.sub(r"^ *ssl_certificate.*\n", "", page, flags=re.MULTILINE)
+    plain = plain.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};").replace(
+        "127.0.0.1:8000", f"127.0.0.1:{service}"
+    )
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    places = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
+    begin = f"daemon off; pid {folder}/pid; error_log {folder}/errors;\nevents {{}}\n"
+    return f"{begin}http {{\naccess_log off;\n{places}{plain}}}\n"
+
+
+@pytest.fixture
+def proxied(tmp_path: Path) -> Iterator[tuple[Any, int]]:
+    """A server, and the port of nginx in front of it."""
+    needed("uvicorn")
+    if NGINX is None:
+        pytest.skip("nginx is not installed")
+    from serving.edge import Edge, until
+
+    edge = Edge(behind_proxy=True)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (tmp_path / "nginx.conf").write_text(settings_of_nginx(tmp_path, port, edge.port))
+    command = [NGINX, "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "errors")]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as nginx:
+        until(lambda: nginx.poll() is not None or (tmp_path / "pid").exists())
+        assert nginx.poll() is None, (tmp_path / "errors").read_text()
+        yield edge, port
+        nginx.terminate()
+    edge.stop()
+
+
+def test_the_proxy_of_the_page_drops_an_offered_upgrade_and_names_the_client(proxied: tuple[Any, int]) -> None:
+    from serving.edge import NEXT, answered, asked
+
+    edge, port = proxied
+    offer = "Connection: Upgrade", "Upgrade: h2c", f"Content-Length: {len(NEXT)}"
+    with socket.create_connection(("127.0.0.1", port), 30) as line:
+        line.sendall(asked("POST", "/echo", *offer))
+        line.sendall(NEXT)
+        answer = answered(line)
+
+    (headers,) = map(dict, edge.headers)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert edge.begun == ["/echo"]
+    assert edge.read == [NEXT]
+    assert b"upgrade" not in headers
+    assert headers[b"connection"] == b"close"
+    assert headers[b"x-forwarded-for"] == b"127.0.0.1"

@@ -51,6 +51,17 @@ def test_addresses_and_methods_that_are_not_there_are_problems(served: Served) -
         assert answer.headers["content-type"] == "application/problem+json"
 
 
+def test_a_refusal_about_a_key_says_where_keys_are_listed(served: Served) -> None:
+    old = served.post("/keys", {"role": "auditor", "label": "inspector"}).json["id"]
+    served.post(f"/keys/{old}/revocation", None)
+
+    again, unknown = (served.post(f"/keys/{name}/rotation", None) for name in (old, "unknown"))
+
+    assert (again.status, unknown.status) == (409, 404)
+    assert again.json["remedy"] == "Look at the key: GET /keys lists them all. Nothing was changed."
+    assert "GET /keys lists the keys" in unknown.json["remedy"]
+
+
 def test_nothing_tells_what_serves_it(served: Served) -> None:
     assert "server" not in served.get("/live").headers
 

@@ -83,18 +83,3 @@ def test_a_failure_is_a_document_and_a_line_in_the_log(caplog: pytest.LogCapture
     assert response.status_code == 500
     assert b"secret" not in response.body
     assert "a request failed" in caplog.text
-
-
-def test_an_answer_before_the_body_was_read_ends_the_connection() -> None:
-    told: list[MutableMapping[str, Any]] = []
-
-    async def receive() -> MutableMapping[str, Any]:
-        return {"type": "http.request", "body": b"{}", "more_body": False}
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        told.append(message)
-
-    asyncio.run(APP(asked("/trials/t/units"), receive, send))
-
-    assert told[0]["status"] == 401
-    assert (b"connection", b"close") in told[0]["headers"]

@@ -1,4 +1,4 @@
-"""Heads that go on for ever are cut off (F9), and what is no HTTP is told so."""
+"""Heads that go on for ever are cut off (F9), what is no HTTP is told so, and no body is read as a request."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import repeat
+from select import select
 
 import pytest
 
@@ -19,6 +20,7 @@ needed("httptools")
 
 from dtrbandit.service.http import MOST_HEAD_BYTES, as_http  # noqa: E402
 from dtrbandit.service.problems import Refused  # noqa: E402
+from serving.edge import NEXT, Edge, answered, asked, received, sent, until  # noqa: E402
 
 PART = 4096
 MOST_SENT = 40_000_000  # what buffers of the system may take before a closed connection is noticed
@@ -31,15 +33,6 @@ def flood(line: socket.socket, parts: Iterator[bytes]) -> int:
         while sent < MOST_SENT:
             sent += line.send(next(parts))
     return sent
-
-
-def received(line: socket.socket) -> bytes:
-    """Return the answer; nothing where the connection was reset before it could be read."""
-    answer = b""
-    with suppress(OSError):
-        while more := line.recv(65536):
-            answer += more
-    return answer
 
 
 ENDLESS = {
@@ -148,3 +141,187 @@ def test_a_refusal_goes_over_the_connection_whole() -> None:
 
     assert f"content-length: {len(body)}".encode() in told.split(b"\r\n")
     assert json.loads(body)["status"] == 431
+
+
+# -- no byte of a body is read as a request ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def edge() -> Iterator[Edge]:
+    """A server whose application notes what reaches it."""
+    server = Edge()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(autouse=True)
+def forgotten(edge: Edge) -> None:
+    edge.begun.clear()
+    edge.read.clear()
+
+
+OFFERS = {
+    "h2c": ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"),
+    "websocket": ("Connection: keep-alive, Upgrade", "Upgrade: websocket"),
+}
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+@pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
+@pytest.mark.parametrize("offer", OFFERS)
+def test_an_upgrade_is_declined_and_the_body_is_a_body(offer: str, later: bool, chunked: bool, edge: Edge) -> None:
+    framing = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(NEXT)}"
+    body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(NEXT), NEXT) if chunked else NEXT
+    with edge.connect() as line:
+        line.sendall(asked("POST", "/echo", *OFFERS[offer], framing) + (b"" if later else body + NEXT))
+        until(lambda: edge.begun)
+        if later:
+            line.sendall(body)
+            line.sendall(NEXT)
+        answer = received(line)
+
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"connection: close" in answer
+    assert edge.begun == ["/echo"]
+    assert edge.read == [NEXT]
+
+
+def test_an_upgrade_without_a_body_is_declined(edge: Edge) -> None:
+    with edge.connect() as line:
+        line.sendall(asked("GET", "/echo", *OFFERS["h2c"]))
+        answer = received(line)
+
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert edge.read == [b""]
+
+
+@pytest.mark.parametrize("more", [[], ["Expect: 100-continue"], [*OFFERS["h2c"]]], ids=["plain", "expect", "h2c"])
+@pytest.mark.parametrize("framing", [f"Content-Length: {len(NEXT)}", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize("method", ["POST", "GET", "HEAD", "OPTIONS"])
+def test_an_answer_before_the_body_ends_the_connection(method: str, framing: str, more: list[str], edge: Edge) -> None:
+    with edge.connect() as line:
+        line.sendall(asked(method, "/early", framing, *more))
+        answer = answered(line)
+        sent(line, NEXT)
+        rest = received(line)
+
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"connection: close" in answer
+    assert rest == b""
+    assert edge.begun == ["/early"]
+
+
+def test_an_answer_after_a_body_that_nobody_read_leaves_the_connection_open(edge: Edge) -> None:
+    with edge.connect() as line:
+        line.sendall(asked("POST", "/early", f"Content-Length: {len(NEXT)}") + NEXT)
+        first = answered(line)
+        line.sendall(asked("GET", "/echo"))
+        second = answered(line)
+
+    assert b"connection: close" not in first
+    assert second.startswith(b"HTTP/1.1 200 ")
+    assert edge.begun == ["/early", "/echo"]
+
+
+AMBIGUOUS = {
+    "both lengths": ["Transfer-Encoding: chunked", "Content-Length: 4"],
+    "the other way": ["Content-Length: 4", "Transfer-Encoding: chunked"],
+    "two lengths": ["Content-Length: 4", "Content-Length: 5"],
+    "the same length twice": ["Content-Length: 4", "Content-Length: 4"],
+    "a list of lengths": ["Content-Length: 4, 4"],
+    "a sign": ["Content-Length: +4"],
+    "a space before the colon": ["Content-Length : 4"],
+    "another encoding": ["Transfer-Encoding: gzip, chunked"],
+    "chunked not last": ["Transfer-Encoding: chunked, identity"],
+    "nearly chunked": ["Transfer-Encoding: xchunked"],
+    "chunked twice": ["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"],
+    "a folded header": ["Transfer-Encoding:", " chunked"],
+}
+
+
+@pytest.mark.parametrize("what", AMBIGUOUS)
+@pytest.mark.parametrize("offer", [[], [*OFFERS["h2c"]]], ids=["plain", "h2c"])
+def test_a_body_of_doubtful_length_is_refused(what: str, offer: list[str], edge: Edge) -> None:
+    with edge.connect() as line:
+        line.sendall(asked("POST", "/echo", *AMBIGUOUS[what], *offer))
+        answer = answered(line)
+        sent(line, NEXT)
+        rest = received(line)
+
+    assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 415 "))
+    assert b"application/problem+json" in answer
+    assert rest == b""
+    assert edge.read == []
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"CONNECT x:80 HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST /echo HTTP/1.1\nHost: x\nContent-Length: 4\n\n",
+    ],
+    ids=["connect", "preface of HTTP/2", "chunks in HTTP/1.0", "bare line feeds"],
+)
+def test_what_is_no_request_of_ours_ends_the_connection(head: bytes, edge: Edge) -> None:
+    with edge.connect() as line:
+        line.sendall(head)
+        answer = answered(line)
+        sent(line, NEXT)
+        rest = received(line)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert rest == b""
+    assert edge.read == []
+
+
+@pytest.mark.parametrize("chunk", [b"x\r\n", b"4\r\nabcdX", b"-1\r\n"], ids=["no number", "too long", "negative"])
+def test_a_chunk_that_is_none_ends_the_request_and_the_connection(chunk: bytes, edge: Edge) -> None:
+    with edge.connect() as line:
+        line.sendall(asked("POST", "/echo", "Transfer-Encoding: chunked"))
+        until(lambda: edge.begun)
+        line.sendall(chunk)
+        answer = answered(line)
+        sent(line, NEXT)
+        rest = received(line)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert rest == b""
+    assert edge.begun == ["/echo"]
+    assert edge.read == []
+
+
+def test_requests_that_came_whole_are_answered_before_what_is_no_http_ends_the_connection(edge: Edge) -> None:
+    body = asked("POST", "/echo", "Content-Length: 3") + b"one"
+    with edge.connect() as line:
+        line.sendall(body + body.replace(b"one", b"two") + b"\x00 is no request\r\n\r\n")
+        answer = received(line)
+
+    assert [part[-3:] for part in answer.split(b"HTTP/1.1 200 ")[1:]] == [b"one", b"two"]
+    assert b" 400 " not in answer
+    assert edge.read == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("path", ["/trials/{}/units", "/trials/{}/nowhere", "/ui/login", "/ui/nowhere", "/live"])
+@pytest.mark.parametrize("offer", [(), OFFERS["h2c"]], ids=["plain", "h2c"])
+def test_no_body_runs_as_a_request_of_the_service(
+    path: str, offer: tuple[str, ...], served: Served, trial: str
+) -> None:
+    reason = b'{"reason":"nobody asked for this"}'
+    hidden = head(served, trial, f"Content-Length: {len(reason)}").replace(b"/units", b"/hold") + reason
+    with connected(served) as line:
+        line.sendall(
+            asked("POST", path.format(trial.removeprefix("/trials/")), f"Content-Length: {len(hidden)}", *offer)
+        )
+        early, _, _ = select([line], [], [], 0.2)  # otherwise it waits for the body
+        answer = answered(line) if early else b""
+        sent(line, hidden)
+        answer = answer or answered(line)
+        with suppress(OSError):  # it is closed already
+            line.shutdown(socket.SHUT_WR)
+        answer += received(line)
+
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert answer.startswith(b"HTTP/1.1 4")
+    assert served.records(trial) == 1

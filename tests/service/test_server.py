@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import resource
+import signal
 import socket
 import threading
 import time
@@ -22,6 +23,7 @@ from serving.served import WITHIN, Answer, Served
 needed("uvicorn")
 
 from dtrbandit.service.server import bound, require_free, require_safe  # noqa: E402
+from serving.edge import until  # noqa: E402
 
 KILLS, CLIENTS = 3, 8
 
@@ -83,6 +85,28 @@ def test_a_stop_finishes_what_was_asked(own: Served) -> None:
     assert_on_record(own, "stopped", told)
 
 
+def test_a_stop_finishes_a_request_whose_body_is_still_to_come_and_refuses_new_ones(own: Served) -> None:
+    trial, body = own.create("stopped"), b'{"unit":"u1","context":{"x":0.5}}'
+    with connected(own) as line:
+        line.sendall(head(own, trial, f"Content-Length: {len(body)}", "Expect: 100-continue"))
+        assert line.recv(4096).startswith(b"HTTP/1.1 100 ")  # the service waits for the body
+        own.process.send_signal(signal.SIGTERM)
+        while (refused := own.get("/live")).status == 200:  # until the signal has come
+            pass
+        line.sendall(body)
+        answer = line.recv(65536)
+        while more := line.recv(65536):
+            answer += more
+    code = own._ended()
+
+    assert refused.status == 503
+    assert refused.headers["retry-after"] == "1"
+    assert refused.json["type"] == "urn:dtrbandit:problem:stopping"
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert code == 0
+    assert_on_record(own, "stopped", {("u1", "units"): answer.partition(b"\r\n\r\n")[2]})
+
+
 # -- F12 -------------------------------------------------------------------------------------------------------
 
 
@@ -97,14 +121,20 @@ def test_a_full_disk_gives_no_arm_and_heals(own: Served) -> None:
     first = enrol("u1")
     _, hard = resource.prlimit(own.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(own.process.pid, resource.RLIMIT_FSIZE, (100, hard))
+    until(lambda: own.try_ready() == 503)  # though nobody has tried to enrol
     refused = [enrol(f"full{number}") for number in range(5)]
     again = enrol("u1")
+    not_ready = own.get("/ready")
     resource.prlimit(own.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+    until(lambda: own.try_ready() == 200)
     healed = enrol("u2")
 
     assert {answer.status for answer in refused} == {503}
     assert {answer.headers["retry-after"] for answer in refused} == {"1"}
     assert again.status in (200, 503)
+    assert not_ready.status == 503
+    assert not_ready.headers["retry-after"] == "1"
+    assert not_ready.json["detail"].startswith("the database cannot be written now")
     assert healed.status == 200
     assert enrol("u1").body == first.body
     assert own.records(trial) == 5

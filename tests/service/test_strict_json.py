@@ -21,6 +21,8 @@ REFUSED = {
     "Infinity": (b'{"x":Infinity}', "Infinity"),
     "minus Infinity": (b'{"x":-Infinity}', "-Infinity"),
     "1e400": (b'{"x":1e400}', "1e400"),
+    "1e-400": (b'{"x":1e-400}', "1e-400, which is so small"),
+    "a small number without an exponent": (b'{"x":-0.' + b"0" * 400 + b"1}", "would be read as 0"),
     "an integer beyond 2**53": (b'{"x":9007199254740993}', "2**53"),
     "an integer below -2**53": (b'{"x":-9007199254740993}', "2**53"),
     "an integer of many digits": (b'{"x":' + b"9" * 10_000 + b"}", "2**53"),
@@ -79,3 +81,12 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     except NotStrict:
         return
     assert value == json.loads(body)
+
+
+@pytest.mark.parametrize("zero", [b"0", b"-0", b"0.0", b"-0.000", b"0e5", b"0.0E-400"])
+def test_a_zero_is_a_zero_however_it_is_written(zero: bytes) -> None:
+    assert strict_json(zero) == 0
+
+
+def test_the_smallest_number_is_read() -> None:
+    assert strict_json(b"5e-324") == 5e-324

@@ -295,7 +295,7 @@ def test_nothing_that_a_site_sees_depends_on_other_sites(served: Served) -> None
     crowded = seen_by_north(served, "trial-n2", others=True)
 
     assert [status for status, _, _ in alone] == [
-        200, 200, 409, 422, 409, 200, 409, 200, 200, 200, 200, 409, 403, 409, 200, 200, 409, 200, 403, 200, 403,
+        200, 200, 409, 422, 409, 200, 409, 200, 200, 200, 200, 409, 403, 409, 200, 200, 422, 200, 403, 200, 403,
         200, 200, 409, 409, 409, 409, 200, 409, 200,
     ]  # fmt: skip
     assert crowded == [(status, headers, body.replace("trial-n1", "trial-n2")) for status, headers, body in alone]
@@ -444,7 +444,10 @@ def test_units_are_listed_by_what_they_await(served: Served, trial: str) -> None
     assert listed("?awaiting=second") == ["u1"]
     assert listed("?awaiting=outcome") == ["u2"]
     assert listed("?overdue=true") == []
-    assert served.get(f"{trial}/units?awaiting=nothing").status == 409
+    refused = served.get(f"{trial}/units?awaiting=nope")
+    assert refused.status == 422
+    assert refused.json["detail"] == "awaiting: units await one of ['second', 'outcome'], found 'nope'"
+    assert "address" in refused.json["remedy"]
     assert served.get(f"{trial}/units?overdue=perhaps").status == 422
 
 

@@ -125,7 +125,8 @@ class Served:
         authorization = {"Authorization": f"Bearer {self.key if key is None else key}"}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WITHIN)
         try:
-            connection.request(method, path, content, {**authorization, **(headers or {})})
+            kind = {"Content-Type": "application/json"} if content else {}
+            connection.request(method, path, content, {**authorization, **kind, **(headers or {})})
             answer = connection.getresponse()
             return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
         finally:

@@ -87,7 +87,7 @@ def test_units_are_filtered_by_what_they_await(served: Served, trial: str, someb
         (False, True),
         (False, False),
     ]
-    assert surfer.get(f"/ui/trials/{trial}/units?awaiting=nonsense").status == 409
+    assert surfer.get(f"/ui/trials/{trial}/units?awaiting=nonsense").status == 422
 
 
 def test_an_auditor_sees_head_checks_and_records_and_no_seed(

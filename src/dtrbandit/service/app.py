@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -16,7 +16,8 @@ from dtrbandit.errors import DTRError
 from dtrbandit.service import health_routes, key_routes, trial_routes, unit_routes
 from dtrbandit.service.body import Gone
 from dtrbandit.service.front import Front, failed, problem
-from dtrbandit.service.problems import Refused, refusal
+from dtrbandit.service.parameters import require_known
+from dtrbandit.service.problems import OF_KEYS, Refused, refusal
 from dtrbandit.service.requests import must_stay_blind
 from dtrbandit.service.service import Service
 
@@ -42,6 +43,7 @@ def create_app(service: Service) -> Front:
         docs_url=None,  # its page would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
+        dependencies=[Depends(require_known)],
     )
     for routes in (health_routes, trial_routes, unit_routes, key_routes):
         app.include_router(routes.routes)
@@ -72,7 +74,10 @@ def _handler(refused: Callable[[Any], Refused]) -> Callable[[Request, Exception]
 
 async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, DTRError)
-    return problem(refusal(error, blind=must_stay_blind(request)))
+    refused = refusal(error, blind=must_stay_blind(request))
+    if request.scope["path"].startswith("/keys"):
+        refused.remedy = OF_KEYS.get(refused.kind, refused.remedy)
+    return problem(refused)
 
 
 async def _no_answer(_: Request, __: Exception) -> Response:
@@ -83,7 +88,7 @@ def _wrong_parameters(error: RequestValidationError) -> Refused:
     wrong = [
         f"{'.'.join(map(str, each['loc']))}: {each['msg']}, found {shown(each['input'])}" for each in error.errors()
     ]
-    return Refused("content", "; ".join(wrong))
+    return Refused("parameters", "; ".join(wrong))
 
 
 def _no_such_address(error: HTTPException) -> Refused:

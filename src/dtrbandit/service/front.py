@@ -42,43 +42,31 @@ class Front:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        began, exchange = time.perf_counter(), Exchange(scope, receive, send)
+        began, exchange = time.perf_counter(), Exchange(send)
         scope["service"] = self._service
         found = frequent(scope)
         try:
             if found is None:
-                await self._inner(scope, exchange.receive, exchange.send)
+                await self._inner(scope, receive, exchange.send)
             else:
-                response = await answered(Request(scope, exchange.receive), *found)
-                await response(scope, exchange.receive, exchange.send)
+                response = await answered(Request(scope, receive), *found)
+                await response(scope, receive, exchange.send)
         finally:
             name = found[0].__name__ if found else getattr(scope.get("route"), "operation_id", None)
             self._service.requests.count(name or "other", exchange.status, time.perf_counter() - began)
 
 
 class Exchange:
-    """A request and its answer as they pass by. An answer to a body that was not read ends the connection."""
+    """The answer to a request as it passes by."""
 
-    def __init__(self, scope: Message, receive: Receive, send: Send) -> None:
-        self._receive, self._send = receive, send
-        self._unread = any(
-            name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
-            for name, value in scope["headers"]
-        )
+    def __init__(self, send: Send) -> None:
+        self._send = send
         self.status = 500
-
-    async def receive(self) -> Message:
-        """Pass on what comes in."""
-        message = await self._receive()
-        self._unread = self._unread and bool(message.get("more_body"))
-        return message
 
     async def send(self, message: Message) -> None:
         """Pass on what goes out."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            if self._unread:
-                message["headers"] = [*message["headers"], (b"connection", b"close")]
         await self._send(message)
 
 

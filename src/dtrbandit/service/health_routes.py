@@ -10,6 +10,7 @@ from dtrbandit.service import metrics
 from dtrbandit.service.figures import figures
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.requests import Visit, described, replied
+from dtrbandit.service.service import Service
 
 routes = APIRouter(tags=["health"])
 
@@ -22,9 +23,11 @@ async def is_alive() -> Response:
 
 @routes.get("/ready", operation_id="is_ready")
 async def is_ready(request: Request) -> Response:
-    """Say that all trials are read and all kernels compiled; 503 until then."""
-    if not request.scope["service"].ready:
+    """Say that all trials are read, all kernels compiled, and the database takes writes; 503 otherwise."""
+    service: Service = request.scope["service"]
+    if not service.ready:
         raise Refused("starting", "the service is reading its trials, or compiling its kernels")
+    await service.probe.require_writable()
     return replied({"ready": True})
 
 

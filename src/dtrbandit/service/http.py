@@ -1,12 +1,28 @@
-"""HTTP as it comes over a connection: uvicorn's fast protocol, with a limit on what is no body."""
+"""HTTP as it comes over a connection: uvicorn's fast protocol, with limits on what is no body.
+
+No byte of a body is ever read as a request: a connection whose request was answered before its body had come is closed,
+and so is one that offered an upgrade.
+"""
 
 from __future__ import annotations
 
+from asyncio import BaseTransport, TimerHandle, Transport
+from types import SimpleNamespace
+from typing import Any, cast
+
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from dtrbandit.service.body import Receive
+from dtrbandit.service.connections import Gate
+from dtrbandit.service.front import Application, Message, Send
+from dtrbandit.service.headers import wrong_headers
 from dtrbandit.service.problems import MEDIA_TYPE, Refused
+from dtrbandit.service.wrong_keys import address_of
 
 MOST_HEAD_BYTES = 32 * 1024  # of an address with its headers; clients send some hundred
+MOST_DROPPED = 64 * 1024  # bytes that are thrown away after a refusal
+FRAMING = b"content-length", b"transfer-encoding"
 
 
 class HeadTooLarge(Exception):  # noqa: N818  # what a head is
@@ -14,7 +30,7 @@ class HeadTooLarge(Exception):  # noqa: N818  # what a head is
 
 
 class CappedHttp(HttpToolsProtocol):
-    """One connection, which is closed when a head goes on for ever: uvicorn would keep all of it.
+    """One connection, which is closed when a head goes on for ever: uvicorn would keep all of it, and wait for it.
 
     It counts what the parser has told of a head, and what came since the parser last told the end of a head or a part
     of a body. The second count finds a single header, a trailer or an extension of a chunk that does not end.
@@ -22,17 +38,75 @@ class CappedHttp(HttpToolsProtocol):
 
     _head = 0
     _untold = 0
+    _begun = False  # a head, of which the end has not come
+    _in_body = False
+    _may_stay = False  # whether the connection may stay open, once the body has come
+    _over = False  # nothing more is read
+    _dropped = 0
+    _admitted = False
+    _deadline: TimerHandle | None = None  # of the head that is awaited
+
+    def __init__(self, *args: Any, gate: Gate, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._gate = gate
+
+    # -- the connection --------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        """Take in a connection, or say that there is no room."""
+        super().connection_made(cast(Transport, transport))
+        self._address = address_of({"client": self.client}, behind_proxy=False)
+        refused = self._gate.enter(self._address)
+        if refused is None:
+            self._admitted = True
+            self._watch()
+        else:
+            self._refuse(refused)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        super().connection_lost(exc)
+        self._unwatch()
+        if self._admitted:
+            self._gate.leave(self._address)
 
     def data_received(self, data: bytes) -> None:
         """Let the parser take what came, and close the connection if it keeps too much."""
+        if self._over:
+            self._drop(len(data))
+            return
+        self._unset_keepalive_if_required()
         self._untold += len(data)
-        super().data_received(data)
-        if self._untold > MOST_HEAD_BYTES and not self.transport.is_closing():
+        self._parse(data)
+        if self._untold > MOST_HEAD_BYTES and not self._over:
             self.send_400_response("")
+        if self._begun or (self._untold and not self._in_body):
+            self._watch()
+        else:
+            self._unwatch()
+
+    def _parse(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            self._decline(data[offer.args[0] :])
+        except httptools.HttpParserError:
+            self.send_400_response("")
+
+    def _decline(self, rest: bytes) -> None:
+        """Go on with HTTP/1.1. The parser takes an offer to upgrade for accepted: another one reads the body."""
+        framing = b"".join(b"%s: %s\r\n" % each for each in self.headers if each[0] in FRAMING)
+        self.parser = httptools.HttpRequestParser(
+            SimpleNamespace(on_body=self.on_body, on_message_complete=self._complete)
+        )
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._parse(b"POST / HTTP/1.1\r\nconnection: close\r\n" + framing + b"\r\n" + rest)
+
+    # -- what the parser tells -------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         """Begin a request."""
-        self._head = 0
+        self._head, self._begun = 0, True
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -51,9 +125,14 @@ class CappedHttp(HttpToolsProtocol):
             raise HeadTooLarge  # which ends the parser, so that no application sees the request
 
     def on_headers_complete(self) -> None:
-        """Begin to answer."""
-        self._untold = 0
+        """Begin to answer. Until the body has come, the answer says that it is the last."""
+        refused = self._gate.closed() or wrong_headers(self.headers, self.parser.get_http_version())
+        if refused is not None:
+            self.app = refusing(refused)
         super().on_headers_complete()
+        self._untold, self._begun, self._in_body = 0, False, True
+        self._may_stay = self.cycle.keep_alive and not self.parser.should_upgrade()
+        self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body, which the application limits."""
@@ -61,22 +140,87 @@ class CappedHttp(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
-        self._untold = 0
+        """End a request, unless it offers an upgrade: then its body is still to come."""
+        if not self.parser.should_upgrade():
+            self._complete()
+
+    def _complete(self) -> None:
+        self._untold, self._in_body = 0, False
+        self.cycle.keep_alive = self._may_stay and not self._gate.leaving
         super().on_message_complete()
+
+    # -- what is too slow, too much or no HTTP ---------------------------------------------------------------
+
+    def _watch(self) -> None:
+        if self._deadline is None and not self._over:
+            self._deadline = self.loop.call_later(self._gate.limits.seconds_for_head, self._too_slow)
+
+    def _unwatch(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_slow(self) -> None:
+        self._deadline = None
+        if self._begun or self._untold:
+            seconds = self._gate.limits.seconds_for_head
+            self._refuse(Refused("slow", f"address and headers were not there after {seconds:g} seconds"))
+        else:  # nothing came, and an answer could be taken for that of a later request
+            self.transport.close()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's words are not what a client needs
         """Say what is wrong, and close the connection."""
         if max(self._head, self._untold) > MOST_HEAD_BYTES:
-            refused = Refused("headers", f"address and headers have more than {MOST_HEAD_BYTES:,} bytes")
+            self._refuse(Refused("headers", f"address and headers have more than {MOST_HEAD_BYTES:,} bytes"))
         else:
-            refused = Refused("bad-request", "what came is no request in HTTP/1.1")
+            self._refuse(Refused("bad-request", "what came is no request in HTTP/1.1"))
+
+    def _refuse(self, refused: Refused) -> None:
+        """Read nothing more, and answer with a refusal; requests that came whole before are answered first."""
+        self._over = True
+        self._unwatch()
+        if self._is_answering() and not self._in_body:
+            self.cycle.keep_alive = False  # a refusal would be taken for its answer
+        elif self.pipeline or (self.cycle is not None and self._in_body and self.cycle.response_started):
+            self.transport.close()
+        else:
+            self._tell(refused)
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not (self.cycle.response_complete or self.cycle.disconnected)
+
+    def _tell(self, refused: Refused) -> None:
+        """Write a refusal. The connection is closed a little later: what comes meanwhile would reset it at once."""
         self.transport.write(as_http(refused))
-        self.transport.close()
+        if self._is_answering():
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(self._gate.limits.seconds_to_linger, self.transport.close)
+
+    def _drop(self, size: int) -> None:
+        self._dropped += size
+        if self._dropped > MOST_DROPPED and not self._is_answering():
+            self.transport.close()
+
+
+def refusing(refused: Refused) -> Application:
+    """Return an application that refuses every request in the same way."""
+
+    async def refuse(_: Message, __: Receive, send: Send) -> None:
+        head, body = refused.headers | {"connection": "close"}, refused.body()
+        headers = [(name.lower().encode(), value.encode()) for name, value in head.items()]
+        headers += [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return refuse
 
 
 def as_http(refused: Refused) -> bytes:
     """Return a refusal as it goes over a connection, which it ends."""
     body = refused.body()
     head = f"HTTP/1.1 {refused.status} Refused\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
-    return f"{head}connection: close\r\n\r\n".encode() + body
+    more = "".join(f"{name.lower()}: {value}\r\n" for name, value in refused.headers.items())
+    return f"{head}{more}connection: close\r\n\r\n".encode() + body

@@ -43,17 +43,19 @@ KINDS = {
     "forbidden": Kind(403, "Not for this key", "Ask somebody whose key opens it; docs/roles.md has the table."),
     "not-found": Kind(404, "There is no such thing", "Check the name; GET /trials and GET …/units list what there is."),
     "method": Kind(405, "Not this method", "The header Allow names the methods of this address."),
-    "slow": Kind(408, "The body did not arrive in time", "Send the whole request at once."),
+    "slow": Kind(408, "The request did not arrive in time", "Send the whole request at once."),
     "protocol": Kind(409, "This contradicts what is on record", "Look at the unit; corrections mend a recorded value."),
     "other-log": Kind(
         409, "The trial was locked, or is not locked yet", "Look at the trial; send it anew for the right log."
     ),
     "not-estimable": Kind(409, "Not enough data", "Wait for more units, or ask for less."),
     "too-large": Kind(413, "The body is too large", "Send at most 64 KB."),
+    "media-type": Kind(415, "Not this kind of body", "Send JSON with Content-Type: application/json; curl: --json."),
     "headers": Kind(431, "The headers are too large", "Send fewer or shorter headers, at most 32 KB in all."),
     "observation": Kind(422, "A value cannot be recorded", "Mend the value; nothing was changed."),
     "design": Kind(422, "The design or the policy is not valid", "Mend the set-up; nothing was changed."),
     "content": Kind(422, "The body does not have the right content", "Mend the body; nothing was changed."),
+    "parameters": Kind(422, "The address has a wrong parameter", "Mend the address; /openapi.json describes them all."),
     "wrong-keys": Kind(429, "Too many wrong keys", "Wait as long as Retry-After says, and send a key that is valid."),
     "internal": Kind(500, "The service failed", "Look up the unit before you repeat. The server's own log says more."),
     "unavailable": Kind(
@@ -62,10 +64,17 @@ KINDS = {
         "No arm was given. Repeat the same request. If a patient cannot wait: decide by your paper procedure, "
         "and record it with override when the service is back.",
     ),
+    "connections": Kind(503, "Too many connections", "Close those that you do not need; repeat when Retry-After says."),
+    "stopping": Kind(503, "The service is stopping", "No arm was given. Repeat the same request in a moment."),
     "starting": Kind(
         503, "Not ready yet", "Wait until this answers 200. Trials that are read already decide meanwhile, only slower."
     ),
     "log": Kind(503, "The log cannot be continued", "Run dtrbandit trial verify and dtrbandit doctor on the server."),
+}
+
+OF_KEYS = {  # what to do, where a refusal is about an API key
+    "protocol": "Look at the key: GET /keys lists them all. Nothing was changed.",
+    "not-found": "Check the name; GET /keys lists the keys, GET /trials the trials.",
 }
 
 OF_ERRORS: dict[type[DTRError], str] = {

@@ -10,6 +10,7 @@ from fastapi import Request, Response
 
 from dtrbandit.record import Command, Unblind
 from dtrbandit.service.body import read_body
+from dtrbandit.service.headers import require_json
 from dtrbandit.service.keys import Holder
 from dtrbandit.service.models import Body, Problem, Reply, Wanted, body_as
 from dtrbandit.service.problems import MEDIA_TYPE, Refused
@@ -46,6 +47,7 @@ class Visit:
 
     async def body(self, kind: type[Wanted]) -> Wanted:
         """Return what the body says."""
+        require_json(self.request.headers.get("content-type"))
         return body_as(kind, await read_body(self.request.receive))
 
     async def trial(self, name: str) -> Trial:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import math
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
-from typing import NoReturn
+from functools import partial
+from typing import NoReturn, cast
 
 import uvicorn
 
 from dtrbandit.errors import DesignError
 from dtrbandit.service.app import create_app
+from dtrbandit.service.connections import Gate, allow_open_files
 from dtrbandit.service.front import Application
 from dtrbandit.service.http import CappedHttp
 from dtrbandit.service.service import Service
 from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
 
-SECONDS_TO_FINISH = 30  # for requests under way, after SIGTERM
 SECONDS_IDLE = 75  # that a connection stays open between requests
-MOST_CONNECTIONS = 1000
+SECONDS_OF_GRACE = 0.2  # after SIGTERM, in which requests that were sent already are read and answered
 Pages = Callable[[Application, Service], Application]  # puts pages in front of the endpoints
 SECONDS_OF_A_TURN = 0.001  # of a thread, while others want to go on: a long look must not hold up decisions
 
@@ -71,26 +75,45 @@ def serve(  # noqa: PLR0913  # options of a command
             run(Service(url, clock=clock, behind_proxy=behind_proxy), place, pages)
 
 
+class Server(uvicorn.Server):
+    """A server that finishes requests under way before it stops; new ones are told to come again later."""
+
+    def __init__(self, application: Application, gate: Gate) -> None:
+        config = uvicorn.Config(
+            application,
+            http=cast(type[asyncio.Protocol], partial(CappedHttp, gate=gate)),
+            interface="asgi3",
+            loop="auto",  # uvloop, which there is not for Windows
+            ws="none",
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=SECONDS_IDLE,
+        )
+        super().__init__(config)
+        self._gate = gate
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Refuse what is new until all else is answered; then close connections, and end."""
+        self._gate.leaving = True
+        ends = time.monotonic() + self._gate.limits.seconds_to_finish
+        await asyncio.sleep(SECONDS_OF_GRACE)
+        while self.server_state.tasks and time.monotonic() < ends and not self.force_exit:
+            await asyncio.sleep(0.02)
+        self.config.timeout_graceful_shutdown = max(1, math.ceil(ends - time.monotonic()))
+        await super().shutdown(sockets)
+
+
 def run(service: Service, place: socket.socket, pages: Pages | None) -> None:
     """Serve in this process, at a place that was bound."""
     endpoints = create_app(service)
-    config = uvicorn.Config(
-        endpoints if pages is None else pages(endpoints, service),
-        http=CappedHttp,
-        loop="auto",  # uvloop, which there is not for Windows
-        ws="none",
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_keep_alive=SECONDS_IDLE,
-        timeout_graceful_shutdown=SECONDS_TO_FINISH,
-    )
+    gate = Gate(behind_proxy=service.behind_proxy)
+    allow_open_files(gate.limits.connections)
     sys.setswitchinterval(SECONDS_OF_A_TURN)
     signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again, once everything is finished
-    server = uvicorn.Server(config)
+    server = Server(endpoints if pages is None else pages(endpoints, service), gate)
     service.leaving = lambda: server.should_exit
     server.run(sockets=[place])
 

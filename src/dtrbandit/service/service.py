@@ -18,6 +18,7 @@ from dtrbandit.policies.policy import Policy
 from dtrbandit.service.keys import Holder, KeyRing
 from dtrbandit.service.metrics import Requests
 from dtrbandit.service.problems import Busy
+from dtrbandit.service.write_probe import WriteProbe
 from dtrbandit.service.writer import Writer
 from dtrbandit.service.wrong_keys import WrongKeys
 from dtrbandit.storage import Store, connect
@@ -45,6 +46,7 @@ class Service:
         self.wrong_keys = WrongKeys()
         self.writer, self.requests, self.keys = Writer(), Requests(), KeyRing()
         self.ready = False
+        self.probe = WriteProbe(self.writer, lambda: self.store)
         self._store: Store | None = None
         self._trials: dict[str, Trial] = {}
         self._tasks: list[asyncio.Task[None]] = []

@@ -20,8 +20,9 @@ class NotStrict(ValueError):  # noqa: N818  # what it is, not that it is one
 def strict_json(body: bytes) -> object:
     """Return what a body says.
 
-    Refused are bytes that are no UTF-8, a byte order mark, NaN and Infinity, numbers beyond the floats, integers
-    beyond 2**53, a key twice in an object, half of a surrogate pair, and more than 16 levels.
+    Refused are bytes that are no UTF-8, a byte order mark, NaN and Infinity, numbers beyond the floats, numbers so
+    small that they would be read as 0, integers beyond 2**53, a key twice in an object, half of a surrogate pair, and
+    more than 16 levels.
 
     Examples
     --------
@@ -81,6 +82,8 @@ def _float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
         raise NotStrict(f"found the number {digits[:40]}, which is beyond what a float can hold")
+    if not number and digits.lower().partition("e")[0].strip("-0."):
+        raise NotStrict(f"found the number {digits[:40]}, which is so small that it would be read as 0; send 0")
     return number
 
 

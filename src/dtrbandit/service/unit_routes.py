@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from dtrbandit.errors import ProtocolError
 from dtrbandit.record import Complete, Correct, Enroll, Override, Respond, Unblind, Void, Withdraw
 from dtrbandit.service.models import (
     ArmReply,
@@ -25,6 +26,7 @@ from dtrbandit.service.requests import Visit, described, listed, replied
 from dtrbandit.service.roles import require
 from dtrbandit.service.views import status_seen, story_seen, story_told
 from dtrbandit.trial import Trial
+from dtrbandit.trial.waiting import require_awaited
 
 routes = APIRouter(prefix="/trials/{trial}/units", tags=["units"])
 Explain = Annotated[
@@ -115,9 +117,17 @@ async def list_units(
     role, site = visit.holder.role, visit.holder.site
 
     def seen(found: Trial) -> bytes:
+        _require_awaited(found, awaiting)
         return listed("units", (status_seen(each, role) for each in found.units(awaiting, overdue, site=site)))
 
     return Response(await visit.service.reading(trial, seen), media_type="application/json")
+
+
+def _require_awaited(trial: Trial, awaiting: str | None) -> None:
+    try:
+        require_awaited(trial.design, awaiting)
+    except ProtocolError as error:
+        raise Refused("parameters", f"awaiting: {error}", error="ProtocolError") from None
 
 
 @routes.get("/{unit:path}", **described("show_unit", reply=UnitReply))

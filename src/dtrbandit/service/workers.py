@@ -18,7 +18,8 @@ from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
 from dtrbandit.errors import DesignError
-from dtrbandit.service.server import SECONDS_TO_FINISH, Pages, bound, run
+from dtrbandit.service.connections import Limits
+from dtrbandit.service.server import Pages, bound, run
 from dtrbandit.service.service import Service
 from dtrbandit.storage import is_postgres
 
@@ -97,7 +98,7 @@ def _end(running: list[Worker]) -> None:
     """Let all finish what was asked, and end those that do not."""
     for worker in running:
         worker.process.terminate()
-    ends = time.monotonic() + SECONDS_TO_FINISH + 5
+    ends = time.monotonic() + Limits().seconds_to_finish + 5
     for worker in running:
         worker.process.join(max(0.0, ends - time.monotonic()))
         worker.process.kill()

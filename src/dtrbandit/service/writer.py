@@ -18,7 +18,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from dtrbandit.errors import DTRError
+from dtrbandit.errors import DTRError, Unavailable
 from dtrbandit.service.problems import Busy
 
 MOST_TOGETHER = 256
@@ -55,6 +55,7 @@ class Writer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped = False
         self._expected, self._took = 0, 0.0  # requests that may come together, seconds of the last turn
+        self.failed: float | None = None  # when the last commit failed, by the monotonic clock; None if it did not
         self._came: int | None = None  # requests that wait when the first replies of a turn are sent
 
     def start(self) -> None:
@@ -134,6 +135,7 @@ class Writer:
             return
         asks = [each.ask for each in together]
         replies, error = _outcome(lambda: together[0].trial.take(asks))
+        self.failed = time.monotonic() if isinstance(error, Unavailable) else None
         given = [None] * len(asks) if error is not None else replies
         self._deliver([(each.reply, reply, error) for each, reply in zip(together, given, strict=True)])
 

@@ -86,6 +86,7 @@ class Caller:
     def _headers(self, once: str | None, log: str | None) -> Iterator[tuple[bytes, bytes]]:
         yield b"authorization", b"Bearer " + self.key.encode(errors="replace")
         yield b"host", b"inside"
+        yield b"content-type", b"application/json"
         if once is not None:
             yield b"idempotency-key", once.encode("ascii", "replace")
         if log is not None:
