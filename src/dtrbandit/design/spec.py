@@ -54,6 +54,9 @@ class Design:
         object.__setattr__(self, "plans", tuple(arm_labels(stages, plan) for plan in numbers))
         _check_columns(self)
 
+    def __getstate__(self) -> dict[str, object]:
+        return {"stages": self.stages, "plans": self.plans}  # without what was computed: looking changes no pickle
+
     # -- what it compiles to ---------------------------------------------------------------------------------
 
     @cached_property
