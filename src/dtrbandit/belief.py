@@ -12,6 +12,7 @@ import numpy as np
 from dtrbandit._version import NUMERICS
 from dtrbandit.deciding import checked, learning
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import NO_NUMBERS
 from dtrbandit.errors import DesignError, DTRError, LogError
 from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels.stream import uniform
@@ -67,7 +68,7 @@ class Belief:
             raise DesignError(f"a session needs a Design, found {design!r}; a file is read by Design.from_toml")
         if not is_policy(policy):
             raise DesignError(f"a session needs a policy such as Greedy(), found {policy!r}")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+        if isinstance(seed, NO_NUMBERS) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
             raise DesignError(f"seed must be a whole number from 0 to 2**64 - 1, found {seed!r}")
         self.design = design
         self.policy = policy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from types import FrameType
@@ -16,6 +15,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import Conflict, LogError, ProtocolError
 from dtrbandit.estimators.estimates import Estimates
+from dtrbandit.forks import at_fork, new_turn, turn_in_child
 from dtrbandit.policies.policy import Estimating, Policy
 from dtrbandit.record.commands import (
     CloseArm,
@@ -75,8 +75,12 @@ class Session:
         self.design, self.policy, self.seed = belief.design, belief.policy, belief.seed
         self._belief = belief
         self._answered: tuple[Reply, History] | None = None  # the last answer, and the history that it leads to
-        self._turn = threading.RLock()
+        self._turn = new_turn()
         self._acting: FrameType | None = None  # the call that acts now; after an interruption one that has ended
+        at_fork(self, Session._begin_in_child)
+
+    def _begin_in_child(self) -> None:
+        self._turn = turn_in_child(self._turn, _cut_off)
 
     # -- the verbs -------------------------------------------------------------------------------------------
 
@@ -270,8 +274,7 @@ class Session:
     @property
     def log(self) -> Log:
         """All events so far, in order. It copies nothing, and does not change when the session goes on."""
-        with self._turn:
-            return self._belief.log
+        return self._belief.log
 
     def since(self, version: int) -> Sequence[Event]:
         """Return the events after the first ``version`` ones."""
@@ -354,6 +357,14 @@ class Session:
 
     def __setstate__(self, belief: Belief) -> None:
         self._begin(belief)  # a copy takes turns of its own
+
+
+def _cut_off() -> ProtocolError:
+    return ProtocolError(
+        "another thread was in a call of this session when this process was forked: what it holds here may be half "
+        "changed. Its log is whole: go on with Session.resume(session.log, design=session.design, "
+        "policy=session.policy)"
+    )
 
 
 def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy[Any] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import product
 from pathlib import Path
 
@@ -111,3 +112,16 @@ def test_a_design_that_makes_no_sense_is_refused(design: object, says: str) -> N
 def test_the_file_of_a_trial_is_known_as_one() -> None:
     with pytest.raises(dtr.DesignError, match="it is the file of a trial, for dtrbandit trial create"):
         dtr.Design.from_toml(Path(__file__).parents[2] / "examples" / "trial.toml")
+
+
+def test_a_pickle_does_not_tell_what_was_computed_of_a_design_and_gives_it_back() -> None:
+    design = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")])
+    tree = design.tree
+    before = pickle.dumps((design, tree))
+
+    found = design.dimensions, tree.parents, design.arm_counts
+
+    assert pickle.dumps((design, tree)) == before
+    again, grown = pickle.loads(before)
+    assert again == design
+    assert (again.dimensions, grown.parents, again.arm_counts) == found

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import pytest
 
-from kernels.small_package import JOIN, NO_CHILD, TELL, WAIT, SmallPackage
+from dtrbandit.kernels.lock import Lock
+from kernels.small_package import CALLER, JOIN, NO_CHILD, TELL, WAIT, SmallPackage
 
 
 def test_machine_code_takes_over_in_the_background(small: SmallPackage) -> None:
@@ -52,6 +56,62 @@ def test_a_worker_never_starts_a_child(small: SmallPackage, mark: str) -> None:
 
 def test_a_worker_loads_what_is_there(filled: SmallPackage) -> None:
     assert filled.run(NO_CHILD + "supply.become_worker()\nsupply.begin()\n" + JOIN + TELL)[0] == "11 True"
+
+
+NEVER_DONE = """
+
+import os
+import time
+from pathlib import Path
+
+
+def fill(cache, names, *, report=None):
+    Lock(Path(os.environ["STORED"] + f"-{os.getpid()}")).take()
+    while True:
+        time.sleep(1)
+
+
+os.cpu_count = lambda: 2
+"""
+
+
+def until(found: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 60  # seconds, however busy the machine is
+    while not found():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+def test_those_who_compile_for_a_process_end_when_it_is_killed_and_the_lock_is_free(small: SmallPackage) -> None:
+    """Each of them locks a file of its own, and is never done."""
+    (small.folder / "dtrbandit" / "twin.py").write_text(CALLER)  # a second entry, for a helper
+    with (small.folder / "dtrbandit" / "kernels" / "fill.py").open("a") as file:
+        file.write(NEVER_DONE)
+
+    def compiling() -> int:
+        return sum(not Lock(file).is_free() for file in small.folder.glob("stored-*"))
+
+    process = small.start("import dtrbandit.twin\n" + WAIT)
+    until(lambda: compiling() == 2)
+    (lock,) = (Lock(file) for file in small.base.rglob("lock"))
+    assert not lock.is_free()
+
+    process.kill()
+    process.communicate()
+
+    until(lambda: lock.is_free() and not compiling())
+
+
+ENDS_IN_ORDER = """import subprocess, sys
+lives = "from dtrbandit.kernels import child; child.end_with_starter(); open('lived', 'w').close()"
+supplier.SUPPLIER._child = subprocess.Popen([sys.executable, "-c", lives], stdin=subprocess.PIPE, bufsize=0)
+"""
+
+
+def test_a_process_that_ends_in_order_lets_its_child_live_on(small: SmallPackage) -> None:
+    assert small.run(ENDS_IN_ORDER) == ("", "")
+
+    until((small.folder / "lived").exists)
 
 
 def test_a_process_that_ends_at_once_ends_quietly(filled: SmallPackage) -> None:

@@ -15,6 +15,7 @@ from dtrbandit.record.events import Completed
 from dtrbandit.storage import IdempotencyKey, Storage, connect_existing
 from extras import needed
 from postgres_server import Server
+from trial.children import run
 
 needed("psycopg")
 
@@ -292,3 +293,10 @@ def test_a_password_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatc
 
     with pytest.raises(dtr.Unavailable, match=r"DTRBANDIT_PASSWORD_FILE names .*password, which cannot be read"):
         PostgresStore("postgresql://nobody@127.0.0.1:1/nothing")
+
+
+def test_a_child_leaves_the_connection_to_its_parent_and_opens_its_own(postgres: str) -> None:
+    _, told, own, ended, parent = run("-m", "forked", postgres, "idle").splitlines()
+
+    assert told.startswith("Unavailable: this process was forked from the one that opened the database")
+    assert (own, ended, parent) == ("done: 1", "child ended with 0", "done: 2")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.design.tree import Tree, grow_tree
 from dtrbandit.policies import Choice
 from dtrbandit.policies.policy import certain
 from dtrbandit.record import History
@@ -81,6 +82,22 @@ class Lawless(Restless):
         return usual._replace(arm=0) if u == 0.5 else usual
 
 
+class Careful:
+    """Keeps the design, and looks at what it computes when it decides."""
+
+    def init(self, design: dtr.Design) -> tuple[dtr.Design, Tree]:
+        return dtr.Design(design.stages, design.plans), grow_tree(design.arm_plans, design.arm_counts)
+
+    def update(self, state: tuple[dtr.Design, Tree], history: History, event: Fact) -> tuple[dtr.Design, Tree]:  # noqa: ARG002
+        return state
+
+    def decide(self, state: tuple[dtr.Design, Tree], history: History, u: float) -> Choice:  # noqa: ARG002
+        design, tree = state
+        assert design.tree.parents == tree.parents
+        assert sum(map(len, design.columns)) < sum(design.dimensions)
+        return certain(history.feasible.index(True), history, "careful")
+
+
 def contract(policy: Any) -> PolicyContract:
     broken = PolicyContract()
     broken.policy = lambda: policy  # type: ignore[method-assign]
@@ -95,6 +112,13 @@ def test_the_contract_catches_dishonest_propensities() -> None:
 def test_the_contract_catches_a_policy_that_changes_while_deciding() -> None:
     with pytest.raises(AssertionError, match="changed the state"):
         contract(Restless()).test_deciding_changes_nothing()
+
+
+def test_the_contract_holds_for_a_policy_that_keeps_the_design_in_its_state() -> None:
+    held = contract(Careful())
+
+    for name in (name for name in dir(held) if name.startswith("test_")):
+        getattr(held, name)()
 
 
 def test_the_contract_catches_a_policy_that_remembers_other_sessions() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
-from dtrbandit.design.values import as_float, shown
+from dtrbandit.design.values import as_float, is_among, shown
 from dtrbandit.errors import ObservationError
 
 LARGEST = 1e100  # sums of squares of anything larger could overflow
@@ -52,8 +52,10 @@ def accept_number(value: object, what: str) -> float:
     if type(value) is float and -LARGEST <= value <= LARGEST:
         return value
     number = as_float(value)
-    if -LARGEST <= number <= LARGEST and (number == value or isinstance(value, float)):
-        return number
+    if -LARGEST <= number <= LARGEST:
+        exact = int(value) if isinstance(value, np.integer) else value  # numpy rounds both sides of a comparison
+        if number == exact or isinstance(value, float):
+            return number
     raise ObservationError(
         f"{what}: found {shown(value)} ({type(value).__name__}), allowed are finite numbers up to {LARGEST:g} in size"
     )
@@ -86,9 +88,9 @@ def history_arms(design: Design, m: int, history: Mapping[str, float | str], *, 
     for stage in design.stages[:m]:
         if stage.name in history:
             value = history[stage.name]
-            if value not in stage.arms:
+            if not is_among(value, stage.arms):
                 raise ObservationError(
-                    f"{where}: unknown arm {value!r} of stage {stage.name!r}; its arms are {stage.arms}"
+                    f"{where}: unknown arm {shown(value)} of stage {stage.name!r}; its arms are {stage.arms}"
                 )
             arms[stage.name] = stage.arms.index(str(value))
     return arms

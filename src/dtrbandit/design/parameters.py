@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import TypeVar
 
-from dtrbandit.design.values import as_float, shown
+from dtrbandit.design.values import NO_NUMBERS, as_float, shown
 from dtrbandit.errors import DesignError
 
 Checked = TypeVar("Checked")
@@ -15,7 +15,7 @@ Checked = TypeVar("Checked")
 
 def whole(value: object, what: str, *, low: int, high: float = math.inf) -> int:
     """Return a whole number between the bounds, inclusive, as a plain int."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or not low <= int(value) <= high:
+    if not isinstance(value, Integral) or isinstance(value, NO_NUMBERS) or not low <= int(value) <= high:
         raise DesignError(f"{what} must be a whole number {_between(low, high)}, found {shown(value)}")
     return int(value)
 
@@ -38,7 +38,7 @@ def positive(value: object, what: str) -> float:
 
 def each(value: object, what: str, check: Callable[[object, str], Checked]) -> Checked | tuple[Checked, ...]:
     """Check a value, or a list of values one by one."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return tuple(check(part, f"{what}[{m}]") for m, part in enumerate(value))
     return check(value, what)
 

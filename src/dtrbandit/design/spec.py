@@ -14,7 +14,7 @@ from dtrbandit.design.plans import arm_labels, arm_numbers, checked_plans
 from dtrbandit.design.stages import Stage, require_keys
 from dtrbandit.design.toml_text import TomlText
 from dtrbandit.design.tree import Plan, Tree, grow_tree
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import is_among, shown
 from dtrbandit.errors import DesignError
 from dtrbandit.words import counted
 
@@ -54,6 +54,9 @@ class Design:
         object.__setattr__(self, "plans", tuple(arm_labels(stages, plan) for plan in numbers))
         _check_columns(self)
 
+    def __getstate__(self) -> dict[str, object]:
+        return {"stages": self.stages, "plans": self.plans}  # without what was computed: looking changes no pickle
+
     # -- what it compiles to ---------------------------------------------------------------------------------
 
     @cached_property
@@ -89,8 +92,8 @@ class Design:
     def stage_number(self, name: str) -> int:
         """Return the number, from 0, of the stage called ``name``."""
         names = [stage.name for stage in self.stages]
-        if name not in names:
-            raise DesignError(f"there is no stage {name!r}; the stages are {names}")
+        if not is_among(name, names):
+            raise DesignError(f"there is no stage {shown(name)}; the stages are {names}")
         return names.index(name)
 
     @property

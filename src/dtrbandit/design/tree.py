@@ -28,6 +28,9 @@ class Tree:
     child: NDArray[np.int64]
     feasible: tuple[tuple[bool, ...], ...]
 
+    def __getstate__(self) -> dict[str, object]:
+        return {"child": self.child, "feasible": self.feasible}  # without what was computed
+
     @cached_property
     def following(self) -> tuple[tuple[int, ...], ...]:
         """``child`` as plain numbers, for one unit at a time."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from numbers import Real
 
+import numpy as np
+
 MOST_SHOWN = 200
+NO_NUMBERS = (bool, np.timedelta64)  # though Python takes them for whole numbers
 
 
 def as_float(value: object) -> float:
@@ -18,12 +21,23 @@ def as_float(value: object) -> float:
     >>> as_float(3), as_float(True), as_float(10**400)
     (3.0, nan, inf)
     """
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if not isinstance(value, Real) or isinstance(value, NO_NUMBERS):
         return math.nan
     try:
         return float(value)
     except OverflowError:
         return math.inf
+
+
+def is_among(name: object, known: Collection[str]) -> bool:
+    """Say whether something is one of these names. An array, which cannot be compared with one, is none.
+
+    Examples
+    --------
+    >>> is_among("ssri", ("ssri", "other")), is_among(np.array(["ssri", "other"]), ("ssri", "other"))
+    (True, False)
+    """
+    return isinstance(name, str) and name in known
 
 
 def nearest(found: object, known: Iterable[str]) -> str | None:

@@ -3,6 +3,9 @@
 It ends at once if another process is compiling for the same cache. A starting process reads how it ended from its
 exit code. Where somebody waits for several entries, it has a helper: the same program, which compiles some of them at
 the same time, under the lock of the one that started it.
+
+It ends with the process that started it, whose end of a pipe it watches: the lock of one that was killed must not stay
+held. A process that ends in order lets it live on.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,13 +24,14 @@ from dtrbandit.kernels.fill import all_entries, fill, in_order, lacking
 from dtrbandit.kernels.lock import Lock
 from dtrbandit.kernels.sources import PACKAGE
 
-FILLED, BUSY, NOT_WRITABLE, OTHER_MAKERS = 0, 3, 4, 5  # exit codes
+FILLED, BUSY, NOT_WRITABLE, OTHER_MAKERS, LEFT = 0, 3, 4, 5, 6  # exit codes
 WHY = {
     NOT_WRITABLE: "the cache could not be written",
     OTHER_MAKERS: "the files of the package have changed since it was imported",
 }
 IN_BACKGROUND, FOR_SOMEBODY, AS_HELPER = "background", "waited-for", "helper"  # tasks
 LOWEST = 19
+LIVE_ON = b"."  # what a child reads from a process that ends in order
 AUTOGROUP = Path("/proc/self/autogroup")
 
 
@@ -47,11 +52,34 @@ def _start(cache: Cache, task: str, names: Iterable[Name], *, own_session: bool)
         [*command, *("/".join(name) for name in names)],
         # plain: a program that runs under the name of Python must not start another, and so on
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "DTRBANDIT_KERNELS": "plain"},
-        stdin=subprocess.DEVNULL,
+        bufsize=0,
+        stdin=subprocess.PIPE,  # it ends when this does
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=own_session,  # Ctrl-C is not meant for it
     )
+
+
+def let_live_on(child: subprocess.Popen[bytes]) -> None:
+    """Let a child live on when this process ends, without a warning that nobody waited for it."""
+    with suppress(OSError):  # it has ended
+        assert child.stdin is not None
+        child.stdin.write(LIVE_ON)
+    forget(child)
+
+
+def forget(child: subprocess.Popen[bytes]) -> None:
+    """Let go of a child that has ended, or that is another process's."""
+    assert child.stdin is not None
+    child.stdin.close()
+    if child.poll() is None:
+        child.returncode = 0
+
+
+def end_with_starter() -> None:
+    """End when the process that started this one has ended, unless it has said that this one lives on."""
+    if os.read(sys.stdin.fileno(), 1) != LIVE_ON:
+        os._exit(LEFT)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -119,4 +147,5 @@ def lower_priority() -> None:
 
 
 if __name__ == "__main__":
+    threading.Thread(target=end_with_starter, daemon=True).start()
     sys.exit(main(sys.argv[1:]))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from dtrbandit.kernels.cache import Cache, NoCache, find_cache
-from dtrbandit.kernels.child import BUSY, FILLED, OTHER_MAKERS, WHY, start_child
+from dtrbandit.kernels.child import BUSY, FILLED, OTHER_MAKERS, WHY, forget, let_live_on, start_child
 from dtrbandit.kernels.compile import ENTRIES, Name
 from dtrbandit.kernels.digest import key_of
 from dtrbandit.kernels.fill import fill_alone, own_entries
@@ -154,6 +154,7 @@ class Supplier:
             return
         code = self._child.poll()
         if code is not None:
+            forget(self._child)
             self._child, self._filled = None, code == FILLED
             if code not in (FILLED, BUSY):
                 raise NoCache(WHY.get(code, f"the process that compiles ended with exit code {code}"))
@@ -228,18 +229,16 @@ class Supplier:
         self.go_on()
         self._importing, self._loading = threading.Lock(), threading.Lock()
         self.asked, self._thread, self._starting, self._urgent = 0, None, threading.Lock(), threading.Event()
-        self._let_go()
+        if self._child is not None:
+            forget(self._child)
+        self._child = None
 
     def leave(self) -> None:
         """Load nothing more: a thread that the end of Python meets within LLVM would abort the process."""
         self._loading.acquire()
         self._left = True
-        self._let_go()
-
-    def _let_go(self) -> None:
-        """Let the child live on by itself, without a warning that nobody waited for it."""
-        if self._child is not None and self._child.poll() is None:
-            self._child.returncode = 0
+        if self._child is not None:
+            let_live_on(self._child)
         self._child = None
 
 

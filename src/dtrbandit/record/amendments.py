@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dtrbandit.design.contexts import accept_number
+from dtrbandit.design.values import shown
 from dtrbandit.errors import ProtocolError
 from dtrbandit.record.events import Corrected, Overridden
 from dtrbandit.record.features import all_features, columns_of
@@ -22,6 +23,8 @@ def overridden(histories: Histories, fields: tuple[str, str | None, str, str]) -
     unit, stage, arm, reason = fields
     design, record = histories.design, on_record(histories, unit)
     reason = accept_reason(reason, unit)
+    if not isinstance(arm, str):
+        raise ProtocolError(f"unit {unit!r} cannot have received {shown(arm)}: an arm is named by its label, a text")
     m = stage_of_override(histories, record, stage, arm, reason)
     fact = Overridden(record.history.unit, design.stages[m].name, arm, reason)
     if fact == _latest_override(record, fact.stage):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dtrbandit.design.feasibility import Barred, arms_left
 from dtrbandit.design.spec import Design
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import is_among, shown
 from dtrbandit.errors import ProtocolError
 from dtrbandit.record.events import ArmClosed
 from dtrbandit.record.histories import Histories, UnitRecord
@@ -31,10 +31,10 @@ def closed(histories: Histories, fields: tuple[str, str, str]) -> tuple[ArmClose
 def number_of_arm(design: Design, stage: str, arm: str) -> tuple[int, int]:
     """Return the numbers of a stage and of its arm, or say that there are none such."""
     names = [each.name for each in design.stages]
-    if stage not in names:
+    if not is_among(stage, names):
         raise ProtocolError(f"close_arm: there is no stage {shown(stage)}; the stages are {names}")
     arms = design.stages[names.index(stage)].arms
-    if arm not in arms:
+    if not is_among(arm, arms):
         raise ProtocolError(f"close_arm: stage {stage!r} has no arm {shown(arm)}; its arms are {list(arms)}")
     return names.index(stage), arms.index(arm)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from dtrbandit.design.feasibility import Barred, arms_left, why_not
 from dtrbandit.design.spec import Design
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import is_among, shown
 from dtrbandit.errors import ObservationError, ProtocolError
 from dtrbandit.record.events import Excluded
 from dtrbandit.record.histories import Histories, History, UnitRecord, barred_by
@@ -48,13 +48,16 @@ def _require_stages(found: Mapping[object, object], unit: str, later: Mapping[st
 
 
 def _accept_arms(found: object, unit: str, stage: str, arms: tuple[str, ...]) -> tuple[str, ...]:
-    if isinstance(found, str) or not isinstance(found, Iterable):
+    try:
+        labels = list(found) if isinstance(found, Iterable) and not isinstance(found, str) else None
+    except TypeError:  # an array of no dimension says that it is iterable
+        labels = None
+    if labels is None:
         raise ObservationError(
             f"unit {unit!r}: exclude of stage {stage!r} must be a list of arms, found {shown(found)}; "
             f"its arms are {list(arms)}"
         )
-    labels = list(found)
-    unknown = [label for label in labels if label not in arms]
+    unknown = [label for label in labels if not is_among(label, arms)]
     if unknown:
         raise ProtocolError(
             f"unit {unit!r}: exclude names the arm {shown(unknown[0])} of stage {stage!r}; its arms are {list(arms)}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from dtrbandit.design.contexts import LARGEST, accept_context, accept_number, require_columns
 from dtrbandit.design.spec import Design
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import is_among, shown
 from dtrbandit.errors import NotFound, ObservationError, ProtocolError
 from dtrbandit.record.accrual import require_accrual
 from dtrbandit.record.contraindications import (
@@ -257,8 +257,8 @@ def accept(histories: Histories, unit: str, m: int, context: Mapping[str, float]
 def stage_number(histories: Histories, unit: str, stage: str) -> int:
     """Return the number of a stage, or say that there is none of this name."""
     names = [each.name for each in histories.design.stages]
-    if stage not in names:
-        raise ProtocolError(f"unit {unit!r}: there is no stage {stage!r}; the stages are {names}")
+    if not is_among(stage, names):
+        raise ProtocolError(f"unit {unit!r}: there is no stage {shown(stage)}; the stages are {names}")
     return names.index(stage)
 
 
@@ -284,7 +284,7 @@ def stage_of_response(histories: Histories, record: UnitRecord, stage: str | Non
     unit, awaited = record.history.unit, len(record.reported)
     stages = histories.design.stages
     closed = record.left or awaited == len(stages) or record.ended
-    if awaited == 1 and not closed and (stage is None or stage == stages[1].name):
+    if awaited == 1 and not closed and (stage is None or is_among(stage, (stages[1].name,))):
         return 1  # the usual case: there is no response that this could repeat
     if stage is not None:
         m = stage_number(histories, unit, stage)

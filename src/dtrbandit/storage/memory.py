@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dtrbandit.errors import Conflict
+from dtrbandit.errors import Conflict, ProtocolError
+from dtrbandit.forks import at_fork, new_turn, turn_in_child
 from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch, in_batches
 from dtrbandit.storage.store import KEY_LOG, ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
@@ -30,9 +30,13 @@ class MemoryStore:
         self._logs: dict[int, MemoryLog] = {KEY_LOG: MemoryLog(self, KEY_LOG)}
         self._api_keys: dict[str, ApiKey] = {}
         self._checks: dict[tuple[str, str], Check] = {}
-        self._lock = threading.RLock()
+        self._lock = new_turn()
         self._depth = 0
         self._undo: list[Callable[[], object]] = []  # what takes back the present turn, last step first
+        at_fork(self, MemoryStore._begin_in_child)
+
+    def _begin_in_child(self) -> None:
+        self._lock = turn_in_child(self._lock, _cut_off)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -125,6 +129,13 @@ class MemoryStore:
 
     def close(self) -> None:
         """Do nothing: whoever opened it may still need it."""
+
+
+def _cut_off() -> ProtocolError:
+    return ProtocolError(
+        "another thread was in a turn of this store in memory when this process was forked: what it holds here may be "
+        "half changed; create the trial anew"
+    )
 
 
 class MemoryLog:

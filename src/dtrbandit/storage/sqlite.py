@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dtrbandit.errors import Conflict, LogError, Unavailable
+from dtrbandit.forks import at_fork, is_held
 from dtrbandit.record.durable import beside, require_absent, settle
 from dtrbandit.storage.schema import is_safe_for_wal, migrate
 from dtrbandit.storage.tables import DAMAGED, TableStore, text_of
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs
 PAGES = 4_096  # that a backup copies in one go
+_USED_AT_FORK: set[tuple[int, int]] = set()  # files that SQLite, in this child, takes for locked by itself
 
 
 class SQLiteStore(TableStore):
@@ -36,6 +38,8 @@ class SQLiteStore(TableStore):
         self.path = Path(path)
         self._closed = False
         try:
+            if self.path.exists() and self._identity() in _USED_AT_FORK:
+                raise self._used_at_fork()
             if not self.path.exists():
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # the seed is in it
             self._connection = sqlite3.connect(
@@ -55,6 +59,20 @@ class SQLiteStore(TableStore):
             self._connection.close()
             raise
         self._file = self._identity()
+        at_fork(self, SQLiteStore._begin_in_child)
+
+    def _begin_in_child(self) -> None:
+        if self._closed or not (self.journal_mode == "wal" or self._depth or is_held(self._lock)):
+            self.leave_to_parent()
+        else:
+            _USED_AT_FORK.add(self._file)
+            self.leave_to_parent(self._used_at_fork)
+
+    def _used_at_fork(self) -> Unavailable:
+        return Unavailable(
+            f"{self.path} was in use when this process was forked, and SQLite could lose data if this one opened it "
+            "too. Fork before it is opened, or start a new process instead (multiprocessing: spawn)"
+        )
 
     def _set_up(self) -> str:
         wanted = "wal" if is_safe_for_wal(sqlite3.sqlite_version_info) else "delete"

@@ -5,7 +5,6 @@ A question has ``?`` where a value goes. Which database it is, and how its turns
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -13,7 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from dtrbandit.errors import Conflict, LogError
+from dtrbandit.errors import Conflict, LogError, Unavailable
+from dtrbandit.forks import Refusal, Refused, at_fork, keep_for_good, new_turn
 from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
@@ -25,13 +25,27 @@ MOST_VALUES = 500  # in one question; releases of SQLite differ in what they all
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
 
 
+def _cut_off() -> Unavailable:
+    return Unavailable(
+        "this process was forked from the one that opened the database, and must not use its connection; nothing was "
+        "recorded. Open the trial again in this process"
+    )
+
+
 class TableStore(ABC):
     """A database of trials, without what is particular to one kind of database."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # whoever has a turn has it
+        self._lock = new_turn()  # whoever has a turn has it
         self._depth = 0  # 1 in a turn
         self._heads: dict[int, Head] = {}  # of logs, as far as the present turn knows them
+        at_fork(self, TableStore.leave_to_parent)
+
+    def leave_to_parent(self, refusal: Refusal = _cut_off) -> None:
+        """Leave the connection to the parent, in a child: a database cannot tell the two apart."""
+        keep_for_good(vars(self).get("_connection"))
+        self._lock, self._depth = new_turn(), 0
+        vars(self)["_connection"] = Refused(refusal)
 
     @abstractmethod
     def turn(self) -> AbstractContextManager[None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
 from dtrbandit.errors import Conflict, DTRError, NotFound, ProtocolError, Unavailable
+from dtrbandit.forks import at_fork, new_turn, turn_in_child
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import Head, Record, Stored, record_of
 from dtrbandit.record.commands import Command, End
@@ -67,9 +67,19 @@ class Trial(Verbs):
     def __init__(self, store: Store, name: str, *, clock: Clock, own: bool) -> None:
         self.name = name
         self._store, self._own, self._clock = store, own, clock
-        self._lock = threading.RLock()
+        self._lock = new_turn()
+        at_fork(self, Trial._begin_in_child)
         self._given: tuple[Design | None, Policy[Any] | None] = (None, None)
         self._number = 0  # of the log that is followed
+
+    def _begin_in_child(self) -> None:
+        self._lock = turn_in_child(self._lock, self._cut_off)
+
+    def _cut_off(self) -> ProtocolError:
+        return ProtocolError(
+            f"another thread was in a call of the trial {self.name!r} when this process was forked; this process must "
+            "open the trial for itself, by Trial.open"
+        )
 
     # -- beginning and ending --------------------------------------------------------------------------------
 

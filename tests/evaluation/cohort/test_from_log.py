@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ from dtrbandit.environments import Synthetic
 from dtrbandit.errors import LogError, NotEstimable
 from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.cohort.origin import Waiting
-from dtrbandit.record.events import Assigned
+from dtrbandit.policies import Choice
+from dtrbandit.record import Assigned, History
+from dtrbandit.record.events import Fact
 from evaluation import cohorts
 from evaluation.collected import LEAVERS, leavers_session
 from evaluation.small_frame import DESIGN
@@ -165,6 +169,55 @@ def test_the_policy_of_a_log_says_how_arms_came_about(policy: dtr.Greedy, kind: 
 
     assert origin is not None
     assert (origin.kind, origin.policy) == (kind, type(policy).__name__)
+
+
+@dataclass(frozen=True)
+class Imitates:
+    """A policy that counts, and chooses the rarer arm with a probability of 0.9."""
+
+    rule: str = "rarer"
+
+    def init(self, design: dtr.Design) -> tuple[int, ...]:
+        return (0,) * max(design.arm_counts)
+
+    def update(self, state: tuple[int, ...], history: History, event: Fact) -> tuple[int, ...]:
+        if isinstance(event, Assigned):
+            return tuple(count + (a == history.arms[-1]) for a, count in enumerate(state))
+        return state
+
+    def decide(self, state: tuple[int, ...], history: History, u: float) -> Choice:
+        rarer, other = sorted((a for a, yes in enumerate(history.feasible) if yes), key=lambda a: state[a])
+        chances = [{rarer: 0.9, other: 0.1}.get(a, 0.0) for a in range(len(history.feasible))]
+        return Choice(rarer if u < 0.9 else other, "rarer", tuple(chances))
+
+
+@pytest.mark.parametrize("name", ["UniformRandom", "FixedRegime"])
+def test_a_policy_of_ones_own_with_the_name_of_a_built_in_one_counts_as_adaptive(name: str, tmp_path: Path) -> None:
+    policy = type(name, (Imitates,), {})()
+    session = leavers_session(policy, 40, seed=0)
+    dtr.write_log(tmp_path / "log.jsonl", session.log)
+
+    for log in (session.log, dtr.read_log(tmp_path / "log.jsonl")):
+        cohort = Cohort.from_log(log)
+
+        assert cohort.origin is not None
+        assert (cohort.origin.kind, cohort.collected_by) == ("adaptive", name)
+        assert cohort.origin.known_choice is None
+
+
+def lowest(history: History) -> str:
+    return "abc"[history.feasible.index(True)]
+
+
+def test_a_built_in_policy_counts_as_what_it_is_in_a_log_that_only_names_it_and_with_a_function(tmp_path: Path) -> None:
+    session = leavers_session(dtr.UniformRandom(), 12, seed=0)
+    dtr.write_log(tmp_path / "log.jsonl", session.log)
+    ruled = leavers_session(dtr.FixedRegime(rule=lowest), 12, seed=0)
+
+    resumed = dtr.Session.resume(dtr.read_log(tmp_path / "log.jsonl"))
+
+    kinds = [origin.kind for each in (resumed, ruled) if (origin := Cohort.from_log(each.log).origin)]
+    assert kinds == ["randomised", "observational"]
 
 
 # -- contraindicated and closed arms ---------------------------------------------------------------------------

@@ -370,3 +370,14 @@ def test_units_that_a_learning_policy_collected_are_refused_but_for_its_forced_r
     with pytest.raises(dtr.DesignError, match=r"DTRBandit chose the arms of these .* alone, cohort.forced\(\)"):
         replay(dtr.Greedy(), cohort, horizon=10, paths=1)
     assert len(replay(dtr.Greedy(), cohort.forced(), horizon=10, paths=1).curve()) > 0
+
+
+@small
+def test_a_policy_of_ones_own_may_learn_though_it_inherits_from_one_that_does_not() -> None:
+    cohort = two_stage_cohort()
+
+    class Own(dtr.UniformRandom): ...
+
+    found = [replay(policy, cohort, horizon=5, paths=1).learns for policy in (Own(), dtr.UniformRandom())]
+
+    assert found == [True, False]

@@ -6,7 +6,7 @@ all who have ended by some day are a biased sample. Void units are not among the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ from dtrbandit.words import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-LEARN_NOTHING: dict[str, Kind] = {"UniformRandom": RANDOMISED, "FixedRegime": OBSERVATIONAL}  # others may learn
+LEARN_NOTHING: dict[str, Kind] = {"UniformRandom": RANDOMISED, "FixedRegime": OBSERVATIONAL}  # built-in; others may
 UNIT, OUTCOME, FORCED = "the unit", "the outcome", "forced"
 
 
@@ -79,9 +79,18 @@ def log_frame(log: Iterable[Event], design: Design | None) -> tuple[pd.DataFrame
         OUTCOME,
     ]
     name = str(opened.policy.get("name"))
-    kind = LEARN_NOTHING.get(name, ADAPTIVE)
-    origin = Origin(kind, name, _recorded(ended, design), _waiting(told[len(ended) :]), log=whole)
+    origin = Origin(_kind(opened.policy), name, _recorded(ended, design), _waiting(told[len(ended) :]), log=whole)
     return pd.DataFrame([each.row for each in ended], columns=columns), design, origin, _excluded(ended, design)
+
+
+def _kind(policy: Mapping[str, object]) -> Kind:
+    """Return how a policy, as a log names it, chooses arms. A policy of one's own may learn, whatever its name is.
+
+    Of Python code a log says which: of a built-in policy the parameters that are functions, else the class.
+    """
+    own = "function" in policy and not str(policy["function"]).startswith("rule=")
+    kind: Kind = ADAPTIVE if own else LEARN_NOTHING.get(str(policy.get("name")), ADAPTIVE)
+    return kind
 
 
 def _excluded(told: Sequence[_Told], design: Design) -> Excluded | None:

@@ -171,7 +171,7 @@ def _result(
         expected_acceptance=weighting.expected_acceptance,
         resampled=None if others is None else others.outcomes,
         no_interval=None if others is None else others.reason,
-        learns=not isinstance(inputs.policy, FixedRegime | UniformRandom),
+        learns=type(inputs.policy) not in (FixedRegime, UniformRandom),  # what inherits from them may learn
         caution=weighting.caution,
         drawn_from=_identity(cohort, weighting),
         seed=inputs.seed,
