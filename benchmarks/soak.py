@@ -108,8 +108,8 @@ def machine() -> None:
 
 def courses() -> None:
     """Courses of a session against a naive model and the plain refit."""
-    from courses.machine import machine_of
-    from courses.problems import THREE, TWO
+    from session_machine.machine import machine_of
+    from session_machine.problems import THREE, TWO
 
     for problem in (TWO, THREE):
         for policy in problem.policies:

@@ -1,4 +1,4 @@
-"""Courses of events in a session, against a naive model and the plain refit (``courses/course.py``).
+"""Courses of events in a session, against a naive model and the plain refit (``session_machine/course.py``).
 
 Their seeds are fixed, and every step is taken at least once in each: what is counted below does not hang on chance.
 ``make soak`` searches for other courses.
@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import dtrbandit as dtr
-from courses.course import Course
-from courses.problems import THREE, TWO, Problem
+from session_machine.course import Course
+from session_machine.problems import THREE, TWO, Problem
 from effort import scaled
 
 COURSES, STEPS = scaled(12), 40

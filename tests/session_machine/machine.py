@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from courses.course import Course
-from courses.problems import Problem
+from session_machine.course import Course
+from session_machine.problems import Problem
 
 
 class CourseMachine(RuleBasedStateMachine):

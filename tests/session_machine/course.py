@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from courses.naive import Earlier, NaiveUnit, draw, earlier_unit
-from courses.problems import ARMS, Context, Problem
-from courses.seam import Seam
+from session_machine.naive import Earlier, NaiveUnit, draw, earlier_unit
+from session_machine.problems import ARMS, Context, Problem
+from session_machine.seam import Seam
 from paper.literal import Vector, feasible_arms, hat_estimates, schedule, tilde_estimates
 from plain.masks import plans_left
 from policies.twins import Twins
