@@ -7,7 +7,7 @@ PEERS  ?= .venv-peers
 AUDIT  ?= .venv-audit
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve test lint audit soak bench bench-peers coverage clean
+.PHONY: demo serve test digests lint audit soak bench bench-peers coverage clean
 
 demo: $(STAMPS)/base
 	$(BIN)/dtrbandit reproduce figure1
@@ -17,6 +17,9 @@ serve: $(STAMPS)/pages
 
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest
+
+digests: $(STAMPS)/test
+	$(BIN)/python tests/make_digests.py
 
 bench: $(STAMPS)/serve
 	$(BIN)/python benchmarks/learning.py

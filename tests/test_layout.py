@@ -13,8 +13,8 @@ MODULES = sorted(file.relative_to(SOURCE) for file in SOURCE.rglob("*.py") if fi
 PACKAGES = {file.parent.relative_to(SOURCE).with_suffix(".py") for file in SOURCE.glob("*/**/__init__.py")}
 ACROSS = {"contracts", "examples", "paper", "plain"}  # folders of tests that ask many modules at once
 WHOLE = {
-    "bad_input", "browser", "clusters", "compiled_against_plain", "deployment", "docs", "layout", "package",
-    "postgres_faults", "same_bits", "session_machine", "trial_faults", "trial_machine",
+    "bad_input", "browser", "clusters", "compiled_against_plain", "deployment", "digests", "docs", "fixtures", "layout",
+    "package", "postgres_faults", "same_bits", "session_machine", "trial_faults", "trial_machine",
 }  # fmt: skip  # and files that do
 
 
