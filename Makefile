@@ -84,4 +84,4 @@ $(AUDIT)/.stamp: .ci/audit.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(PEERS) $(AUDIT) .venv-today .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
