@@ -13,6 +13,8 @@ from dtrbandit import belief
 from dtrbandit.kernels import supply
 from postgres_server import Server
 
+collect_ignore = ["fixtures"]  # scripts for the commits that made them
+
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 

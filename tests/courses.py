@@ -114,8 +114,10 @@ class Course:
     Without ``delays`` each unit is through before the next comes.
     """
 
-    def __init__(self, target: object, design: dtr.Design, kinds: frozenset[str], *, seed: int) -> None:
-        self.target, self.design, self.kinds = target, design, kinds
+    def __init__(
+        self, target: object, design: dtr.Design, kinds: frozenset[str], *, seed: int, prefix: str = "u"
+    ) -> None:
+        self.target, self.design, self.kinds, self.prefix = target, design, kinds, prefix  # of names of units
         self.rng = stream(seed)
         self.calls: list[Call] = []
         self.waiting: list[tuple[str, int]] = []  # units, and the stage that each comes to next
@@ -147,7 +149,7 @@ class Course:
                 self.tell("close_arm", stage=self.design.stages[-1].name, arm="a", reason="harm")
             if "closings" in self.kinds and t == 5 * units // 6:
                 self.tell("close_arm", stage=self.design.stages[0].name, arm="b", reason="futility")
-            self._enroll(f"u{t}")
+            self._enroll(f"{self.prefix}{t}")
             while self.waiting and ("delays" not in self.kinds or self.rng.random() < 0.66):
                 self._advance()
             self._amend()
@@ -156,10 +158,10 @@ class Course:
 
     def _hold(self, t: int) -> None:
         self.tell("hold", reason="review")
-        self.tell("enroll", unit=f"u{t} too early", context=self._context(0))
+        self.tell("enroll", unit=f"{self.prefix}{t} too early", context=self._context(0))
         self.tell("release", reason="review done")
         self.tell("hold", reason="staff", site="north")
-        self.tell("enroll", unit=f"u{t} in the north", context=self._context(0), site="north")
+        self.tell("enroll", unit=f"{self.prefix}{t} in the north", context=self._context(0), site="north")
         self.tell("release", reason="staff is back", site="north")
 
     def _context(self, m: int) -> dict[str, float]:
@@ -207,7 +209,7 @@ class Course:
 
     def _amend(self) -> None:
         """Amend what is on record of a unit, at times."""
-        known = [*self.benefit]
+        known = [*self.benefit] or ["nobody"]
         if self.chance("overrides", 0.2):
             stage = self.design.stages[int(self.rng.integers(len(self.design.stages)))]
             self.tell("override", unit=self.pick(known), arm=self.pick(stage.arms), stage=stage.name, reason="wish")
