@@ -8,7 +8,7 @@ AUDIT  ?= .venv-audit
 JOBS   ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve test test-all lint audit soak bench bench-peers coverage clean
+.PHONY: demo serve test test-all digests lint audit soak bench bench-peers coverage clean
 
 demo: $(STAMPS)/base
 	$(BIN)/dtrbandit reproduce figure1
@@ -21,6 +21,9 @@ test: $(STAMPS)/test
 
 test-all: $(STAMPS)/all
 	CI=true HYPOTHESIS_PROFILE=full $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+digests: $(STAMPS)/test
+	$(BIN)/python tests/make_digests.py
 
 bench: $(STAMPS)/serve
 	$(BIN)/python benchmarks/learning.py
@@ -90,4 +93,4 @@ $(AUDIT)/.stamp: .ci/audit.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(PEERS) $(AUDIT) .venv-today .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

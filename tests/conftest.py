@@ -15,6 +15,8 @@ from extras import needed
 from postgres_server import Server
 from serving.served import Served
 
+collect_ignore = ["fixtures"]  # scripts for the commits that made them
+
 belief.LONG = 0  # every log is taken many facts at a time
 belief.STRETCH = 40  # so that most logs have usual stretches and others
 belief.SHORTEST = 1

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import dtrbandit as dtr
+from effort import scaled
 from session_machine.course import Course
 from session_machine.problems import THREE, TWO, Problem
-from effort import scaled
 
 COURSES, STEPS = scaled(12), 40
 

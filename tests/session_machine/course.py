@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from session_machine.naive import Earlier, NaiveUnit, draw, earlier_unit
-from session_machine.problems import ARMS, Context, Problem
-from session_machine.seam import Seam
 from paper.literal import Vector, feasible_arms, hat_estimates, schedule, tilde_estimates
 from plain.masks import plans_left
 from policies.twins import Twins
+from session_machine.naive import Earlier, NaiveUnit, draw, earlier_unit
+from session_machine.problems import ARMS, Context, Problem
+from session_machine.seam import Seam
 
 FRESH = 6
 PAST_BARRINGS = 12  # of these the first, two for each stage, are an arm that is contraindicated

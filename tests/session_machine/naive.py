@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 import dtrbandit as dtr
-from session_machine.problems import ARMS, Context, Problem
 from dtrbandit.record import Taught
 from paper.literal import Trajectory
 from plain.masks import arms_for_a_max
+from session_machine.problems import ARMS, Context, Problem
 
 
 @dataclass
