@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.cli.doctor import GOOD, NOTE, WRONG, all_findings, clock, disk, examine, sqlite_of_this_machine
+from dtrbandit.cli.doctor import GOOD, MISSING, WRONG, all_findings, clock, disk, examine, sqlite_of_this_machine
 from trial.small_trial import begun
 
 DESIGN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
@@ -79,9 +79,15 @@ def test_a_file_that_is_no_database_is_wrong(tmp_path: Path) -> None:
     assert found(f"sqlite:///{tmp_path}/trial.db")["database"] == WRONG
 
 
-def test_no_database_yet_is_a_note(tmp_path: Path) -> None:
-    assert found(f"sqlite:///{tmp_path}/trial.db")["database"] == NOTE
-    assert not (tmp_path / "trial.db").exists()
+def test_without_a_database_no_log_is_called_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**12, 0, 10**12))  # whatever this machine has
+
+    assert examine(f"sqlite:///{tmp_path}/trial.db", as_json=False) == 2
+
+    assert f"there is none at sqlite:///{tmp_path}/trial.db: no log was looked at" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_database_of_a_server_is_looked_at(postgres: str) -> None:
@@ -90,7 +96,7 @@ def test_a_database_of_a_server_is_looked_at(postgres: str) -> None:
 
     after = {what: (how, found) for what, how, found in all_findings(postgres)}
 
-    assert before["database"][0] == NOTE
+    assert before["database"][0] == MISSING
     assert before["database"][1].startswith("there is none at postgresql://postgres:***@")
     assert after["database"] == (GOOD, "in order, PostgresStore, 0 keys")
     assert after["trial pilot"][0] == GOOD

@@ -24,14 +24,14 @@ from dtrbandit.trial import Trial
 from dtrbandit.trial.proof import verify_stored
 from dtrbandit.words import counted
 
-GOOD, NOTE, WRONG = "good", "note", "wrong"
-MARKS = {GOOD: "✓", NOTE: "·", WRONG: "✗"}
+GOOD, NOTE, MISSING, WRONG = "good", "note", "missing", "wrong"
+MARKS = {GOOD: "✓", NOTE: "·", MISSING: "?", WRONG: "✗"}
 LEAST_FREE = 500_000_000  # bytes on the disk of a database
 EARLIEST = datetime(2026, 11, 1, tzinfo=UTC)  # this release is not older
 
 
 class Finding(NamedTuple):
-    """What was looked at, how it is (good, worth a note, or wrong), and what was found."""
+    """What was looked at, how it is (good, worth a note, missing, or wrong), and what was found."""
 
     what: str
     how: str
@@ -39,14 +39,15 @@ class Finding(NamedTuple):
 
 
 def examine(storage: str, *, as_json: bool) -> int:
-    """Print what was found; return the exit code, 1 if something is wrong."""
+    """Print what was found; return the exit code: 1 if something is wrong, 2 if there was no log to look at."""
     findings = list(all_findings(storage))
     if as_json:
         typer.echo(json.dumps({"name": "doctor", "table": [each._asdict() for each in findings]}, ensure_ascii=False))
     else:
         for what, how, found in findings:
             typer.echo(f"{MARKS[how]} {what:<12} {found}")
-    return 1 if any(each.how == WRONG for each in findings) else 0
+    ways = {each.how for each in findings}
+    return 1 if WRONG in ways else 2 if MISSING in ways else 0
 
 
 def all_findings(storage: str) -> Iterator[Finding]:
@@ -62,7 +63,8 @@ def all_findings(storage: str) -> Iterator[Finding]:
         store = connect_existing(storage)
     except NotFound:
         yield clock(None, datetime.now(UTC))
-        yield Finding("database", NOTE, f"there is none at {without_secret(storage)} yet")
+        told = f"there is none at {without_secret(storage)}: no log was looked at; give --storage, or create a trial"
+        yield Finding("database", MISSING, told)
         return
     except DTRError as error:
         yield Finding("database", WRONG, str(error))

@@ -339,7 +339,10 @@ def _require_fitting(context: typer.Context, *, rehearse: bool) -> None:
 
 
 def doctor(storage: Storage = DEFAULT, json: Json = False) -> None:
-    """Check SQLite, disk, clock, kernels, and the chain of every trial. The exit code is 1 if something is wrong."""
+    """Check SQLite, disk, clock, kernels, and the chain of every trial.
+
+    The exit code is 1 if something is wrong, and 2 if there is no database.
+    """
     with reactions():
         from dtrbandit.cli.doctor import examine
 
