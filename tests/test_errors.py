@@ -30,9 +30,10 @@ def test_the_drawing_of_the_errors_has_them_all() -> None:
     assert issubclass(dtr.StudyError, dtr.DTRError)
 
 
-def test_no_reaction_is_a_case_of_another_except_what_is_not_found() -> None:
+def test_no_reaction_is_a_case_of_another_except_what_cannot_happen_now() -> None:
     leaves = [each for each in CLASSES if each is not dtr.DTRError]
 
     cases = [(one, other) for one in leaves for other in leaves if one is not other and issubclass(one, other)]
 
-    assert cases == [(dtr.NotFound, dtr.ProtocolError)]  # who catches the one means the other too
+    special = [dtr.NotFound, dtr.OtherLog]  # who catches the general one means these too
+    assert cases == [(each, dtr.ProtocolError) for each in special]

@@ -54,7 +54,7 @@ def test_a_rotated_key_has_a_successor_with_the_same_role(served: Served) -> Non
     refused = served.post(f"/keys/{old['id']}/rotation", None)
     assert (refused.status, refused.json["remedy"]) == (
         409,
-        "Look at the keys; GET /keys lists them. Nothing was changed.",
+        "Look at the key: GET /keys lists them all. Nothing was changed.",
     )
     assert new["id"] in refused.json["detail"]
 

@@ -114,7 +114,7 @@ def rotate(
         if old.revoked is not None and (made := _successor(store, name, overlap)):
             return _shown_again(store, made, asked)
         if old.revoked is not None or not is_valid(old, now):
-            raise _refused(f"the key {name!r} has expired, or was revoked or replaced; create another one")
+            raise ProtocolError(f"the key {name!r} has expired, or was revoked or replaced; create another one")
         new = new_key(Role(old.role), old.label, now=now, trial=old.trial, site=old.site, maker=asked.key)
         row = new.row._replace(expires=old.expires)
         ending = old._replace(revoked=as_text(now + timedelta(hours=overlap)))
@@ -144,7 +144,7 @@ def revoke(store: Store, name: str, *, now: datetime, within: str | None = None,
             return Revoked(row, True)
         others = [each for each in store.api_keys() if _runs_all(each) and each.id != name and each.revoked is None]
         if _runs_all(row) and not any(is_valid(each, now) for each in others):
-            raise _refused(
+            raise ProtocolError(
                 f"{name!r} is the last key of an administrator of all trials; rotate it, or create another one first"
             )
         revoked = row._replace(revoked=as_text(now))
@@ -170,7 +170,9 @@ def _known(store: Store, request: Request | None) -> KeyRecord | None:
     if not found:
         return None
     if found[0].fingerprint != request.fingerprint:
-        raise _refused(f"the idempotency key {request.key!r} belongs to another request; a new request needs a new key")
+        raise ProtocolError(
+            f"the idempotency key {request.key!r} belongs to another request; a new request needs a new key"
+        )
     return key_record(store, found[0].sequence)
 
 
@@ -182,7 +184,7 @@ def _successor(store: Store, name: str, overlap: float) -> KeyRecord | None:
         return None  # it was revoked, or rotated by a release that kept no record
     event = rotation.event
     if event.revoked != as_text(rotation.time + timedelta(hours=overlap)):
-        raise _refused(
+        raise ProtocolError(
             f"the key {name!r} was rotated already, with another overlap; its successor is {event.successor!r}. Rotate "
             "that one, or create another"
         )
@@ -194,7 +196,7 @@ def _shown_again(store: Store, made: KeyRecord, asked: Asked) -> NewKey:
     row = _as_recorded(store, made)
     key = "" if asked.key is None or row.salt is None else derived(asked.key, row.salt, row.id)
     if digest(key) != row.sha256:
-        raise _refused(
+        raise ProtocolError(
             f"this was done before, by {made.actor}: the key {row.id!r} is there. It can be shown again only to "
             "whoever asked for it, by the same key; rotate it, or create another one"
         )
@@ -203,10 +205,6 @@ def _shown_again(store: Store, made: KeyRecord, asked: Asked) -> NewKey:
 
 def _as_recorded(store: Store, record: KeyRecord) -> ApiKey:
     return record.event.row(_row(store, record.event.id, None))
-
-
-def _refused(told: str) -> ProtocolError:
-    return ProtocolError(told, remedy="Look at the keys; GET /keys lists them. Nothing was changed.")
 
 
 def _runs_all(row: ApiKey) -> bool:
