@@ -173,6 +173,7 @@ CALLS: dict[str, Callable[[dtr.Session, list[Event]], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_whatever_interrupts_a_session_all_or_nothing_has_happened_and_it_goes_on(call: str) -> None:
     past = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.3), seed=3)

@@ -265,6 +265,7 @@ def assert_refit(state: CompiledState, tolerance: float) -> None:
             )
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_units_agree_with_the_plain_refit_at_200_random_times() -> None:
     """Coefficients are of size 1; flips add and subtract, so that rounding is allowed to reach 1e-9."""
     n = 100_000
@@ -311,6 +312,7 @@ print(hashlib.sha256(b"".join(m.tobytes() for m in coefficients) + played.arms.t
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [{"NUMBA_NUM_THREADS": "1"}, {"NUMBA_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}, {"NUMBA_CPU_NAME": "generic"}],

@@ -340,6 +340,7 @@ def test_a_verb_inside_a_verb_is_refused(where: str) -> None:
     assert [type(event).__name__ for event in session.log] == ["Opened", "Enrolled", "Assigned"]
 
 
+@pytest.mark.slow
 def test_a_session_that_is_copied_while_another_thread_writes_is_not_torn() -> None:
     session, done = some_session(), threading.Event()
 

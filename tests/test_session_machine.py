@@ -19,6 +19,7 @@ from session_machine.problems import THREE, TWO, Problem
 COURSES, STEPS = scaled(12), 40
 
 
+@pytest.mark.slow
 @pytest.mark.enlarged
 @pytest.mark.parametrize(
     ("problem", "policy"),

@@ -53,6 +53,7 @@ def test_fit_prints_counts_and_coefficients_and_writes_them(run: Run) -> None:
     assert Path("results/who.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_fit_lets_others_stand_for_drop_outs(run: Run) -> None:
     code, out, _ = run("fit", *COLUMNS, "--dropouts", "weighted", "--choice", "first=uniform", "--out", "results")
 
@@ -113,6 +114,7 @@ def test_replay_gives_what_the_library_gives(run: Run) -> None:
     assert all(Path(file).stat().st_size > 100 for file in document["files"])
 
 
+@pytest.mark.slow
 def test_replay_says_which_interval_is_meant_and_has_one_over_cohorts(run: Run) -> None:
     policies = ("--policy", "Greedy", "--policy", "UniformRandom()")
 

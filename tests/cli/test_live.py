@@ -295,6 +295,7 @@ def test_a_head_is_read() -> None:
     assert head_of("7:" + "a" * 64 + "\n") == Head(7, "a" * 64)
 
 
+@pytest.mark.slow
 def test_serve_says_which_database_it_made_and_what_it_serves(tmp_path: Path) -> None:
     needed("uvicorn")
     needed("jinja2")

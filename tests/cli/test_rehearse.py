@@ -71,6 +71,7 @@ def first_page(surfer: Surfer) -> Shown:
             time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_newcomer_sees_patients_come_and_nothing_is_left_behind(rehearsed: Rehearsed, tmp_path: Path) -> None:
     surfer = Surfer(rehearsed)  # type: ignore[arg-type]  # it has a port
     login = first_page(surfer)

@@ -267,6 +267,7 @@ def test_mean_rewards_of_a_plan_are_its_value() -> None:
     assert abs(np.mean(rewards) - value) < 5 * np.std(rewards) / np.sqrt(20_000)
 
 
+@pytest.mark.slow
 def test_the_example_runs_and_the_policy_beats_chance() -> None:
     done = subprocess.run([sys.executable, str(EXAMPLE), "--units", "600"], capture_output=True, text=True, timeout=120)
 

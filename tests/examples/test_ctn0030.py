@@ -40,6 +40,7 @@ def pieces(report: str) -> tuple[list[str], list[float]]:
     return words, [float(found.replace("−", "-").replace(",", "")) for found in re.findall(number, report)]
 
 
+@pytest.mark.slow
 def test_the_report_in_the_repository_is_what_the_script_writes(written: Path) -> None:
     """All but the replay, which is small here; numbers may differ in their last digit between machines."""
     new, kept = (

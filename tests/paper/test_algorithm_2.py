@@ -13,6 +13,7 @@ from plain.replay import Algorithm, replay_dtr
 from policies.twins import plain_twin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seed"),
     [

@@ -12,7 +12,7 @@ from paper.literal import Plan, algorithm_1, algorithm_4
 from paper.sessions import assert_same_arms, assert_same_estimates, run_policy
 from paper.worlds import THREE_PLANS, THREE_STAGES_WITH_GAPS, TWO_BY_TWO, draw_world, every_plan
 
-ROUNDS = 300
+ROUNDS, MORE = 200, 300
 
 
 @pytest.mark.parametrize("q", [1, 2, 5])
@@ -54,11 +54,11 @@ def test_the_filter_can_leave_some_arms_but_not_all() -> None:
 
 @pytest.mark.parametrize(("q", "leaving", "delta"), [(1, 0.3, 0.3), (2, 0.3, 1.0), (1, 0.6, 1.0), (2, 0.6, 0.3)])
 def test_three_plans_with_early_leavers_follow_algorithm_4(q: int, leaving: float, delta: float) -> None:
-    world = draw_world((2, 2), units=ROUNDS, seed=70 + q, leaving=leaving)
+    world = draw_world((2, 2), units=MORE, seed=70 + q, leaving=leaving)
 
     run = run_policy(dtr.DTRBandit(q=q, delta=delta), world, THREE_PLANS)
 
-    path = algorithm_4(world, THREE_PLANS, q=q, delta=[delta] * 2, horizon=ROUNDS)
+    path = algorithm_4(world, THREE_PLANS, q=q, delta=[delta] * 2, horizon=MORE)
     assert any(len(arms) == 1 for arms in path.arms)
     assert_same_arms(run, path)
     assert_same_estimates(run, path)

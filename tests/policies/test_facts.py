@@ -175,6 +175,7 @@ facts = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(POLICIES), st.lists(st.tuples(histories, facts), max_size=30), st.booleans())
 @settings(max_examples=scaled(300))
 def test_whatever_a_policy_is_told_it_learns_or_refuses(

@@ -179,6 +179,7 @@ def test_reasons_without_end_leave_heads_for_decisions() -> None:
     assert len(packed.heads) == MOST_REASONS
 
 
+@pytest.mark.slow
 def test_units_that_have_ended_are_nothing_to_the_garbage_collector() -> None:
     def tracked(units: int) -> int:
         session = session_of(units)

@@ -171,6 +171,7 @@ def real() -> dict[str, Array]:
     return {name: regret.sum(axis=2) for name, regret in study.stage_regret.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", [slower, typically_logarithmic, lambda own: sublinear("", own)])
 @pytest.mark.parametrize("name", ["0.1-Greedy", "0.5-Greedy"])
 def test_no_claim_holds_of_a_policy_that_never_stops_exploring(

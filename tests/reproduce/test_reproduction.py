@@ -26,6 +26,7 @@ def test_a_reproduction_writes_its_study_picture_and_curves(tmp_path: Path, figu
     assert FIGURES[figure].claims(study) == result.claims
 
 
+@pytest.mark.slow
 def test_more_paths_extend_a_reproduction_and_fewer_leave_it(tmp_path: Path) -> None:
     def run(paths: int) -> dtr.Study:
         reproduce(FIGURES["figure2"], tmp_path, paths=paths, horizon=200)

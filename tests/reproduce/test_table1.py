@@ -36,6 +36,7 @@ def test_replay_of_offline_converges_to_the_exact_value() -> None:
 # -- a file's patients -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_cohort_that_is_written_gives_the_same_table_when_it_is_read(small: Reproduction, tmp_path: Path) -> None:
     assert [file.name for file in small.files] == ["table1.png", "table1.csv", "cohort.csv"]
     assert small.files[0].stat().st_size > 10_000

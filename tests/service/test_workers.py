@@ -80,6 +80,7 @@ def test_many_clients_of_several_workers_get_every_round_once(served: Served) ->
         assert found.verify()
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_when_workers_connections_and_the_server_fall(served: Served, server: Server) -> None:
     trial = served.create("hurt")
     nurses = [Nurse(served, trial, number) for number in range(8)]
@@ -136,6 +137,7 @@ def test_all_workers_know_a_login_to_the_pages(served: Served) -> None:
     assert statuses == [200] * 40
 
 
+@pytest.mark.slow
 def test_workers_end_with_whoever_started_them(served: Served) -> None:
     workers = workers_of(served)
     assert served.stop() == 0

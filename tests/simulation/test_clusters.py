@@ -30,6 +30,7 @@ def study(environment: Any, **options: Any) -> dtr.Study:
     return dtr.simulate(environment, policies(), horizon=HORIZON, paths=24, seed=5, **options)
 
 
+@pytest.mark.slow
 def test_a_study_on_a_cluster_is_that_of_one_process(cluster: Cluster) -> None:
     with cluster.usual():
         found = study(Synthetic())
@@ -59,6 +60,7 @@ def test_one_job_stays_in_this_process(cluster: Cluster) -> None:
     assert {process for process, _, _ in places} == {os.getpid()}
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_had_is_done_by_another(cluster: Cluster, tmp_path: Path) -> None:
     weapon = tmp_path / "weapon"
     weapon.touch()
@@ -70,6 +72,7 @@ def test_what_a_killed_worker_had_is_done_by_another(cluster: Cluster, tmp_path:
     assert found == study(Deadly(weapon), n_jobs=1)
 
 
+@pytest.mark.slow
 def test_when_a_worker_is_killed_for_good_finished_paths_are_kept(cluster: Cluster, tmp_path: Path) -> None:
     weapon = tmp_path / "weapon"
     weapon.touch()
@@ -100,6 +103,7 @@ def test_who_stops_listening_frees_the_cluster(cluster: Cluster, tmp_path: Path)
     assert len(begun) < 50
 
 
+@pytest.mark.slow
 def test_an_error_in_a_path_comes_back_by_name(cluster: Cluster, tmp_path: Path) -> None:
     faulty = tmp_path / "faulty"
     faulty.touch()

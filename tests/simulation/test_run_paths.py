@@ -63,6 +63,7 @@ os.write(1, f"kept {kept}, equal {resumed == whole}, {resumed.take(study.paths) 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_keeps_finished_paths_and_resuming_gives_the_same_study(n_jobs: int) -> None:
     """The signal goes to the whole group, as a terminal sends it."""
@@ -118,6 +119,7 @@ print(0 < len(study.paths) < 12, dtr.simulate(Deadly(), policies, **{**options, 
 """
 
 
+@pytest.mark.slow
 def test_the_death_of_a_worker_keeps_finished_paths(tmp_path: Any) -> None:
     command = [sys.executable, "-c", DEATH, str(tmp_path / "marker")]
 

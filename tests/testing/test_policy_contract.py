@@ -114,6 +114,7 @@ def test_the_contract_catches_a_policy_that_changes_while_deciding() -> None:
         contract(Restless()).test_deciding_changes_nothing()
 
 
+@pytest.mark.slow
 def test_the_contract_holds_for_a_policy_that_keeps_the_design_in_its_state() -> None:
     held = contract(Careful())
 

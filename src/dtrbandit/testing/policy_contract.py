@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -161,10 +162,12 @@ class _Earlier:
 
     def teaching(self, design: Design) -> list[Taught]:
         earlier = Session(design, UniformRandom(), seed=4)
+        decided: Counter[str] = Counter()
         for t in range(ROUNDS // 2):
             earlier.enroll(f"u{t}", _context(design, t + ROUNDS, 0))
+            decided[f"u{t}"] += 1
             for m in range(1, len(design.stages)):
-                _respond(earlier, t, m)
+                _respond(earlier, t, m, decided)
             _end(earlier, t)
         return [_taught(design, record) for record in earlier._belief.histories]
 
@@ -186,13 +189,15 @@ def _check_propensities(choices: list[Choice], history: History) -> None:
 def drive(session: Session, rounds: range) -> None:
     """Enrol a unit in each round. Each unit goes a step further every APART rounds, and some are amended."""
     stages = len(session.design.stages)
+    decided = Counter(event.unit for event in session.log if isinstance(event, Assigned))
     for t in rounds:
         _close(session, t)
         _enroll(session, t)
+        decided[f"u{t}"] += 1
         if t % 11 == 4:
             _override(session, t, 0)
         for m in range(1, stages):
-            _respond(session, t - APART * m, m)
+            _respond(session, t - APART * m, m, decided)
         _amend(session, t - APART * (stages - 1))
         _end(session, t - APART * stages)
         _amend(session, t - APART * (stages + 1))
@@ -220,15 +225,15 @@ def _close(session: Session, t: int) -> None:
                 return
 
 
-def _respond(session: Session, t: int, m: int) -> None:
-    """Let unit t respond at stage m, unless it has left or is soon to be withdrawn."""
-    decided = sum(isinstance(event, Assigned) and event.unit == f"u{t}" for event in session.log)
+def _respond(session: Session, t: int, m: int, decided: Counter[str]) -> None:
+    """Let unit t respond at stage m, unless it has left or is soon to be withdrawn; count its decisions."""
+    unit, stage = f"u{t}", session.design.stages[m]
     lost = t % 13 == 6 and m == len(session.design.stages) - 1
-    if decided == m and t >= 0 and not lost:
+    if decided[unit] == m and not lost:
         try:
-            session.respond(f"u{t}", _context(session.design, t, m), stage=session.design.stages[m].name)
+            decided[unit] += session.respond(unit, _context(session.design, t, m), stage=stage.name) is not None
         except ProtocolError:
-            session.withdraw(f"u{t}", reason="an override has led it to where nothing is left")
+            session.withdraw(unit, reason="an override has led it to where nothing is left")
 
 
 def _end(session: Session, t: int) -> None:

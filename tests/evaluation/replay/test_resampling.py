@@ -87,6 +87,7 @@ def test_the_paths_through_the_cohort_itself_are_what_they_were(cohort: Cohort, 
     assert alone.resampled is None
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_processes(cohort: Cohort, found: Replay) -> None:
     again = replay(GREEDY, cohort, n_jobs=2, **SIZE)  # type: ignore[arg-type]
 

@@ -59,6 +59,7 @@ def test_a_learned_regime_has_no_naive_interval() -> None:
     assert len(dtr.evaluate(TWELVE, {"learned": fit}).differences()) == 0
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers() -> None:
     cohort = trial(400, np.random.default_rng(1)).with_propensities(RIGHT)
     learned = dtr.QLearning(cohort.design).fit(cohort)
@@ -158,6 +159,7 @@ def valued() -> pd.DataFrame:
     return frame.set_index(["models", "regime", "estimator"]).sort_index()
 
 
+@pytest.mark.slow
 @pytest.mark.enlarged
 @pytest.mark.parametrize("models", ["right", "propensities wrong", "outcomes wrong"])
 @pytest.mark.parametrize("name", NAMES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dtrbandit.datasets.stard import COHORT_SEED
 from dtrbandit.reproduce import Reproduction
@@ -10,6 +11,7 @@ from dtrbandit.reproduce.table1.entries import ENTRIES, ONLINE, PAPER
 from reproduce.small_table1 import frame
 
 
+@pytest.mark.slow
 def test_the_table_has_the_papers_twelve_entries_and_both_treatments_of_leavers(small: Reproduction) -> None:
     table = frame(small)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from dtrbandit.reproduce import Reproduction, reproduce
 from dtrbandit.reproduce.table1 import Table1
 from dtrbandit.reproduce.table1.notes import cohort_in_words, notes
@@ -12,6 +14,7 @@ from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.printed import PrintedTable
 
 
+@pytest.mark.slow
 def test_another_seed_is_said_to_be_asked_for(tmp_path: Path) -> None:
     result = reproduce(Table1(cohort_seed=4), tmp_path, paths=2, horizon=100, n_jobs=1)
 
@@ -28,6 +31,7 @@ def test_patients_are_named_by_their_seed_or_their_file() -> None:
     assert cohort_in_words(Patients(table, None)) == "from a file"
 
 
+@pytest.mark.slow
 def test_notes_say_how_far_to_trust_the_numbers(small: Reproduction) -> None:
     assert isinstance(small.table, PrintedTable)
     results = small.table.results
