@@ -11,5 +11,6 @@ pytest_plugins = ["skipped"]
 collect_ignore = [] if find_spec("gymnasium") else ["src/dtrbandit/environments/gymnasium.py"]
 collect_ignore_glob: list[str] = [] if find_spec("psycopg") else ["src/dtrbandit/storage/postgres*.py"]
 if not all(find_spec(name) for name in ("fastapi", "httptools", "jinja2", "uvicorn")):
-    needing = ("app", "front", "http", "*_routes", "models", "requests", "server", "workers")
-    collect_ignore_glob += [f"src/dtrbandit/service/{name}.py" for name in needing] + ["src/dtrbandit/web/*.py"]
+    collect_ignore_glob += [
+        f"{folder}/*.py" for folder in ("src/dtrbandit/service", "src/dtrbandit/web", "tests/serving")
+    ]

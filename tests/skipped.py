@@ -9,8 +9,10 @@ import re
 
 import pytest
 
+from effort import PROFILE
+
 KEPT = "dtrbandit/skipped"  # where the cache of pytest keeps what the last run left out
-ENLARGED = ("hypothesis", "enlarged")  # marks of tests that try more with HYPOTHESIS_PROFILE=full
+ENLARGED = ("hypothesis", "enlarged", "full")  # marks of tests that try more with HYPOTHESIS_PROFILE=full
 MISSING = re.compile(r"could not import '([^']+)'|there is no \S*?(chromium)")
 
 
@@ -22,16 +24,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what the last run has tested as well as this one could."""
-    if not config.getoption("--beside"):
-        return
+    """Deselect what needs more effort than is wanted, or what the last run has tested as well as this one could."""
+    if PROFILE != "full":
+        deselect(config, items, [item for item in items if item.get_closest_marker("full")])
+    if config.getoption("--beside"):
+        deselect(config, items, [item for item in items if not is_beside(config, item)])
+
+
+def deselect(config: pytest.Config, items: list[pytest.Item], some: list[pytest.Item]) -> None:
+    """Leave some items out, and count them."""
+    config.hook.pytest_deselected(items=some)
+    left = set(some)
+    items[:] = [item for item in items if item not in left]
+
+
+def is_beside(config: pytest.Config, item: pytest.Item) -> bool:
+    """Say whether the last run left an item out, or could have tried more of it."""
     skipped = cache.get(KEPT, None) if (cache := getattr(config, "cache", None)) else None
     if skipped is None:
         raise pytest.UsageError("--beside needs a run before it, without --beside, in the same folder")
     again = ("src/", *skipped)  # doctests of modules that need more are not even collected without it
-    kept = [item for item in items if item.nodeid.startswith(again) or any(map(item.get_closest_marker, ENLARGED))]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
+    return item.nodeid.startswith(again) or any(map(item.get_closest_marker, ENLARGED))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -45,5 +58,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         wanted = sorted({(match[1] or match[2]).partition(".")[0] for match in found})
         terminalreporter.write_line(
             f"{len(found)} files or tests need what is not installed ({', '.join(wanted)}): "
-            "`make test-all` installs it and runs everything."
+            "`make test-all` installs it and runs everything, with more examples."
         )

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 MODULES = {
-    "test_first.py": "def test_plain():\n    pass\n",
+    "test_first.py": (
+        "import pytest\n\ndef test_plain():\n    pass\n\n@pytest.mark.full\ndef test_long():\n    pass\n"
+    ),
     "test_second.py": "import pytest\n\npytest.importorskip('no_such_module.part')\n\ndef test_more():\n    pass\n",
     "test_third.py": (
         "import pytest\nfrom hypothesis import given, strategies as st\n\n"
@@ -27,9 +29,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ran(folder: Path, *options: str) -> str:
+def ran(folder: Path, *options: str, profile: str = "quick") -> str:
     command = [sys.executable, "-m", "pytest", "-p", "skipped", "-v", "--rootdir", str(folder), *options]
-    environment = {"PYTHONPATH": str(HERE)}
+    environment = {"PYTHONPATH": str(HERE), "HYPOTHESIS_PROFILE": profile}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
@@ -38,7 +40,7 @@ def test_what_is_missing_is_said_in_one_line_with_how_to_have_it(folder: Path) -
     said = ran(folder).splitlines()
 
     told = "2 files or tests need what is not installed (no_other_module, no_such_module): "
-    assert f"{told}`make test-all` installs it and runs everything." in said
+    assert f"{told}`make test-all` installs it and runs everything, with more examples." in said
 
 
 def test_a_second_run_does_what_was_skipped_and_what_can_be_enlarged(folder: Path) -> None:
@@ -47,10 +49,15 @@ def test_a_second_run_does_what_was_skipped_and_what_can_be_enlarged(folder: Pat
     (folder / "no_such_module").mkdir()
     (folder / "no_such_module" / "part.py").touch()
 
-    said = ran(folder, "--beside")
+    said = ran(folder, "--beside", profile="full")
 
-    assert "3 passed, 1 deselected" in said
-    assert "test_first.py" not in said
+    assert "4 passed, 1 deselected" in said
+    assert "test_plain" not in said
+
+
+def test_what_needs_full_effort_waits_for_it(folder: Path) -> None:
+    assert "2 passed, 2 skipped, 1 deselected" in ran(folder)
+    assert "3 passed, 2 skipped" in ran(folder, profile="full")
 
 
 def test_there_must_be_a_run_before(folder: Path) -> None:

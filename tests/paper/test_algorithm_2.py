@@ -12,17 +12,17 @@ from evaluation.replay_worlds import points, streams, world
 from plain.replay import Algorithm, replay_dtr
 from policies.twins import plain_twin
 
+MORE = (("DTRB", 12), ("Greedy", 24), ("LSVI-UCB", 12))
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seed"),
     [
-        ("DTRB", 12),
         ("DTRB", 24),
         ("0.3-Greedy", 12),
-        ("Greedy", 24),
-        ("LSVI-UCB", 12),
         ("LSVI-UCB, optimistic", 24),
+        *(pytest.param(name, seed, marks=pytest.mark.full) for name, seed in MORE),
     ],
 )
 @pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")

@@ -54,6 +54,7 @@ def mixed(share: float, rng: np.random.Generator) -> Array:
     return np.where(never, noisy(LINE, rng), noisy(LOGARITHM, rng))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("impostors", "places"),
     [

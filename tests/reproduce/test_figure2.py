@@ -45,7 +45,7 @@ def times(factor: float) -> Law:
     return lambda t: factor * LOGARITHM(t)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("impostors", "places"),
     [

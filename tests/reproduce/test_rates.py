@@ -133,6 +133,7 @@ def test_the_highest_of_several_curves_is_shown_and_one_that_is_refuted_refutes(
 # -- impostors -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("claim", "law"),
     [
@@ -151,6 +152,7 @@ def test_no_claim_holds_of_an_impostor(claim: Callable[[Curve], Claim], law: Law
     assert held(lambda rng: claim(of(noisy(law, rng)))) <= AT_MOST
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("law", [POWER_03, ROOT])
 def test_no_claim_about_means_holds_of_an_impostor(law: Law) -> None:
     assert held(lambda rng: logarithmic_on_average(of(noisy(law, rng, paths=1_000, horizon=160)))) <= AT_MOST
@@ -171,7 +173,7 @@ def real() -> dict[str, Array]:
     return {name: regret.sum(axis=2) for name, regret in study.stage_regret.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("claim", [slower, typically_logarithmic, lambda own: sublinear("", own)])
 @pytest.mark.parametrize("name", ["0.1-Greedy", "0.5-Greedy"])
 def test_no_claim_holds_of_a_policy_that_never_stops_exploring(

@@ -128,7 +128,7 @@ def true_values(environment: Any, horizon: int) -> dict[str, tuple[float, float]
     return {name: (own.mean(), own.std() / np.sqrt(len(own))) for name, own in averages.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("environment", [Synthetic(), Linear(arms=(2, 3), noise=2.0, seed=1)], ids=["2 arms", "3 arms"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_one_pass_over_fresh_rows_is_unbiased(environment: Any, name: str) -> None:
@@ -159,7 +159,7 @@ def test_draws_from_many_more_rows_than_rounds_are_unbiased(name: str) -> None:
     assert found.value == pytest.approx(truth, abs=4 * error)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @small
 def test_a_small_cohort_flatters_a_learner_but_not_a_fixed_rule() -> None:
     """80 cohorts of 60 units, 300 rounds: Greedy gains more than 4 standard errors, random arms nothing."""

@@ -219,7 +219,7 @@ def test_units_that_dropped_out_are_refused() -> None:
 # -- known truth ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_intervals_hold_the_truth_where_plain_means_do_not() -> None:
     """To reach are 93 %, within two Monte-Carlo errors of 40 trials. Plain means are to hold it in less than half."""
     held, naive = [], []

@@ -107,7 +107,7 @@ def test_too_few_units_have_a_reason_in_place_of_a_number() -> None:
     assert found.note.startswith("There is no cross-fitted value: nobody teaches what follows")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_where_nothing_works_the_value_is_not_flattered_and_the_interval_holds() -> None:
     """100 trials of 100 units, every regime is worth 0. The coverage is judged within two Monte-Carlo errors."""
     own, plug_in, held = [], [], []

@@ -56,7 +56,7 @@ def test_arms_that_are_never_best_are_pulled_only_when_forced(
     assert told("arms", both(early, late, curve)) == verdicts
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("law", "early", "late", "places"), [(ROOT, 0.3, 0.3, [1, 2, 3, 4, 5]), (POWER_03, 0.3, 0.1, [0, 3, 4])]
 )

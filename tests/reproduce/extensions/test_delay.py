@@ -44,7 +44,7 @@ def uninformed(mean: int) -> Law:
     return lambda t: LOGARITHM(t) + math.log(2) * mean * (1 - np.exp(-t / 30))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("impostors", "places"),
     [

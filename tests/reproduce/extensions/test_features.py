@@ -44,7 +44,7 @@ def line(factor: float, loss: float) -> Law:
     return lambda t: factor * loss * t
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("too_many", "no_first", "no_second", "places"),
     [

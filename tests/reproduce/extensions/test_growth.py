@@ -24,6 +24,7 @@ def test_free_rounds_that_grow_too_fast_are_noticed_beside_forced_ones(name: str
     assert growth.free_rounds_slower_than_root(studies, settings).verdict.mark == mark
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("law", [ROOT, LINE])
 def test_free_rounds_of_an_impostor_are_not_slower_than_root(law: Law) -> None:
     settings = {features.RIGHT: features.SETTINGS[features.RIGHT]}

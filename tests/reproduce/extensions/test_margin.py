@@ -31,7 +31,7 @@ EVEN: Law = lambda t: 20 * np.log1p(t)  # noqa: E731 (every decade costs as much
 BOUNDED: Law = lambda t: 20 * (1 - (1 + t) ** -0.1)  # noqa: E731 (its exponent is −0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("laws", "places"),
     [

@@ -49,6 +49,7 @@ def test_regret_at_the_embedded_second_stage_is_noticed(embedded: dict[str, dtr.
     assert told("one_stage", {**embedded, one_stage.EMBEDDED: dear})[:3] == "✓✓✗"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("law", "places"), [(ROOT, [3, 4, 5, 6]), (POWER_03, [4, 5])])
 def test_no_claim_about_the_embedded_rate_holds_of_an_impostor(law: Law, places: list[int]) -> None:
     laws = dict.fromkeys(one_stage.SETTINGS, law)

@@ -35,7 +35,7 @@ def test_three_stages_are_logarithmic_each(third: Curve, verdicts: str) -> None:
     assert told("stages", three_stages(logarithmic(20.0), logarithmic(5.0), third)) == verdicts
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("law", "places"), [(ROOT, [0, 1, 2, 3]), (POWER_03, [1, 2])])
 def test_no_claim_about_stages_holds_of_an_impostor(law: Law, places: list[int]) -> None:
     """The third stage is the impostor; for free rounds, of which all stages are, the others cost next to nothing."""

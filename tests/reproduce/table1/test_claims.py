@@ -47,7 +47,7 @@ def test_each_claim_can_be_refuted_and_be_open(changed: dict[str, float], place:
     assert verdicts(as_in_the_paper(**changed))[place] == verdict
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_impostor_that_is_no_better_is_not_shown_to_be() -> None:
     """All algorithms alike, differing by noise between cohorts: each claim is shown in 5 % of 200 runs or fewer."""
     rng, shown = np.random.default_rng(0), np.zeros(4)
