@@ -30,12 +30,12 @@ def new_turn() -> Turn:
 
 def turn_in_child(turn: Turn, refusal: Refusal) -> Turn:
     """Return what a child takes turns by: the same lock, or a refusal if a thread that is gone held it at the fork."""
-    return Refused(refusal) if is_held(turn) else turn
+    return NotInChild(refusal) if is_held(turn) else turn
 
 
 def is_held(turn: Turn) -> bool:
     """Say whether another thread has the turn."""
-    if isinstance(turn, Refused):
+    if isinstance(turn, NotInChild):
         return False
     lock = cast("threading.Lock", turn)
     free = lock.acquire(blocking=False)  # also for the thread that has it
@@ -44,7 +44,7 @@ def is_held(turn: Turn) -> bool:
     return not free
 
 
-class Refused:
+class NotInChild:
     """Stands in a child for a lock or a connection: whoever uses it gets an error in words. Closing it does nothing."""
 
     def __init__(self, refusal: Refusal) -> None:

@@ -135,6 +135,25 @@ def test_the_address_of_a_proxy_has_no_limit_of_its_own() -> None:
     server.stop()
 
 
+def test_whoever_is_turned_away_takes_no_place_for_long() -> None:
+    """Files are left for the trials: of those for whom there is no room only some are told so."""
+    server = Edge(Limits(connections=1, turned_away=2, seconds_to_linger=3600.0))
+    with server.connect() as inside:
+        assert served_over(inside)
+        told = [server.connect() for _ in range(2)]
+        assert all(b"503" in answered(line) for line in told)
+        for _ in range(20):
+            with server.connect() as more:
+                assert received(more) == b""
+        for line in told:
+            line.close()
+        until(lambda: server.server._gate._turned_away == 0)
+        with server.connect() as again:
+            assert b"503" in answered(again)
+        assert served_over(inside).startswith(b"HTTP/1.1 200 ")
+    server.stop()
+
+
 # -- a server that stops -----------------------------------------------------------------------------------------
 
 
@@ -161,3 +180,16 @@ def test_a_stop_finishes_what_was_read_and_refuses_what_is_new() -> None:
         assert answer.startswith(b"HTTP/1.1 503 ")
         assert b"retry-after: 1" in answer
         assert b"urn:dtrbandit:problem:stopping" in answer
+
+
+def test_a_request_that_takes_longer_than_a_stop_is_told_so_in_words() -> None:
+    server = Edge(Limits(seconds_to_finish=0.3))
+    with server.connect() as line:
+        line.sendall(asked("POST", "/wait", "Content-Length: 4") + b"that")
+        until(lambda: server.begun)
+        server.leave()
+        answer = received(line)
+    server.stop()
+
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert "whether it was recorded is not known" in json.loads(answer.partition(b"\r\n\r\n")[2])["detail"]

@@ -14,7 +14,7 @@ from serving.served import Served
 HOST = (b"host", b"x")
 
 
-@pytest.mark.parametrize("name", [b"authorization", b"idempotency-key", b"content-type", b"host"])
+@pytest.mark.parametrize("name", [b"authorization", b"idempotency-key", b"dtrbandit-log", b"content-type", b"host"])
 def test_a_header_that_counts_may_be_there_once(name: bytes) -> None:
     refused = wrong_headers([HOST, (name, b"one"), (name, b"one")])
 
@@ -35,6 +35,13 @@ def test_a_host_is_needed_since_http_1_1() -> None:
     assert refused.status == 400
     assert "host" in refused.detail
     assert wrong_headers([], "1.0") is None
+
+
+def test_http_2_is_no_version_of_this_service() -> None:
+    refused = wrong_headers([HOST], "2.0")
+
+    assert refused is not None
+    assert "HTTP/2.0" in refused.detail
 
 
 @pytest.mark.parametrize("name", [b"content-encoding", b"transfer-encoding"])

@@ -292,6 +292,32 @@ def test_a_chunk_that_is_none_ends_the_request_and_the_connection(chunk: bytes, 
     assert edge.read == []
 
 
+def test_a_request_that_came_whole_is_answered_though_the_next_ones_body_is_broken(edge: Edge) -> None:
+    edge.go.clear()
+    begun = len(edge.begun)
+    with edge.connect() as line:
+        line.sendall(asked("POST", "/wait", "Content-Length: 4") + b"that")
+        until(lambda: len(edge.begun) > begun)
+        line.sendall(asked("POST", "/echo", "Transfer-Encoding: chunked") + b"zz\r\n")
+        edge.go.set()
+        answer = received(line)
+
+    first, _, second = answer.partition(b"that")
+    assert first.startswith(b"HTTP/1.1 200 ")
+    assert second.startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("name", ["Authorization", "X-Forwarded-For", "Content-Encoding", "Dtrbandit-Log"])
+def test_a_trailer_is_no_header(name: str, edge: Edge) -> None:
+    with edge.connect() as line:
+        line.sendall(asked("POST", "/echo", "Transfer-Encoding: chunked") + b"2\r\nok\r\n0\r\n")
+        line.sendall(f"{name}: gzip\r\n\r\n".encode())
+        answer = answered(line)
+
+    assert answer.endswith(b"ok")
+    assert name.lower().encode() not in dict(edge.headers[-1])
+
+
 def test_requests_that_came_whole_are_answered_before_what_is_no_http_ends_the_connection(edge: Edge) -> None:
     body = asked("POST", "/echo", "Content-Length: 3") + b"one"
     with edge.connect() as line:

@@ -223,3 +223,12 @@ def test_a_page_that_has_no_key_to_show_again_makes_keys_by_chance() -> None:
             await service.stop()
 
     assert asyncio.run(asked_twice()) == ([None, None], 409)
+
+
+def test_a_rotation_whose_body_says_that_it_is_no_json_is_refused(served: Served) -> None:
+    made = served.post("/keys", {"role": "auditor", "label": "inspector"}).json
+
+    refused = served.post(f"/keys/{made['id']}/rotation", {"overlap": 2}, headers={"Content-Type": "text/plain"})
+
+    assert refused.status == 415
+    assert served.get("/trials", key=made["key"]).status == 200

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dtrbandit.errors import Unavailable
-from dtrbandit.service.problems import Refused
+from dtrbandit.service.problems import Busy, Refused
 from dtrbandit.service.write_probe import WriteProbe
 from dtrbandit.service.writer import Writer
 from dtrbandit.storage import SQLiteStore
@@ -46,6 +46,18 @@ def test_a_database_that_takes_no_writes_is_noticed_and_so_is_its_recovery(
         assert str(store.path) in caplog.text
         store.path.with_suffix(".away").rename(store.path)
         await probe.require_writable()
+
+    with_writer(act)
+    store.close()
+
+
+def test_a_writer_that_has_too_much_to_do_is_no_fault_of_the_disk(store: SQLiteStore) -> None:
+    async def act(writer: Writer) -> None:
+        def too_much() -> SQLiteStore:
+            raise Busy("too many requests wait")
+
+        with pytest.raises(Busy, match="too many requests wait"):
+            await WriteProbe(writer, too_much).require_writable()
 
     with_writer(act)
     store.close()

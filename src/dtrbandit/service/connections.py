@@ -21,6 +21,8 @@ class Limits(NamedTuple):
         How many of them come from one address. Behind a proxy all come from its address, and this does not count.
     seconds_for_head
         How long the address and the headers of a request may take to come.
+    turned_away
+        How many others are told so at a time; further ones are only hung up on, so that files are left for trials.
     seconds_to_linger
         How long the rest of a refused request is read and thrown away, so that the refusal arrives.
     seconds_to_finish
@@ -29,6 +31,7 @@ class Limits(NamedTuple):
 
     connections: int = 1000
     per_address: int = 200
+    turned_away: int = 100
     seconds_for_head: float = 10.0
     seconds_to_linger: float = 1.0
     seconds_to_finish: float = 30.0
@@ -40,7 +43,7 @@ class Gate:
     def __init__(self, limits: Limits | None = None, *, behind_proxy: bool = False) -> None:
         self.limits, self._behind_proxy = limits or Limits(), behind_proxy
         self._open: Counter[str] = Counter()
-        self._all = 0
+        self._all = self._turned_away = 0
         self.leaving = False
 
     def enter(self, address: str) -> Refused | None:
@@ -68,6 +71,16 @@ class Gate:
         self._open[address] -= 1
         if not self._open[address]:
             del self._open[address]
+
+    def turn_away(self) -> bool:
+        """Say whether a connection that cannot be taken in may be told so; whoever may is forgotten at its end."""
+        told = self._turned_away < self.limits.turned_away
+        self._turned_away += told
+        return told
+
+    def forget(self) -> None:
+        """Note that a connection has ended which was turned away."""
+        self._turned_away -= 1
 
     def closed(self) -> Refused | None:
         """Return what a new request is told while the process stops; None while it does not."""

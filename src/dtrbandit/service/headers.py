@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from dtrbandit.design.values import shown
 from dtrbandit.service.problems import Refused
 
-ONCE = frozenset({b"host", b"authorization", b"idempotency-key", b"content-type", b"content-encoding"})
+ONCE = frozenset(
+    {b"host", b"authorization", b"idempotency-key", b"dtrbandit-log", b"content-type", b"content-encoding"}
+)
+VERSIONS = ("1.0", "1.1")
 BODIES = frozenset({b"content-encoding", b"transfer-encoding"})
 JSON = "application/json"
 
@@ -23,6 +26,8 @@ def wrong_headers(headers: Headers, version: str = "1.1") -> Refused | None:
     >>> wrong_headers([(b"host", b"a"), (b"host", b"b")]).detail
     'the request has the header host twice'
     """
+    if version not in VERSIONS:
+        return Refused("bad-request", f"the request is in HTTP/{version}, and this service speaks HTTP/1.1")
     found = set()
     for name, value in headers:
         if name in ONCE:

@@ -44,6 +44,7 @@ class CappedHttp(HttpToolsProtocol):
     _over = False  # nothing more is read
     _dropped = 0
     _admitted = False
+    _turned_away = False
     _deadline: TimerHandle | None = None  # of the head that is awaited
 
     def __init__(self, *args: Any, gate: Gate, **more: Any) -> None:
@@ -60,8 +61,12 @@ class CappedHttp(HttpToolsProtocol):
         if refused is None:
             self._admitted = True
             self._watch()
-        else:
+        elif self._gate.turn_away():
+            self._turned_away = True
             self._refuse(refused)
+        else:
+            self._over = True
+            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
@@ -69,6 +74,8 @@ class CappedHttp(HttpToolsProtocol):
         self._unwatch()
         if self._admitted:
             self._gate.leave(self._address)
+        if self._turned_away:
+            self._gate.forget()
 
     def data_received(self, data: bytes) -> None:
         """Let the parser take what came, and close the connection if it keeps too much."""
@@ -115,9 +122,10 @@ class CappedHttp(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header, or a trailer."""
+        """Take a header. A trailer comes after the headers were checked, and is thrown away."""
         self._count(len(name) + len(value) + 4)
-        super().on_header(name, value)
+        if not self._in_body:
+            super().on_header(name, value)
 
     def _count(self, more: int) -> None:
         self._head += more
@@ -181,7 +189,9 @@ class CappedHttp(HttpToolsProtocol):
         self._unwatch()
         if self._is_answering() and not self._in_body:
             self.cycle.keep_alive = False  # a refusal would be taken for its answer
-        elif self.pipeline or (self.cycle is not None and self._in_body and self.cycle.response_started):
+        elif self.pipeline:  # the request whose body is wrong waits there for its turn
+            self.pipeline[0] = self.cycle, cast(Any, refusing(refused))
+        elif self.cycle is not None and self._in_body and self.cycle.response_started:
             self.transport.close()
         else:
             self._tell(refused)

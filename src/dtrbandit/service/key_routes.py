@@ -12,10 +12,9 @@ from fastapi import APIRouter, Query, Request, Response
 
 from dtrbandit.record.chain import Stored, entries_of
 from dtrbandit.record.log_file import line_of
-from dtrbandit.service.body import read_body
 from dtrbandit.service.key_store import Asked, create, revoke, rotate
 from dtrbandit.service.keys import NewKey, presented
-from dtrbandit.service.models import KeyReply, KeysReply, KeyWanted, Rotation, body_as
+from dtrbandit.service.models import KeyReply, KeysReply, KeyWanted, Rotation
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.requests import Visit, described, replied
 from dtrbandit.service.trial_routes import LINES, MOST_RECORDS
@@ -83,8 +82,7 @@ async def rotate_key(request: Request, key_id: str) -> Response:
     A key is rotated once: the same request, also without an Idempotency-Key, gets the same new key again.
     """
     visit, now = Visit(request, "rotate_key"), datetime.now(UTC)
-    content = await read_body(request.receive)
-    hours = body_as(Rotation, content).overlap if content else Rotation().overlap
+    hours = (await visit.body(Rotation, empty=Rotation())).overlap
     store, asked, within = visit.service.store, _asked(visit), visit.holder.trial
     new = await _changed(visit, lambda: rotate(store, key_id, now=now, overlap=hours, within=within, asked=asked))
     return _shown(new)

@@ -45,10 +45,13 @@ class Visit:
                 self.service.wrong_keys.note(address_of(self.request.scope, behind_proxy=self.service.behind_proxy))
             raise
 
-    async def body(self, kind: type[Wanted]) -> Wanted:
-        """Return what the body says."""
+    async def body(self, kind: type[Wanted], *, empty: Wanted | None = None) -> Wanted:
+        """Return what the body says; ``empty`` if there is none and it may be left out."""
+        content = await read_body(self.request.receive)
+        if empty is not None and not content:
+            return empty
         require_json(self.request.headers.get("content-type"))
-        return body_as(kind, await read_body(self.request.receive))
+        return body_as(kind, content)
 
     async def trial(self, name: str) -> Trial:
         """Return the trial that is asked about."""

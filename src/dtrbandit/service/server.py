@@ -17,15 +17,17 @@ import uvicorn
 
 from dtrbandit.errors import DesignError
 from dtrbandit.service.app import create_app
+from dtrbandit.service.body import Receive
 from dtrbandit.service.connections import Gate, allow_open_files
-from dtrbandit.service.front import Application
-from dtrbandit.service.http import CappedHttp
+from dtrbandit.service.front import Application, Message, Send
+from dtrbandit.service.http import CappedHttp, refusing
+from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
 from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
 
 SECONDS_IDLE = 75  # that a connection stays open between requests
-SECONDS_OF_GRACE = 0.2  # after SIGTERM, in which requests that were sent already are read and answered
+SECONDS_OF_GRACE = 0.2  # after SIGTERM, in which requests that were sent already are read, and told to come again
 Pages = Callable[[Application, Service], Application]  # puts pages in front of the endpoints
 SECONDS_OF_A_TURN = 0.001  # of a thread, while others want to go on: a long look must not hold up decisions
 
@@ -80,7 +82,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, application: Application, gate: Gate) -> None:
         config = uvicorn.Config(
-            application,
+            telling_if_cut_off(application),
             http=cast(type[asyncio.Protocol], partial(CappedHttp, gate=gate)),
             interface="asgi3",
             loop="auto",  # uvloop, which there is not for Windows
@@ -104,6 +106,32 @@ class Server(uvicorn.Server):
             await asyncio.sleep(0.02)
         self.config.timeout_graceful_shutdown = max(1, math.ceil(ends - time.monotonic()))
         await super().shutdown(sockets)
+
+
+def telling_if_cut_off(application: Application) -> Application:
+    """Return an application that says so in words if it is ended before it has answered."""
+    cut_off = Refused(
+        "stopping",
+        "the service had to stop before this was answered; whether it was recorded is not known",
+        remedy="Repeat the same request in a moment: what was recorded is answered as it was.",
+    )
+
+    async def answer(scope: Message, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def passed_on(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await application(scope, receive, passed_on)
+        except asyncio.CancelledError:
+            if begun or scope["type"] != "http":
+                raise
+            await refusing(cut_off)(scope, receive, send)
+
+    return answer
 
 
 def run(service: Service, place: socket.socket, pages: Pages | None) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from dtrbandit.errors import DTRError
-from dtrbandit.service.problems import Refused, refusal
+from dtrbandit.service.problems import Busy, Refused, refusal
 from dtrbandit.service.writer import Writer
 from dtrbandit.storage import Check, Store
 
@@ -43,6 +43,8 @@ class WriteProbe:
         if self._latest is None or time.monotonic() - self._began >= self._seconds:
             self._began, self._latest = time.monotonic(), asyncio.create_task(self._probe())
         error = await asyncio.shield(self._latest)
+        if isinstance(error, Busy):
+            raise error
         if error is not None:
             refusal(error)  # which tells the log
             raise _refused()

@@ -63,7 +63,7 @@ class ApiKey(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What was done (``verify`` or ``backup``) for which trial, when (Unix time), and whether all was well."""
+    """What was done (``verify``, ``backup``, ``write``) for which trial, when (Unix time), and whether all was well."""
 
     what: str
     trial: str

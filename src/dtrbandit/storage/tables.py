@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dtrbandit.errors import Conflict, LogError, Unavailable
-from dtrbandit.forks import Refusal, Refused, at_fork, keep_for_good, new_turn
+from dtrbandit.forks import NotInChild, Refusal, at_fork, keep_for_good, new_turn
 from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
@@ -45,7 +45,7 @@ class TableStore(ABC):
         """Leave the connection to the parent, in a child: a database cannot tell the two apart."""
         keep_for_good(vars(self).get("_connection"))
         self._lock, self._depth = new_turn(), 0
-        vars(self)["_connection"] = Refused(refusal)
+        vars(self)["_connection"] = NotInChild(refusal)
 
     @abstractmethod
     def turn(self) -> AbstractContextManager[None]:
