@@ -16,7 +16,7 @@ from effort import scaled
 from session_machine.course import Course
 from session_machine.problems import THREE, TWO, Problem
 
-COURSES, STEPS = scaled(12), 40
+COURSES, STEPS = scaled(12), max(20, scaled(40))
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ import pickle
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -141,20 +142,22 @@ class PolicyContract:
     def _questions(self, every: int = 1) -> Iterator[tuple[Policy[Any], Any, History]]:
         """Give the policy, its state and the history at the decisions of a run; all, or one of so many."""
         seen: list[tuple[Policy[Any], Any, History]] = []
+        numbers = count()
 
         class Watched:
-            """The policy, with a copy of each question that it is asked."""
+            """The policy, with a copy of what it is asked."""
 
             def __init__(self, policy: Policy[Any]) -> None:
                 self.init, self.update, self._policy = policy.init, policy.update, policy
 
             def decide(self, state: Any, history: History, u: float) -> Choice:
-                seen.append((self._policy, copy.deepcopy(state), history))
+                if next(numbers) % every == 0:
+                    seen.append((self._policy, copy.deepcopy(state), history))
                 return self._policy.decide(state, history, u)
 
         for design in self.designs():
             drive(Session(design, Watched(self.policy_for(design)), seed=3), range(ROUNDS))
-        return iter(seen[::every])
+        return iter(seen)
 
 
 class _Earlier:
