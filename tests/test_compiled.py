@@ -312,7 +312,7 @@ print(hashlib.sha256(b"".join(m.tobytes() for m in coefficients) + played.arms.t
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     "environment",
     [{"NUMBA_NUM_THREADS": "1"}, {"NUMBA_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}, {"NUMBA_CPU_NAME": "generic"}],

@@ -87,7 +87,7 @@ def test_json_is_one_document_on_stdout_and_progress_goes_to_stderr(run: Run) ->
     assert "paths: 4 of 4" in err
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_all_reproductions_are_one_document_and_have_a_folder_each(run: Run, tmp_path: Path) -> None:
     options = ("--paths", "2", "--horizon", "200", "--jobs", "1", "--out", "mine")
     code, out, _ = run("reproduce", "all", *options, "--json")
@@ -206,7 +206,7 @@ def test_a_folder_with_another_study_is_refused_and_unchanged(
 # -- Ctrl-C --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ctrl_c_saves_finished_paths_and_a_later_command_goes_on(tmp_path: Path) -> None:
     """The signal goes to the whole group, as a terminal sends it, once the first paths are counted."""
     long = SMALL.replace("horizon = 60", "horizon = 3_000").replace("paths = 3", "paths = 2_000")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 import dtrbandit as dtr
 from dtrbandit.policies import Choice, Policy
 from dtrbandit.record import History
@@ -30,6 +32,7 @@ class TestDTRBanditPermuted(PolicyContract):
         return dtr.DTRBandit(q=1, delta=(0.5, 2.0, 1.0)[: len(design.stages)], schedule="permuted")
 
 
+@pytest.mark.full
 class TestDTRBanditPermutedTwice(PolicyContract):
     def policy(self) -> Policy[Any]:
         return dtr.DTRBandit(q=2, delta=0.5, schedule="permuted")
@@ -50,6 +53,7 @@ class TestDTRBanditWithFloor(PolicyContract):
         return dtr.DTRBandit(q=1, delta=0.5, floor=0.15)
 
 
+@pytest.mark.full
 class TestGreedyWithFloor(PolicyContract):
     def policy(self) -> Policy[Any]:
         return dtr.Greedy(floor=0.2)
@@ -61,6 +65,7 @@ class TestLSVIUCB(PolicyContract):
         return dtr.LSVIUCB(beta=0.5, bound=bound, clip=5.0, leavers="optimistic")
 
 
+@pytest.mark.full
 class TestLSVIUCBRareSwitching(PolicyContract):
     def policy(self) -> Policy[Any]:
         return dtr.LSVIUCB(beta=0.5, switching="rare")

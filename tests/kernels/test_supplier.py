@@ -10,6 +10,8 @@ import pytest
 from dtrbandit.kernels.lock import Lock
 from kernels.small_package import CALLER, JOIN, NO_CHILD, TELL, WAIT, SmallPackage
 
+pytestmark = pytest.mark.full  # each starts processes that compile
+
 
 def test_machine_code_takes_over_in_the_background(small: SmallPackage) -> None:
     output, errors = small.run("supply.begin()\n" + TELL + JOIN + TELL)
@@ -37,7 +39,6 @@ def test_the_background_compiles_first_what_verbs_call(small: SmallPackage) -> N
     assert errors == ""
 
 
-@pytest.mark.full
 def test_two_processes_at_once_compile_once(small: SmallPackage) -> None:
     both = [small.start("supply.begin()\n" + JOIN + TELL) for _ in range(2)]
 
@@ -55,7 +56,6 @@ def test_a_worker_never_starts_a_child(small: SmallPackage, mark: str) -> None:
     assert not small.base.exists()
 
 
-@pytest.mark.full
 def test_a_worker_loads_what_is_there(filled: SmallPackage) -> None:
     assert filled.run(NO_CHILD + "supply.become_worker()\nsupply.begin()\n" + JOIN + TELL)[0] == "11 True"
 
@@ -136,7 +136,6 @@ else:
 """
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("moment", [0.0, 0.65, 1.0])
 def test_a_fork_brings_its_own_machine_code_whatever_the_thread_was_doing(filled: SmallPackage, moment: float) -> None:
     """From half a second on the thread imports numba, and with it modules that have hooks for forks of their own."""
@@ -165,7 +164,6 @@ def test_a_damaged_file_is_made_anew(filled: SmallPackage) -> None:
     assert file.stat().st_size > whole / 2
 
 
-@pytest.mark.full
 def test_an_edited_kernel_in_another_file_is_never_served_stale(small: SmallPackage) -> None:
     assert small.run(WAIT + TELL)[0] == "11 True"
 

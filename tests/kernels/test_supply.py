@@ -13,6 +13,8 @@ from dtrbandit.errors import DesignError
 from dtrbandit.kernels import supply, triangular
 from kernels.small_package import JOIN, NO_CHILD, TELL, WAIT, SmallPackage
 
+pytestmark = pytest.mark.full  # each starts processes that compile
+
 
 def test_who_waits_gets_machine_code_even_without_a_cache(small: SmallPackage) -> None:
     small.base.write_text("a file where a folder should be")
@@ -20,7 +22,6 @@ def test_who_waits_gets_machine_code_even_without_a_cache(small: SmallPackage) -
     assert small.run(WAIT + TELL)[0] == "11 True"
 
 
-@pytest.mark.full
 def test_who_waits_is_told_what_for(small: SmallPackage) -> None:
     assert "compiling kernels for a test, about" in small.run(WAIT)[1]
 
@@ -31,7 +32,6 @@ def test_loading_is_silent(filled: SmallPackage) -> None:
     assert filled.run(however_slow + WAIT + TELL) == ("11 True", "")
 
 
-@pytest.mark.full
 def test_work_that_is_done_before_the_compiler_does_not_wait(small: SmallPackage, filled: SmallPackage) -> None:
     ask = NO_CHILD + "supplier.SECONDS_BEFORE = 1e6\nprint(supply.require('a test', seconds={}))\n" + TELL
 
@@ -48,7 +48,6 @@ def test_machine_code_for_other_processes_stays_in_the_cache(filled: SmallPackag
     assert filled.run(NO_CHILD + PROVIDE.format(5.0) + TELL + NUMBA)[0] == "True\n11 False\nFalse"
 
 
-@pytest.mark.full
 def test_machine_code_for_other_processes_is_made_where_there_is_none(small: SmallPackage) -> None:
     assert small.run(PROVIDE.format(1e9))[0] == "True"
     assert len(small.files()) == 1
