@@ -69,6 +69,8 @@ def test_verbs_that_are_meant_for_one_log_are_refused_by_the_other(trial: Remote
     with pytest.raises(dtr.OtherLog, match="still in rehearsal"):
         live.enroll("u2", {"x": 0.5})
 
+    with pytest.raises(dtr.OtherLog, match="a lock ends the rehearsal"):
+        live.lock(reason="approved")
     rehearsal.lock(reason="approved")
     live.enroll("u1", {"x": 0.5})
     with pytest.raises(dtr.OtherLog, match="was locked at"):

@@ -248,7 +248,7 @@ class RemoteTrial:
         self._post("/arms/close", {"stage": stage, "arm": arm, "reason": reason})
 
     def lock(self, *, reason: str, paper_schedule: bool = False) -> None:
-        """End rehearsal, for good."""
+        """End rehearsal, for good; refused by a trial whose verbs are for the live log."""
         self._post("/lock", {"reason": reason, "paper_schedule": paper_schedule})
 
     def end(self, *, reason: str) -> None:

@@ -8,27 +8,10 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.cli import app
-from dtrbandit.cli.trial import RoleName
-from dtrbandit.service.roles import Role
 from extras import needed
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Run the command line in an empty folder; return the exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            app(list(arguments))
-        assert isinstance(stopped.value.code, int)
-        return stopped.value.code, *capsys.readouterr()
-
-    return command
 
 
 def test_a_trial_from_its_creation_to_its_end(run: Run, tmp_path: Path) -> None:
@@ -71,23 +54,6 @@ def test_a_file_needs_no_migration_and_no_workers(run: Run) -> None:
     assert (code, "2 workers need PostgreSQL" in told) == (2, True)
 
 
-def test_keys_are_listed_and_made(run: Run) -> None:
-    run("trial", "create", str(EXAMPLE))
-
-    assert run("trial", "keys", "create", "site", "nurse A")[0] == 2
-    place = ("--trial", "depression", "--site", "north")
-    assert run("trial", "keys", "create", "site", "nurse A", *place, "--days", "3")[0] == 0
-    code, listed, _ = run("trial", "keys", "list")
-    name = next(line.split()[0] for line in listed.splitlines() if "north" in line)
-    assert run("trial", "keys", "rotate", name)[0] == 0
-    assert run("trial", "keys", "rotate", name)[0] == 2  # it is rotated once
-    assert run("trial", "keys", "revoke", name)[0] == 0
-    assert "  rotated  " in run("trial", "keys", "events")[1]
-    assert run("trial", "keys", "verify")[0] == 0
-    assert run("trial", "keys", "verify", "--against", f"9:{'0' * 64}")[0] == 1
-    assert code == 0
-
-
 def test_mistakes_have_exit_code_2_and_one_message(run: Run) -> None:
     for arguments in (
         ("trial", "list"),
@@ -118,7 +84,3 @@ def test_options_that_would_do_nothing_are_refused(
     assert (code, out) == (2, "")
     assert message in told
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_roles_of_the_command_line_are_those_of_the_service() -> None:
-    assert [role.value for role in RoleName] == [role.value for role in Role]

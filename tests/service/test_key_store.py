@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -316,3 +316,31 @@ def test_who_did_what_to_which_key_is_on_record() -> None:
         ("first administrator", "KeyRevoked", new.row.id),
     ]
     assert key_fault(store) is None
+
+
+def test_a_key_that_was_changed_outside_is_revoked_and_both_are_on_record() -> None:
+    store = MemoryStore()
+    asked = run_by(store)
+    row = create(store, "auditor", "inspector", now=NOW).row
+    store.put_api_key(row._replace(role="administrator"))
+
+    with pytest.raises(dtr.ProtocolError, match="not as its record says; revoke it"):
+        rotate(store, row.id, now=NOW)
+    first, second = (revoke(store, row.id, now=NOW, asked=asked) for _ in range(2))
+
+    assert first.row == second.row
+    assert (first.row.role, first.row.revoked is None, second.repeated) == ("administrator", False, True)
+    assert key_fault(store) is None
+    found, revoked = [each.event for each in key_records(store)][-2:]
+    assert (found.event, found.role, found.reason) == ("KeyFound", "administrator", "found so when it was revoked")
+    assert revoked.event == "KeyRevoked"
+
+
+def test_a_key_is_revoked_also_when_its_record_is_damaged(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path / "trial.db")) as store:
+        first_key(store, now=NOW)
+        row = create(store, "auditor", "inspector", now=NOW).row
+        with store.turn():
+            store.ask("UPDATE records SET hash = 'x' WHERE sequence = 1")
+
+        assert not revoke(store, row.id, now=NOW).repeated

@@ -54,3 +54,12 @@ def test_an_entry_that_a_body_does_not_know_is_refused_everywhere(path: str, ser
     assert answer.status == 422
     assert "surprise is not an entry of this body" in answer.json["detail"]
     assert served.records(trial) == 1
+
+
+@pytest.mark.parametrize("path", ["/trials", "/keys", "/keys/some/rotation", "/keys/some/revocation"])
+def test_a_log_is_not_named_where_no_log_of_a_trial_is_written(path: str, served: Served) -> None:
+    for log in ("rehearsal", "nonsense"):
+        answer = served.post(path, {}, headers={"Dtrbandit-Log": log})
+
+        assert refused(answer) == (400, "the request has Dtrbandit-Log, and it writes to no log of a trial")
+        assert answer.json["remedy"].startswith("Leave the header out")

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from serving.served import TRIAL, Served
+from serving.served import TRIAL, Answer, Served
 
 
 def test_a_trial_begins_in_rehearsal_and_shows_what_to_send(served: Served, trial: str, keys: dict[str, str]) -> None:
@@ -64,6 +64,19 @@ def test_lock_begins_a_new_log_and_can_be_repeated(served: Served, trial: str) -
     assert served.records(trial) == 1
     assert served.get(f"{trial}/units/u1").status == 404
     assert served.post(f"{trial}/units", {"unit": "u1", "context": {"x": -0.5}}).status == 200
+
+
+def test_a_lock_that_is_meant_for_the_live_log_is_refused(served: Served, trial: str) -> None:
+    def lock(log: str) -> Answer:
+        return served.post(f"{trial}/lock", {"reason": "approved"}, headers={"Dtrbandit-Log": log})
+
+    live, nonsense = lock("live"), lock("nonsense")
+
+    assert (live.status, live.json["error"]) == (409, "OtherLog")
+    assert "a lock ends the rehearsal" in live.json["detail"]
+    assert (nonsense.status, served.get(trial).json["phase"]) == (400, "rehearsal")
+    assert [lock("rehearsal").status for _ in range(2)] == [200, 200]
+    assert served.get(trial).json["phase"] == "live"
 
 
 def test_lock_refuses_the_papers_schedule_unless_told(served: Served) -> None:

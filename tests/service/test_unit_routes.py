@@ -494,9 +494,23 @@ def test_what_is_meant_for_the_rehearsal_is_refused_in_the_live_trial(served: Se
     assert served.records(trial) == 3
 
 
-def test_a_log_that_no_trial_has_cannot_be_meant(served: Served, trial: str) -> None:
-    answer = enrol(served, trial, headers={"Dtrbandit-Log": "production"})
+def test_what_is_meant_for_the_live_trial_is_refused_in_the_rehearsal(served: Served, trial: str) -> None:
+    enrol(served, trial)
+    before = served.records(trial)
 
-    assert answer.status == 400
-    assert "must be rehearsal or live" in answer.json["detail"]
+    answers = [
+        served.post(f"{trial}/{path}", body, headers={"Dtrbandit-Log": "live"})
+        for path, body in {**ACTS, "lock": {"reason": "approved"}}.items()
+    ]
+
+    assert {(answer.status, answer.json["error"]) for answer in answers} == {(409, "OtherLog")}
+    assert served.records(trial) == before
+
+
+def test_a_log_that_no_trial_has_cannot_be_meant(served: Served, trial: str) -> None:
+    for headers in ({"Dtrbandit-Log": "production"}, {"Dtrbandit-Log": "rehearsal", "dtrbandit-log": "live"}):
+        answer = enrol(served, trial, headers=headers)
+
+        assert answer.status == 400
+        assert "must be rehearsal or live, and there once" in answer.json["detail"]
     assert served.records(trial) == 1

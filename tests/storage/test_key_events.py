@@ -20,11 +20,14 @@ from dtrbandit.storage.key_events import (
     Change,
     KeyRecord,
     Request,
+    accept_key,
     change_keys,
+    changed_keys,
     describe_keys,
     fold,
     key_fault,
     key_record,
+    key_record_fault,
     key_records,
 )
 from dtrbandit.storage.tables import TableStore
@@ -184,6 +187,7 @@ def test_keys_that_change_while_they_are_looked_at_are_no_fault() -> None:
         (lambda record: record._replace(event=record.event._replace(id="id9")), "of which no record comes before"),
         (lambda record: record._replace(event=record.event._replace(role="auditor")), "it changes more of key id1"),
         (lambda record: record._replace(event=record.event._replace(event="KeyLost")), "it changes more of key id1"),
+        (lambda record: record._replace(event=record.event._replace(reason="forged")), "it changes more of key id1"),
         (lambda record: record._replace(event=record.event._replace(successor="id9")), "the successor 'id9'"),
         (lambda record: record._replace(event=record.event._replace(label=3)), "expected an event of a key"),
         (lambda record: record._replace(sequence=7), "found sequence number 7"),
@@ -197,3 +201,66 @@ def test_an_event_that_cannot_follow_is_found_under_a_new_chain(
     store.log(KEY_LOG).append(list(linked([*records[:2], forged(records[2])])), 0)
 
     assert told in (key_fault(store) or "")
+
+
+# -- the way back --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("edit", [edit for edit in EDITS if " keys " in edit])
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+def test_every_edit_of_the_table_can_be_accepted_and_stays_on_record(store: Store, edit: str) -> None:
+    changed(store, edit)
+    rows, (told,) = store.api_keys(), changed_keys(store)
+    name = told.split()[2]
+
+    event = accept_key(store, name, reason="the ward was renamed", actor="lead (command line)", time=NOW)
+
+    assert event.event == ("KeyLost" if edit.startswith("DELETE") else "KeyFound")
+    assert key_fault(store) is None
+    assert store.api_keys() == rows
+    *before, last = key_records(store)
+    assert (len(before), last.actor, last.event.reason) == (4, "lead (command line)", "the ward was renamed")
+    assert last.event == event
+    with pytest.raises(dtr.ProtocolError, match="nothing to accept"):
+        accept_key(store, name, reason="again", actor="lead", time=NOW)
+
+
+def test_a_key_that_was_accepted_is_held_against_what_was_accepted() -> None:
+    store = filled(MemoryStore())
+    store.put_api_key(NEW._replace(role="auditor"))
+    accept_key(store, "id2", reason="meant", actor="lead", time=NOW)
+    change_keys(store, [Change(REVOKED, NEW._replace(role="auditor", revoked=TIME))], actor="lead", time=NOW)
+    assert key_fault(store) is None
+
+    store.put_api_key(NEW)
+
+    assert changed_keys(store) == ["the key id2 in the table of keys is not as record 6 of the record of keys says"]
+    assert key_record_fault(store) is None
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+def test_a_lost_key_that_comes_back_is_found(store: Store) -> None:
+    changed(store, "DELETE FROM keys WHERE id = 'id2'")
+    accept_key(store, "id2", reason="removed by mistake", actor="lead", time=NOW)
+
+    store.put_api_key(NEW)
+
+    assert "the key id2 is" in (key_fault(store) or "")
+    accept_key(store, "id2", reason="put back", actor="lead", time=NOW)
+    assert key_fault(store) is None
+
+
+def test_nothing_else_can_be_accepted() -> None:
+    store = filled(MemoryStore())
+    before = store.log(KEY_LOG).head()
+
+    with pytest.raises(dtr.NotFound, match="no key 'id9'"):
+        accept_key(store, "id9", reason="x", actor="lead", time=NOW)
+    store.put_api_key(NEW._replace(label="other"))
+    with pytest.raises(dtr.ObservationError, match="the key 'id2': a reason must be"):
+        accept_key(store, "id2", reason=" ", actor="lead", time=NOW)
+    store.put_api_key(NEW._replace(label=b"other"))  # type: ignore[arg-type]  # as a file may hold it
+    with pytest.raises(dtr.ObservationError, match="holds what is no text"):
+        accept_key(store, "id2", reason="x", actor="lead", time=NOW)
+
+    assert store.log(KEY_LOG).head() == before

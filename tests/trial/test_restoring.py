@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -108,10 +110,36 @@ def test_keys_of_users_and_what_happened_to_them_are_in_the_backup(tmp_path: Pat
     trial.close()
 
 
-def test_a_backup_whose_keys_were_changed_is_refused(tmp_path: Path) -> None:
+def test_a_backup_whose_table_of_keys_was_changed_is_restored_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = ApiKey("id1", "a" * 64, "site", "ward", "2026-11-17T09:00:00.000000Z", None, None)
     with begun(address(tmp_path)) as trial:
-        trial._store.put_api_key(ApiKey("id1", "a" * 64, "site", "ward", "2026-11-17T09:00:00.000000Z", None, None))
+        change_keys(trial._store, [Change(CREATED, key)], actor="admin", time=NOW)
+        trial._store.put_api_key(key._replace(label="other"))
+        trial._store.put_api_key(key._replace(id="id2"))
         trial.backup(tmp_path / "backup.db")
 
-    with pytest.raises(dtr.LogError, match="no record says that it was created"):
+    assert Trial.restore(tmp_path / "backup.db", f"sqlite:///{tmp_path}/restored.db") == [trial.name]
+
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [each.partition(". ")[0] for each in told] == [
+        "the key id1 in the table of keys is not as record 1 of the record of keys says",
+        "the key id2 is in the table of keys, and no record says that it was created",
+    ]
+    assert all("dtrbandit trial keys accept" in each for each in told)
+    with closing(SQLiteStore(tmp_path / "restored.db")) as copy:
+        assert [row.label for row in copy.api_keys()] == ["other", "ward"]
+
+
+def test_a_backup_whose_record_of_keys_is_damaged_is_refused(tmp_path: Path) -> None:
+    key = ApiKey("id1", "a" * 64, "site", "ward", "2026-11-17T09:00:00.000000Z", None, None)
+    with begun(address(tmp_path)) as trial:
+        change_keys(trial._store, [Change(CREATED, key)], actor="admin", time=NOW)
+        trial.backup(tmp_path / "backup.db")
+    with closing(sqlite3.connect(tmp_path / "backup.db")) as file, file:
+        file.execute("UPDATE records SET text = replace(text, 'ward', 'yard') WHERE log = 0")
+
+    with pytest.raises(dtr.LogError, match="the backup is damaged: of the record of keys, the hash of record 1"):
         Trial.restore(tmp_path / "backup.db", f"sqlite:///{tmp_path}/restored.db")
+    assert not (tmp_path / "restored.db").exists()

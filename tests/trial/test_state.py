@@ -112,3 +112,29 @@ def test_an_ask_for_a_log_that_is_not_there_is_refused(log: str, error: type[Exc
     assert isinstance(answer, error)
     assert told in str(answer)
     assert trial.head.sequence == 1
+
+
+@pytest.mark.parametrize(
+    ("log", "error", "told"),
+    [("live", dtr.OtherLog, "a lock ends the rehearsal"), ("lively", dtr.ObservationError, "found 'lively'")],
+)
+def test_a_lock_that_is_meant_for_another_log_is_refused(log: str, error: type[Exception], told: str) -> None:
+    trial = begun("memory://")
+
+    with pytest.raises(error, match=told):
+        trial.lock(actor="lead", reason="approved", log=log)
+    assert (trial.phase, trial.head.sequence) == ("rehearsal", 1)
+
+    trial.lock(actor="lead", reason="approved", log="rehearsal")
+    with pytest.raises(error, match=told):
+        trial.lock(actor="lead", reason="approved", log=log)
+
+
+def test_a_lock_of_the_rehearsal_can_be_repeated_and_another_one_is_told_when_it_was_locked() -> None:
+    trial = begun("memory://")
+    for _ in range(2):
+        trial.lock(actor="lead", reason="approved", log="rehearsal")
+
+    with pytest.raises(dtr.OtherLog, match="the trial was locked at 20"):
+        trial.lock(actor="lead", reason="approved again", log="rehearsal")
+    assert trial.head.sequence == 1

@@ -59,6 +59,29 @@ def test_what_is_no_number_is_told_at_its_field(text: str) -> None:
     assert set(typed.wrong) == {"x"}
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1e-400", "found the number 1e-400, which is so small that it would be read as 0; send 0"),
+        ("+1E-9999", "found the number +1E-9999, which is so small that it would be read as 0; send 0"),
+        ("1e400", "found the number 1e400, which is beyond what a float can hold"),
+    ],
+)
+def test_a_number_that_a_float_cannot_hold_is_told_in_the_words_of_strict_json(text: str, told: str) -> None:
+    typed = Typed({"x": text})
+
+    assert math.isnan(typed.number("x"))
+    assert typed.wrong == {"x": told}
+
+
+@pytest.mark.parametrize("text", ["0", "+0.0", "-0e-400", "0e9999"])
+def test_a_zero_is_a_zero_however_it_is_written(text: str) -> None:
+    typed = Typed({"x": text})
+
+    assert typed.number("x") == 0
+    assert typed.wrong == {}
+
+
 def test_a_context_may_leave_out_what_was_not_observed_where_that_is_allowed() -> None:
     fields = {"column.x": "1", "column.z": " "}
 

@@ -10,6 +10,7 @@ import typer
 
 from dtrbandit.cli.reactions import reactions
 from dtrbandit.cli.trial import doctor, serve, trial
+from dtrbandit.cli.trial_keys import keys
 from dtrbandit.reproduce import NAMES
 
 RESULTS = Path("results")
@@ -289,6 +290,7 @@ def evaluate(
         show(data.stem, [values], as_json=json)
 
 
+trial.add_typer(keys, name="keys")
 app.add_typer(trial, name="trial")
 app.command()(serve)
 app.command()(doctor)

@@ -13,7 +13,7 @@ from dtrbandit.record.log_file import line_of
 from dtrbandit.service.key_store import Asked, create, revoke, rotate
 from dtrbandit.service.keys import NewKey, is_valid
 from dtrbandit.storage import KEY_LOG, ApiKey, connect_existing
-from dtrbandit.storage.key_events import KeyRecord, describe_keys, key_fault, key_records
+from dtrbandit.storage.key_events import LOST, KeyRecord, accept_key, describe_keys, key_fault, key_records
 
 
 def show_keys(storage: str) -> None:
@@ -78,6 +78,17 @@ def revoke_one(key: str, storage: str) -> None:
     typer.echo(f"The key {row.id} of {row.label} opens nothing any more.")
 
 
+def accept_one(key: str, reason: str, storage: str) -> None:
+    """Record a key as it is in the table of keys."""
+    store = connect_existing(storage)
+    try:
+        event = accept_key(store, key, reason=reason, actor=operator(), time=datetime.now(UTC))
+    finally:
+        store.close()
+    found = "gone" if event.event == LOST else f"{event.role}, {event.label}{_place(event.trial, event.site)}"
+    typer.echo(f"On record: the key {key} was changed outside, and is accepted as it was found ({found}).")
+
+
 def show_events(storage: str, *, as_json: bool) -> None:
     """Print a line for each thing that happened to a key; as JSON as it is stored, with its hash."""
     store = connect_existing(storage)
@@ -100,6 +111,7 @@ def _told(record: KeyRecord) -> str:
     more = ("" if event.successor is None else f", successor {event.successor}") + (
         "" if ends is None else f", until {ends[:16]}Z"
     )
+    more += "" if event.reason is None else f", changed outside: {event.reason}"
     key = f"{event.id}  {event.role:<13}  {event.label}{_place(event.trial, event.site)}{more}"
     return f"{record.sequence:>4}  {time}  {event.event.removeprefix('Key').lower():<7}  {key}  by {record.actor}"
 

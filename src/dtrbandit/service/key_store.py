@@ -19,12 +19,15 @@ from dtrbandit.storage.key_events import (
     Change,
     KeyRecord,
     Request,
+    accept_key,
     change_keys,
+    is_changed,
     key_record,
     key_records,
 )
 
 OVERLAP, LEAST_OWN_OVERLAP, MOST_OVERLAP = 24.0, 1.0, 720.0  # hours for which a key works beside its successor
+FOUND_CHANGED = "found so when it was revoked"
 
 
 class Asked(NamedTuple):
@@ -115,6 +118,10 @@ def rotate(
             return _shown_again(store, made, asked)
         if old.revoked is not None or not is_valid(old, now):
             raise ProtocolError(f"the key {name!r} has expired, or was revoked or replaced; create another one")
+        if is_changed(store, name):
+            raise ProtocolError(
+                f"the key {name!r} in the table of keys is not as its record says; revoke it, or look at docs/roles.md"
+            )
         new = new_key(Role(old.role), old.label, now=now, trial=old.trial, site=old.site, maker=asked.key)
         row = new.row._replace(expires=old.expires)
         ending = old._replace(revoked=as_text(now + timedelta(hours=overlap)))
@@ -134,7 +141,10 @@ def _require_overlap(overlap: float, *, own: bool) -> None:
 
 
 def revoke(store: Store, name: str, *, now: datetime, within: str | None = None, asked: Asked = HERE) -> Revoked:
-    """Let a key end at once. The last key of an administrator of all trials stays: nobody could make another."""
+    """Let a key end at once. The last key of an administrator of all trials stays: nobody could make another.
+
+    If something else has changed the key's row, that comes on record first.
+    """
     request = _request(asked, "revoke", name)
     with store.turn():
         if known := _known(store, request):
@@ -147,6 +157,8 @@ def revoke(store: Store, name: str, *, now: datetime, within: str | None = None,
             raise ProtocolError(
                 f"{name!r} is the last key of an administrator of all trials; rotate it, or create another one first"
             )
+        if is_changed(store, name):
+            accept_key(store, name, reason=FOUND_CHANGED, actor=asked.actor, time=now)
         revoked = row._replace(revoked=as_text(now))
         change_keys(store, [Change(REVOKED, revoked)], actor=asked.actor, time=now, request=request)
         return Revoked(revoked, False)

@@ -1,4 +1,4 @@
-"""What a request may say beside its address: parameters that its endpoint knows, and a body only if it takes one."""
+"""What a request may say beside its address: parameters and a body that its endpoint knows, and for which log it is."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from dtrbandit.design.values import shown
 from dtrbandit.service.body import read_body
 from dtrbandit.service.problems import Refused
 
+LOG_HEADER = "dtrbandit-log"  # the log that a request is meant for
+
 
 async def require_known(request: Request) -> None:
-    """Refuse parameters that the endpoint does not know, or that are there twice, and a body that nobody would read."""
+    """Refuse what nobody would read: unknown parameters, or two of one name, a body, the name of a log."""
     route = request.scope["route"]
     assert isinstance(route, APIRoute)
     known = [field.alias for field in route.dependant.query_params]
@@ -21,6 +23,9 @@ async def require_known(request: Request) -> None:
             raise Refused("parameters", f"the address has the parameter {shown(name)}; {_allowed(known)}")
         if asked.count(name) > 1:
             raise Refused("parameters", f"the address has the parameter {shown(name)} {asked.count(name)} times")
+    if request.method == "POST" and "trial" not in request.path_params and LOG_HEADER in request.headers:
+        remedy = "Leave the header out; it is for requests about a trial that is there. Nothing was changed."
+        raise Refused("bad-request", "the request has Dtrbandit-Log, and it writes to no log of a trial", remedy=remedy)
     if "requestBody" not in (route.openapi_extra or {}) and await _says_something(request):
         remedy = "Leave the body out; /openapi.json says what this address takes. Nothing was changed."
         raise Refused("bad-request", "the request has a body, and this address takes none", remedy=remedy)

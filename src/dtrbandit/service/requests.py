@@ -13,6 +13,7 @@ from dtrbandit.service.body import read_body
 from dtrbandit.service.headers import require_json
 from dtrbandit.service.keys import Holder
 from dtrbandit.service.models import Body, Problem, Reply, Wanted, body_as
+from dtrbandit.service.parameters import LOG_HEADER
 from dtrbandit.service.problems import MEDIA_TYPE, Refused
 from dtrbandit.service.roles import Role, require
 from dtrbandit.service.service import Service
@@ -22,7 +23,6 @@ from dtrbandit.trial import Ask, Taken, Trial
 from dtrbandit.trial.state import LOGS
 
 LONGEST_KEY = 200
-LOG_HEADER = "dtrbandit-log"  # the log that a request is meant for
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
@@ -63,7 +63,7 @@ class Visit:
         holder, key = self.holder, self.idempotency_key()
         if isinstance(command, Unblind):
             key = None  # each look is a record of its own: a repetition may show what has happened since
-        ask = Ask(command, holder.actor, key, holder.id, holder.site, self._log())
+        ask = Ask(command, holder.actor, key, holder.id, holder.site, self.log())
         taken: Taken = await self.service.writer.ask(trial, ask)
         return taken
 
@@ -92,11 +92,12 @@ class Visit:
             raise Refused("bad-request", f"Idempotency-Key must be 1 to {LONGEST_KEY} printable ASCII characters")
         return key
 
-    def _log(self) -> str | None:
-        log = self.request.headers.get(LOG_HEADER)
-        if log is not None and log not in LOGS:
-            raise Refused("bad-request", f"Dtrbandit-Log must be {' or '.join(LOGS)}")
-        return log
+    def log(self) -> str | None:
+        """Return the log that the request is meant for; None if it does not say."""
+        said = self.request.headers.getlist(LOG_HEADER)
+        if len(said) > 1 or not set(said) <= set(LOGS):
+            raise Refused("bad-request", f"Dtrbandit-Log must be {' or '.join(LOGS)}, and there once")
+        return said[0] if said else None
 
 
 def must_stay_blind(request: Request) -> bool:

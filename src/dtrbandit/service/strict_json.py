@@ -78,16 +78,25 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-def _float(digits: str) -> float:
+def strict_float(digits: str) -> float:
+    """Return the number that digits stand for. Refuse one beyond the floats, and one so small that it would be 0.
+
+    Examples
+    --------
+    >>> strict_float("1.5e2")
+    150.0
+    """
     number = float(digits)
     if math.isinf(number):
         raise NotStrict(f"found the number {digits[:40]}, which is beyond what a float can hold")
-    if not number and digits.lower().partition("e")[0].strip("-0."):
+    if not number and digits.lower().partition("e")[0].strip("+-0."):
         raise NotStrict(f"found the number {digits[:40]}, which is so small that it would be read as 0; send 0")
     return number
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, parse_float=_float)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, parse_float=strict_float
+)
 
 
 def _check_texts(value: object) -> None:

@@ -60,13 +60,16 @@ async def show_trial(request: Request, trial: str) -> Response:
 
 @routes.post("/{trial}/lock", **described("lock_trial", body=Lock, reply=TrialReply))
 async def lock_trial(request: Request, trial: str) -> Response:
-    """End rehearsal, for good: a new log, a new seed; design and policy are fixed."""
+    """End rehearsal, for good: a new log, a new seed; design and policy are fixed.
+
+    It is meant for the rehearsal: with Dtrbandit-Log: live it is refused.
+    """
     visit = Visit(request, "lock_trial", trial)
     body = await visit.body(Lock)
     found = await visit.trial(trial)
-    actor = visit.holder.actor
+    actor, log = visit.holder.actor, visit.log()
     await visit.service.writer.do(
-        lambda: found.lock(actor=actor, reason=body.reason, paper_schedule=body.paper_schedule)
+        lambda: found.lock(actor=actor, reason=body.reason, paper_schedule=body.paper_schedule, log=log)
     )
     return replied(await asyncio.to_thread(trial_seen, found))
 

@@ -14,13 +14,14 @@ from itertools import islice
 from typing import NamedTuple
 
 from dtrbandit.design.values import shown
-from dtrbandit.errors import LogError
+from dtrbandit.errors import LogError, NotFound, ObservationError, ProtocolError
 from dtrbandit.record.chain import EMPTY, Head, Stored, checked, entries_of, linked, time_of, time_text
+from dtrbandit.record.reasons import accept_words
 from dtrbandit.storage.store import KEY_LOG, ApiKey, IdempotencyKey, Store
 from dtrbandit.words import counted
 
-CREATED, ROTATED, REVOKED, FOUND = "KeyCreated", "KeyRotated", "KeyRevoked", "KeyFound"
-BEGINNINGS = (CREATED, FOUND)
+CREATED, ROTATED, REVOKED, FOUND, LOST = "KeyCreated", "KeyRotated", "KeyRevoked", "KeyFound", "KeyLost"
+BEGINNINGS, ENDINGS = (CREATED, FOUND), (ROTATED, REVOKED)
 MIGRATION = "step 2 of the tables"  # the actor on record where keys were there before their record began
 
 
@@ -30,11 +31,14 @@ class KeyEvent(NamedTuple):
     Attributes
     ----------
     event
-        ``KeyCreated``, ``KeyRotated``, ``KeyRevoked``, or ``KeyFound``: it was there when the record began.
+        ``KeyCreated``, ``KeyRotated``, ``KeyRevoked``; ``KeyFound``: it was there when the record began. With a reason,
+        ``KeyFound`` and ``KeyLost`` say that its row was changed or removed by something else, and was accepted so.
     seal
         The SHA-256 of the key's hash and salt, which stand in the table of keys.
     successor
         The id of the key that takes over, of a key that was rotated.
+    reason
+        Why a row was accepted that something else had changed or removed. Other events have none.
     """
 
     event: str
@@ -48,6 +52,11 @@ class KeyEvent(NamedTuple):
     site: str | None
     seal: str
     successor: str | None = None
+    reason: str | None = None
+
+    def entries(self) -> dict[str, str | None]:
+        """Return what is stored: a reason only where there is one."""
+        return {name: value for name, value in self._asdict().items() if (name, value) != ("reason", None)}
 
     def row(self, now: ApiKey) -> ApiKey:
         """Return the key as it was then, from the row that is there now."""
@@ -66,7 +75,7 @@ class KeyRecord(NamedTuple):
     def text(self) -> str:
         """The record as it is stored."""
         time = None if self.time is None else time_text(self.time)
-        entries = {**self._asdict(), "event": self.event._asdict(), "time": time}
+        entries = {**self._asdict(), "event": self.event.entries(), "time": time}
         return json.dumps(entries, sort_keys=True, separators=(",", ":"))
 
 
@@ -76,15 +85,15 @@ class Change(NamedTuple):
     event: str
     row: ApiKey
     successor: str | None = None
+    reason: str | None = None
 
     def recorded(self) -> KeyEvent:
         """Return the event that says so."""
         row = self.row
         seal = sha256(f"{row.sha256} {row.salt}".encode()).hexdigest()
-        place = (row.trial, row.site)
-        return KeyEvent(
-            self.event, row.id, row.role, row.label, row.created, row.expires, row.revoked, *place, seal, self.successor
-        )
+        times = (row.created, row.expires, row.revoked)
+        more = (seal, self.successor, self.reason)
+        return KeyEvent(self.event, row.id, row.role, row.label, *times, row.trial, row.site, *more)
 
 
 class Request(NamedTuple):
@@ -141,7 +150,7 @@ def _record_of(text: bytes, sequence: int) -> KeyRecord:
     entries = entries_of(text, sequence)
     found, actor = entries["event"], entries["actor"]
     texts = all(each is None or isinstance(each, str) for each in (actor, *found.values()))
-    if not texts or set(found) != set(KeyEvent._fields):
+    if not texts or set(found) | {"reason"} != set(KeyEvent._fields):
         raise LogError(f"record {sequence}: found {shown(found)}, expected an event of a key")
     return KeyRecord(sequence, actor, time_of(text, sequence), KeyEvent(**found))
 
@@ -157,12 +166,14 @@ def fold(records: Iterable[KeyRecord]) -> dict[str, KeyRecord]:
 
 def _require_next(record: KeyRecord, last: dict[str, KeyRecord]) -> None:
     event, before = record.event, last.get(record.event.id)
+    if event.event == FOUND and event.reason is not None:
+        return  # something else had changed the key, and somebody accepted it so
     if (before is None) != (event.event in BEGINNINGS):
         told = "no record" if before is None else f"record {before.sequence}"
         raise _wrong(record, f"{event.event} of key {event.id}, of which {told} comes before")
     if before is None:
         return
-    if event.event not in (ROTATED, REVOKED) or event != _revised(before.event, event):
+    if event.event not in (ENDINGS if event.reason is None else (LOST,)) or event != _revised(before.event, event):
         raise _wrong(record, f"it changes more of key {event.id} than when it ends")
     if event.event == ROTATED and event.successor not in last:
         raise _wrong(record, f"it names the successor {event.successor!r}, which was not created")
@@ -170,7 +181,7 @@ def _require_next(record: KeyRecord, last: dict[str, KeyRecord]) -> None:
 
 def _revised(before: KeyEvent, event: KeyEvent) -> KeyEvent:
     """Return an earlier event with what a later one may change."""
-    return before._replace(event=event.event, revoked=event.revoked, successor=event.successor)
+    return before._replace(event=event.event, revoked=event.revoked, successor=event.successor, reason=event.reason)
 
 
 def _wrong(record: KeyRecord, told: str) -> LogError:
@@ -185,15 +196,73 @@ def key_fault(store: Store, against: Head | None = None) -> str | None:
 
     ``against`` is a head of the record that was kept elsewhere.
     """
+    return key_record_fault(store, against) or next(iter(changed_keys(store)), None)
+
+
+def key_record_fault(store: Store, against: Head | None = None) -> str | None:
+    """Say what is wrong with the record of keys itself."""
     try:
-        head, rows = _same_moment(store)
+        head = store.log(KEY_LOG).head()
         stored = list(islice(store.log(KEY_LOG).read(), head.sequence))
-        last = fold(_read(stored))
-        if against is not None and (len(stored) < against.sequence or _hash(stored, against.sequence) != against.hash):
-            return f"the record of keys was cut or changed: it does not go on from {against.sequence}:{against.hash}"
-        return _difference(last, rows) or _lost_request(store, head)
+        fold(_read(stored))
     except LogError as error:
         return f"of the record of keys, {error}"
+    if against is not None and (len(stored) < against.sequence or _hash(stored, against.sequence) != against.hash):
+        return f"the record of keys was cut or changed: it does not go on from {against.sequence}:{against.hash}"
+    return _lost_request(store, head)
+
+
+def changed_keys(store: Store) -> list[str]:
+    """Say of each key that is another in the table than on record what differs, in the order of their ids."""
+    head, rows = _same_moment(store)
+    last, found = fold(_read(islice(store.log(KEY_LOG).read(), head.sequence))), {row.id: row for row in rows}
+    told = (_difference(name, last.get(name), found.get(name)) for name in sorted({*last, *found}))
+    return [each for each in told if each is not None]
+
+
+def is_changed(store: Store, name: str) -> bool:
+    """Say whether a key is another in the table of keys than on record. A record that is damaged cannot tell."""
+    try:
+        record = fold(key_records(store)).get(name)
+    except LogError:
+        return False
+    return _difference(name, record, _row(store, name)) is not None
+
+
+def _row(store: Store, name: str) -> ApiKey | None:
+    return next((each for each in store.api_keys() if each.id == name), None)
+
+
+def accept_key(store: Store, name: str, *, reason: str, actor: str, time: datetime) -> KeyEvent:
+    """Record a key as it is in the table of keys, or that it is not there, after something else has changed that.
+
+    The table stays as it is. Refused if the key is as its record says, and if the record itself is damaged.
+    """
+    accept_words(reason, f"the key {name!r}")
+    with store.turn():
+        before = fold(key_records(store)).get(name)
+        row = _row(store, name)
+        if before is None and row is None:
+            raise NotFound(f"there is no key {name!r}, neither in the table of keys nor on record")
+        if _difference(name, before, row) is None:
+            raise ProtocolError(f"the key {name!r} is as the record of keys says; there is nothing to accept")
+        event = _as_found(before, row, reason)
+        if not all(each is None or isinstance(each, str) for each in event):
+            raise ObservationError(
+                f"the row of the key {name!r} holds what is no text; remove the row, and accept that"
+            )
+        log = store.log(KEY_LOG)
+        head = log.head()
+        log.append(list(linked([KeyRecord(head.sequence + 1, actor, time, event)], head)), head.sequence)
+    return event
+
+
+def _as_found(before: KeyRecord | None, row: ApiKey | None, reason: str) -> KeyEvent:
+    successor = None if before is None else before.event.successor
+    if row is not None:
+        return Change(FOUND, row, successor, reason).recorded()
+    assert before is not None
+    return before.event._replace(event=LOST, reason=reason)
 
 
 def _same_moment(store: Store) -> tuple[Head, list[ApiKey]]:
@@ -209,18 +278,17 @@ def _hash(stored: Sequence[Stored], sequence: int) -> str:
     return stored[sequence - 1].hash if sequence else EMPTY.hash
 
 
-def _difference(last: dict[str, KeyRecord], rows: Iterable[ApiKey]) -> str | None:
-    """Say which key is another in the table than on record."""
-    found = {row.id: row for row in rows}
-    for name in sorted({*last, *found}):
-        if name not in last:
-            return f"the key {name} is in the table of keys, and no record says that it was created"
-        record = last[name]
-        if name not in found:
-            return f"the key {name} is not in the table of keys; record {record.sequence} of the record of keys has it"
-        event = record.event
-        if Change(event.event, found[name], event.successor).recorded() != event:
-            return f"the key {name} in the table of keys is not as record {record.sequence} of the record of keys says"
+def _difference(name: str, record: KeyRecord | None, row: ApiKey | None) -> str | None:
+    """Say in what a key is another in the table than on record."""
+    if record is None:
+        return f"the key {name} is in the table of keys, and no record says that it was created"
+    event = record.event
+    if row is None and event.event != LOST:
+        return f"the key {name} is not in the table of keys; record {record.sequence} of the record of keys has it"
+    if row is not None and Change(event.event, row, event.successor, event.reason).recorded() != event:
+        return f"the key {name} in the table of keys is not as record {record.sequence} of the record of keys says"
+    if row is not None and event.event == LOST:
+        return f"the key {name} is in the table of keys; by record {record.sequence} of the record of keys it was lost"
     return None
 
 

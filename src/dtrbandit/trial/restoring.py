@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -11,13 +12,16 @@ from dtrbandit.record.chain import checked
 from dtrbandit.record.durable import beside, require_absent, settle
 from dtrbandit.storage import SQLiteStore, connect, connect_existing, is_postgres, path_of
 from dtrbandit.storage.copying import copy_store
-from dtrbandit.storage.key_events import key_fault
+from dtrbandit.storage.key_events import changed_keys, key_record_fault
+
+log = logging.getLogger("dtrbandit.trial")
 
 
 def restore_file(backup: str | Path, storage: str) -> list[str]:
     """Put a copy of a backup at an address where there is nothing yet; return the names of its trials.
 
-    The copy is looked at first: a damaged one is refused, and nothing is left.
+    The copy is looked at first: a damaged one is refused, and nothing is left. A row of the table of keys that
+    something else has changed is no damage to a trial: it is restored as it is, with a warning.
     """
     if is_postgres(storage):
         return _restore_tables(backup, storage)
@@ -51,8 +55,10 @@ def _look_at(draft: Path) -> list[str]:
     """Return the names of the trials in a copy, after a look at the file and at the chain of each log."""
     store = SQLiteStore(draft)
     try:
-        if fault := store.check() or key_fault(store):
+        if fault := store.check() or key_record_fault(store):
             raise LogError(f"the backup is damaged: {fault}; use another")
+        for told in changed_keys(store):
+            log.warning("%s. It is restored as it is in the table; revoke it, or see dtrbandit trial keys accept", told)
         for entry in store.trials():
             for number in (entry.rehearsal, entry.live):
                 if number is not None:

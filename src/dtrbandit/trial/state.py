@@ -41,10 +41,21 @@ def log_name(session: Session) -> LogName:
     return "rehearsal" if opened.rehearsal is None else "live"
 
 
-def require_log(meant: str, session: Session, storage: Storage) -> None:
-    """Refuse what is meant for another log than the one that is written."""
+def _require_name(meant: str) -> None:
     if meant not in LOGS:
         raise ObservationError(f"a trial has the logs {' and '.join(map(repr, LOGS))}, found {shown(meant)}")
+
+
+def require_not_live(meant: str) -> None:
+    """Refuse a lock that is meant for the live log: it ends the rehearsal, whichever log is written."""
+    _require_name(meant)
+    if meant == "live":
+        raise OtherLog("a lock ends the rehearsal, and this was meant for the live trial; nothing was recorded")
+
+
+def require_log(meant: str, session: Session, storage: Storage) -> None:
+    """Refuse what is meant for another log than the one that is written."""
+    _require_name(meant)
     found = log_name(session)
     if meant == found:
         return

@@ -30,7 +30,7 @@ from dtrbandit.trial.opening import begin_live, begin_rehearsal, require_lockabl
 from dtrbandit.trial.own_units import require_unit_of
 from dtrbandit.trial.proof import Progress, Verification, verify_stored
 from dtrbandit.trial.restoring import restore_file
-from dtrbandit.trial.state import Phase, TrialState, require_log, state_of
+from dtrbandit.trial.state import Phase, TrialState, require_log, require_not_live, state_of
 from dtrbandit.trial.units import UnitStatus, UnitStory, story
 from dtrbandit.trial.verbs import Verbs
 from dtrbandit.trial.waiting import chosen, require_awaited
@@ -163,18 +163,31 @@ class Trial(Verbs):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def lock(self, *, actor: str | None, reason: str, paper_schedule: bool = False, seed: int | None = None) -> None:
+    def lock(
+        self,
+        *,
+        actor: str | None,
+        reason: str,
+        paper_schedule: bool = False,
+        seed: int | None = None,
+        log: str | None = None,
+    ) -> None:
         """End the rehearsal and begin the live trial: a new log with a new seed. There is no way back.
 
         Nothing of the rehearsal teaches the live policy, and unit ids are free again. An earlier trial that was given
         as ``prior`` teaches it. A policy with ``schedule="paper"`` is refused unless ``paper_schedule`` says that it
-        is meant: who knows the schedule can guess forced arms.
+        is meant: who knows the schedule can guess forced arms. ``log`` is the log that this is meant for: a lock is
+        for the ``"rehearsal"``, and ``"live"`` is refused.
         """
+        if log is not None:
+            require_not_live(log)
         with self._lock:
             with self._store.turn():
                 self._catch_up()
                 if self._is_repeated_lock(reason):
                     return
+                if log is not None:
+                    self.require_log(log)
                 require_lockable(self._log.session, self.name, self.phase, paper_schedule=paper_schedule)
                 self._go_live(Ask(End(reason), actor), seed)
             self._catch_up()

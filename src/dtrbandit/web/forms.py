@@ -11,12 +11,13 @@ from urllib.parse import parse_qsl
 from dtrbandit.design.values import shown
 from dtrbandit.service.body import Receive, read_body
 from dtrbandit.service.problems import Refused
+from dtrbandit.service.strict_json import NotStrict, strict_float
 
 MOST_FIELDS = 500
 TOKEN, ONCE, LOG = "token", "once", "log"
 COLUMN = "column."  # before the name of a column of a context
 EXCLUDE = "exclude."  # before the numbers of a stage and an arm
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 Fields = Mapping[str, str]
 
@@ -62,9 +63,13 @@ class Typed:
     def number(self, name: str) -> float:
         """Return a number that must be there; NaN, and a note of what is wrong, if it is not."""
         text = self._fields.get(name, "").strip()
-        if _NUMBER.fullmatch(text):
-            return float(text)
-        self.wrong[name] = "a number is missing" if not text else f"found {shown(text)}; a number is written as 12.5"
+        try:
+            if _NUMBER.fullmatch(text):
+                return strict_float(text)
+            told = "a number is missing" if not text else f"found {shown(text)}; a number is written as 12.5"
+        except NotStrict as error:
+            told = str(error)
+        self.wrong[name] = told
         return float("nan")
 
     def context(self, columns: Iterable[str], *, some: bool = False) -> dict[str, float]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtrbandit.service.front import Application, Message
-from dtrbandit.service.requests import LOG_HEADER
+from dtrbandit.service.parameters import LOG_HEADER
 
 Entries = dict[str, Any]
 
