@@ -508,9 +508,16 @@ def test_what_is_meant_for_the_live_trial_is_refused_in_the_rehearsal(served: Se
 
 
 def test_a_log_that_no_trial_has_cannot_be_meant(served: Served, trial: str) -> None:
-    for headers in ({"Dtrbandit-Log": "production"}, {"Dtrbandit-Log": "rehearsal", "dtrbandit-log": "live"}):
-        answer = enrol(served, trial, headers=headers)
+    answer = enrol(served, trial, headers={"Dtrbandit-Log": "production"})
 
-        assert answer.status == 400
-        assert "must be rehearsal or live, and there once" in answer.json["detail"]
+    assert answer.status == 400
+    assert answer.json["detail"] == "Dtrbandit-Log must be rehearsal or live, found 'production'"
+    assert served.records(trial) == 1
+
+
+def test_a_request_is_meant_for_one_log(served: Served, trial: str) -> None:
+    answer = enrol(served, trial, headers={"Dtrbandit-Log": "rehearsal", "dtrbandit-log": "live"})
+
+    assert answer.status == 400
+    assert answer.json["detail"] == "the request has the header dtrbandit-log twice"
     assert served.records(trial) == 1

@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import Request, Response
 
+from dtrbandit.design.values import shown
 from dtrbandit.record import Command, Unblind
 from dtrbandit.service.body import read_body
 from dtrbandit.service.headers import require_json
@@ -94,10 +95,10 @@ class Visit:
 
     def log(self) -> str | None:
         """Return the log that the request is meant for; None if it does not say."""
-        said = self.request.headers.getlist(LOG_HEADER)
-        if len(said) > 1 or not set(said) <= set(LOGS):
-            raise Refused("bad-request", f"Dtrbandit-Log must be {' or '.join(LOGS)}, and there once")
-        return said[0] if said else None
+        said = self.request.headers.get(LOG_HEADER)
+        if said is not None and said not in LOGS:
+            raise Refused("bad-request", f"Dtrbandit-Log must be {' or '.join(LOGS)}, found {shown(said)}")
+        return said
 
 
 def must_stay_blind(request: Request) -> bool:
