@@ -265,7 +265,7 @@ def assert_refit(state: CompiledState, tolerance: float) -> None:
             )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_hundred_thousand_units_agree_with_the_plain_refit_at_200_random_times() -> None:
     """Coefficients are of size 1; flips add and subtract, so that rounding is allowed to reach 1e-9."""
     n = 100_000

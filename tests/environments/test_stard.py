@@ -58,7 +58,7 @@ def under(units: PotentialOutcomes, first: Mask, second: Mask) -> Array:
     return np.where(first, after_ssri, units.outcome[:, 1, 1])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_numbers_on_the_page_are_the_models(trial: exact.Shares) -> None:
     page = (Path(__file__).parents[2] / "docs/stard.md").read_text()
     rules = [(always, always), (never, never), (offline_first, offline_second)]

@@ -64,7 +64,7 @@ os.write(1, f"kept {kept}, equal {resumed == whole}, {resumed.take(study.paths) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.full), 2])
 def test_ctrl_c_keeps_finished_paths_and_resuming_gives_the_same_study(n_jobs: int) -> None:
     """The signal goes to the whole group, as a terminal sends it."""
     command = [sys.executable, "-c", SCRIPT, str(n_jobs)]

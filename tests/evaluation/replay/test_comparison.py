@@ -50,7 +50,7 @@ def test_every_pair_has_its_difference_by_path(cohort: Cohort) -> None:
     assert few[["std_error", "low", "high"]].isna().all(axis=None)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_with_resampled_cohorts_it_is_over_cohorts_and_says_whose_optimism_is_in_it(replays: dict[str, Replay]) -> None:
     table = compare(replays)
 
