@@ -18,10 +18,9 @@ from test_bad_input import CONTEXT, started, unchanged
 RECORD = np.array([(1.0,)], dtype=[("x", float)])[0]
 VALUES: dict[str, Any] = {
     "numpy.timedelta64 of days": np.timedelta64(3, "D"),
-    "numpy.timedelta64": np.timedelta64(3),
-    "numpy.timedelta64 NaT": np.timedelta64("NaT"),
+    "numpy.timedelta64 NaT": np.timedelta64("NaT", "D"),
     "numpy.datetime64": np.datetime64("2026-11-18"),
-    "numpy.datetime64 NaT": np.datetime64("NaT"),
+    "numpy.datetime64 NaT": np.datetime64("NaT", "D"),
     "numpy.complex128": np.complex128(1),
     "complex": 1j,
     "numpy.void": np.void(b"abc"),
