@@ -23,6 +23,7 @@ from dtrbandit.service.wrong_keys import address_of
 MOST_HEAD_BYTES = 32 * 1024  # of an address with its headers; clients send some hundred
 MOST_DROPPED = 64 * 1024  # bytes that are thrown away after a refusal
 FRAMING = b"content-length", b"transfer-encoding"
+CLOSE = b"connection", b"close"  # which releases of uvicorn before 0.53 do not say by themselves
 
 
 class HeadTooLarge(Exception):  # noqa: N818  # what a head is
@@ -140,7 +141,7 @@ class CappedHttp(HttpToolsProtocol):
         super().on_headers_complete()
         self._untold, self._begun, self._in_body = 0, False, True
         self._may_stay = self.cycle.keep_alive and not self.parser.should_upgrade()
-        self.cycle.keep_alive = False
+        self._stay(False)
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body, which the application limits."""
@@ -154,8 +155,14 @@ class CappedHttp(HttpToolsProtocol):
 
     def _complete(self) -> None:
         self._untold, self._in_body = 0, False
-        self.cycle.keep_alive = self._may_stay and not self._gate.leaving
+        self._stay(self._may_stay and not self._gate.leaving)
         super().on_message_complete()
+
+    def _stay(self, stays: bool) -> None:
+        """Let the connection stay open after the answer under way, or close; the answer says so (CLOSE)."""
+        self.cycle.keep_alive = stays
+        default = self.server_state.default_headers
+        self.cycle.default_headers = default if stays else [*default, CLOSE]
 
     # -- what is too slow, too much or no HTTP ---------------------------------------------------------------
 
