@@ -74,7 +74,7 @@ $(STAMPS)/serve: $(STAMPS)/test
 
 $(STAMPS)/all: $(STAMPS)/serve
 	$(BIN)/python -m pip install --quiet --editable '.[dask,gym,ray]' playwright polars
-	test -x /usr/bin/chromium || { apt-get update -qq && apt-get install -qq --yes chromium >/dev/null; }
+	test -x /usr/bin/chromium -a -x /usr/sbin/nginx || { apt-get update -qq && apt-get install -qq --yes chromium nginx >/dev/null; }
 	touch $@
 
 $(STAMPS)/lint: $(STAMPS)/test

@@ -152,7 +152,7 @@ def busy_trial(address: str) -> None:
 
     with in_a_call(trial.enroll, Slow(x=0.5)):
         fork(look)
-    attempt(lambda: (trial.events_of(["slow"])[0].unit, trial.verify().ok))  # type: ignore[union-attr]
+    attempt(lambda: (trial.events_of(["slow"])[0].unit, trial.verify().ok))  # type: ignore[union-attr]  # the first event is an enrolment
 
 
 def writing(address: str) -> None:
@@ -175,7 +175,7 @@ def wal_trial(address: str) -> None:
 
 def memory_trials() -> None:
     store = MemoryStore()
-    trial, other = begun(store), begun("memory://")  # type: ignore[arg-type]
+    trial, other = begun(store), begun("memory://")  # type: ignore[arg-type]  # an address in the place of a store
 
     def look() -> None:
         attempt(lambda: trial.enroll("ours", {"x": 0.2}))

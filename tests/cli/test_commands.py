@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.cli import app
 from dtrbandit.environments import Synthetic
 from dtrbandit.words import counted
 
@@ -29,20 +28,6 @@ name = "Synthetic"
 "DTRB" = { name = "DTRBandit", q = 2, delta = 0.5 }
 Greedy = { name = "Greedy" }
 """
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Run the command line in an empty folder; return the exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            app(list(arguments))
-        assert isinstance(stopped.value.code, int)
-        return stopped.value.code, *capsys.readouterr()
-
-    return command
 
 
 def contents(folder: Path) -> dict[str, bytes]:
