@@ -5,160 +5,151 @@ Facts are numbered. ``observe`` writes one down, ``fits`` says whether it can fo
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.feasibility import children_left
 from dtrbandit.design.spec import Design
-from dtrbandit.kernels.arrays import Truth, Vector, Whole
-from dtrbandit.kernels.compile import kernel
+from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Named, grow, longer, named, restore
 
-Number = TypeVar("Number", bound=np.generic)
-
-# facts: arrived at a stage, given an arm, outcome known, left before a stage, lost, amended, void, an arm closed
-ARRIVED, GIVEN, COMPLETED, LEFT, LOST, AMENDED, VOIDED, CLOSED = range(8)
-STAYED, UNKNOWN, VOID = -1, -2, -3  # of where a unit left
+BUILT_FROM = c.BUILT_FROM
+NAMES = ("units", "taught", "child", "features", "nodes", "arms", "left", "last", "outcome")
+UNITS = {"features": 0, "nodes": -1, "arms": -1, "left": c.STAYED, "last": -1, "outcome": 0}  # an entry per unit
 
 
-class Observed(NamedTuple):
+class Observed:
     """Units by number, first those of an earlier trial, then those enrolled, by round; −1: nothing is known.
 
     Units with the same contraindications share a copy of the tree, in which only what is feasible for them leads on.
     Copy v has the nodes v·N to v·N + N − 1, N the nodes of the design, leaves included. Copy 0 is that of all others.
+
+    Attributes
+    ----------
+    stages, most, width
+        M, the most features of any arm D, and the most arms of any stage K.
+    arm_count, dimension, widest
+        (M,): arms of each stage; (M, K): features of each arm; (M,): the most features of an arm of each stage.
+    following, child
+        (N, K): the next node in the design's tree, −1 where it has none; (copies · N, K): the same where it is
+        feasible, with room for one copy more.
+    units, taught
+        One more than the highest unit seen; how many units of an earlier trial there are.
+    psi
+        (D,): the features at hand.
+    features, nodes, arms
+        (capacity, M, D), (capacity, M) and (capacity, M): what was found when a unit entered a stage, where in the
+        tree it stood, and the arm really given.
+    left
+        (capacity,): the node where a unit left; UNKNOWN if its features of the next stage are not known.
+    last, outcome
+        (capacity,): the last stage of a unit whose outcome is known, and the outcome.
     """
 
-    following: NDArray[np.int32]  # (N, K): the next node in the design's tree, −1 where it has none
-    child: NDArray[np.int32]  # (copies · N, K): the next node, −1 infeasible; with room for one copy more
-    shape: NDArray[np.int64]  # (M, 2): arms and features of each stage
-    units: NDArray[np.int64]  # (1,): one more than the highest unit seen
-    taught: NDArray[np.int64]  # (1,): how many units of an earlier trial there are
-    features: NDArray[np.float64]  # (capacity, M, D)
-    nodes: NDArray[np.int32]  # (capacity, M): where the unit stood when it entered a stage
-    arms: NDArray[np.int8]  # (capacity, M): the arm really given
-    left: NDArray[np.int32]  # (capacity,): where a unit left; UNKNOWN if its features of the next stage are not known
-    last: NDArray[np.int8]  # (capacity,): the last stage of a unit whose outcome is known
-    outcome: NDArray[np.float64]  # (capacity,)
+    def __init__(self, design: Design) -> None:
+        counts, dimensions = design.arm_counts, design.dimensions
+        self.stages, self.most, self.width = len(counts), max(dimensions), max(counts)
+        self.arm_count = np.array(counts, dtype=np.int64)
+        self.dimension = np.array(
+            [[d if arm < count else 0 for arm in range(self.width)] for count, d in zip(counts, dimensions, strict=True)]
+        )
+        self.widest = np.max(self.dimension, axis=1)
+        following = children_left(design.tree, (), ())
+        self.following, self.nodes_of_tree = following, len(following)
+        self.child = longer(following, 2 * len(following), -1)
+        self.units, self.taught, self.capacity = 0, 0, 0
+        self.psi = np.zeros(self.most)
+        self.features = np.zeros((0, self.stages, self.most))
+        self.nodes = np.zeros((0, self.stages), dtype=np.int32)
+        self.arms = np.zeros((0, self.stages), dtype=np.int8)
+        self.left = np.zeros(0, dtype=np.int32)
+        self.last = np.zeros(0, dtype=np.int8)
+        self.outcome = np.zeros(0)
 
+    def reserve(self, capacity: int) -> None:
+        """Make room for ``capacity`` units."""
+        grow(self, UNITS, capacity)
+        self.capacity = capacity
 
-def create(design: Design) -> Observed:
-    """Return the store of a design before its first unit, without room for any."""
-    stages, most = len(design.stages), max(design.dimensions)
-    following = children_left(design.tree, (), ())
-    return Observed(
-        following=following,
-        child=longer(following, 2 * len(following), -1),
-        shape=np.array(list(zip(design.arm_counts, design.dimensions, strict=True)), dtype=np.int64),
-        units=np.zeros(1, dtype=np.int64),
-        taught=np.zeros(1, dtype=np.int64),
-        features=np.zeros((0, stages, most)),
-        nodes=np.zeros((0, stages), dtype=np.int32),
-        arms=np.zeros((0, stages), dtype=np.int8),
-        left=np.zeros(0, dtype=np.int32),
-        last=np.zeros(0, dtype=np.int8),
-        outcome=np.zeros(0),
-    )
+    def arrays(self) -> Named:
+        """Return what is known, by name."""
+        return named(self, NAMES)
 
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know what arrays say."""
+        restore(self, NAMES, arrays)
+        self.capacity = len(np.asarray(self.outcome))
 
-def grow(observed: Observed, capacity: int) -> Observed:
-    """Return the store with room for ``capacity`` units; the small arrays are shared."""
-    return observed._replace(
-        features=longer(observed.features, capacity, 0),
-        nodes=longer(observed.nodes, capacity, -1),
-        arms=longer(observed.arms, capacity, -1),
-        left=longer(observed.left, capacity, STAYED),
-        last=longer(observed.last, capacity, -1),
-        outcome=longer(observed.outcome, capacity, 0),
-    )
+    # -- facts -----------------------------------------------------------------------------------------------
 
+    def observe(self, fact: int, unit: int, m: int, index: int, value: float) -> None:
+        """Write a fact down, with the features at hand.
 
-def longer(array: NDArray[Number], length: int, blank: int) -> NDArray[Number]:
-    """Return a copy with more rows, filled with ``blank``."""
-    copy = np.zeros((length, *array.shape[1:]), dtype=array.dtype)  # costs nothing until it is touched
-    copy[: len(array)] = array
-    if blank != 0:
-        copy[len(array) :] = blank
-    return copy
+        ARRIVED at stage ``m``, at node ``index``. GIVEN arm ``index`` at stage ``m``. COMPLETED after stage ``m`` with
+        outcome ``value``. LEFT before stage ``m``, at node ``index`` if the features are known.
+        """
+        if fact == c.LEFT:
+            self.left[unit] = index if index >= 0 else c.UNKNOWN
+        if fact == c.ARRIVED or (fact == c.LEFT and index >= 0):
+            for j in range(self.widest[m]):
+                self.features[unit, m, j] = self.psi[j]
+            if fact == c.ARRIVED:
+                self.nodes[unit, m] = index
+            if unit >= self.units:
+                self.units = unit + 1
+        elif fact == c.GIVEN:
+            self.arms[unit, m] = index
+        elif fact == c.COMPLETED:
+            self.last[unit] = m
+            self.outcome[unit] = value
 
+    def erase(self, unit: int) -> None:
+        """Forget what was observed of a unit that is void, and that nothing more may be."""
+        for m in range(self.stages):
+            self.nodes[unit, m] = -1
+            self.arms[unit, m] = -1
+            for j in range(self.most):
+                self.features[unit, m, j] = 0.0
+        self.left[unit] = c.VOID
+        self.last[unit] = -1
+        self.outcome[unit] = 0.0
 
-def erase(observed: Observed, unit: int) -> None:
-    """Forget what was observed of a unit that is void, and that nothing more may be."""
-    observed.features[unit] = 0.0
-    observed.nodes[unit] = observed.arms[unit] = observed.last[unit] = -1
-    observed.left[unit] = VOID
-    observed.outcome[unit] = 0.0
+    def stands_at(self, unit: int, m: int) -> int:
+        """Return the node that a unit's arms before stage ``m`` lead to, −1 if it did not come that far."""
+        if m == 0:
+            return 0
+        if unit >= self.capacity or self.nodes[unit, m - 1] < 0 or self.arms[unit, m - 1] < 0:
+            return -1
+        return self.walk(self.nodes[unit, m - 1], self.arms[unit, m - 1])
 
+    def walk(self, node: int, arm: int) -> int:
+        """Return where an arm that was really given leads, feasible or not, within the same copy of the tree."""
+        place = node % self.nodes_of_tree
+        following: int = node - place + self.following[place, arm]
+        return following
 
-@kernel
-def observe(observed: Observed, fact: Whole, unit: Whole, m: Whole, index: Whole, value: float, psi: Vector) -> None:
-    """Write a fact down.
+    def same_place(self, node: int, other: int) -> bool:
+        """Say whether two nodes are the same in the design's tree, in whichever copies; −1 is like no other."""
+        return node >= 0 and other >= 0 and node % self.nodes_of_tree == other % self.nodes_of_tree
 
-    ARRIVED at stage ``m``, at node ``index``, with features ``psi``. GIVEN arm ``index`` at stage ``m``. COMPLETED
-    after stage ``m`` with outcome ``value``. LEFT before stage ``m``, at node ``index`` if the features ``psi`` are
-    known.
-    """
-    if fact == LEFT:
-        observed.left[unit] = index if index >= 0 else UNKNOWN
-    if fact == ARRIVED or (fact == LEFT and index >= 0):
-        for j in range(observed.shape[m, 1]):
-            observed.features[unit, m, j] = psi[j]
-        if fact == ARRIVED:
-            observed.nodes[unit, m] = index
-        if unit >= observed.units[0]:
-            observed.units[0] = unit + 1
-    elif fact == GIVEN:
-        observed.arms[unit, m] = index
-    elif fact == COMPLETED:
-        observed.last[unit] = m
-        observed.outcome[unit] = value
-
-
-@kernel
-def stands_at(observed: Observed, unit: Whole, m: Whole) -> np.int64:
-    """Return the node that a unit's arms before stage ``m`` lead to, −1 if it did not come that far."""
-    if m == 0:
-        return np.int64(0)
-    if unit >= observed.nodes.shape[0] or observed.nodes[unit, m - 1] < 0 or observed.arms[unit, m - 1] < 0:
-        return np.int64(-1)
-    return walk(observed, np.int64(observed.nodes[unit, m - 1]), observed.arms[unit, m - 1])
-
-
-@kernel
-def walk(observed: Observed, node: Whole, arm: Whole) -> np.int64:
-    """Return where an arm that was really given leads, feasible or not, within the same copy of the tree."""
-    place = node % observed.following.shape[0]
-    return np.int64(node - place + observed.following[place, arm])
-
-
-@kernel
-def same_place(observed: Observed, node: Whole, other: Whole) -> Truth:
-    """Say whether two nodes are the same in the design's tree, in whichever copies; −1 is like no other."""
-    count = observed.following.shape[0]
-    same: Truth = node >= 0 and other >= 0 and node % count == other % count
-    return same
-
-
-@kernel
-def fits(observed: Observed, fact: Whole, unit: Whole, m: Whole, index: Whole, arm: Whole) -> Truth:
-    """Say whether a fact can follow what is on record of a unit: kernels trust what they are told."""
-    stages = observed.shape.shape[0]
-    if unit < 0 or unit >= observed.nodes.shape[0] or m < 0 or m > stages:
-        return False
-    if fact == LOST:
-        return True
-    if fact == COMPLETED:
-        may_end: Truth = m < stages and observed.arms[unit, m] >= 0 and observed.last[unit] < 0
-        return may_end
-    if m == stages or observed.nodes[unit, m] >= 0 or observed.left[unit] != STAYED or observed.last[unit] >= 0:
-        return False
-    node = stands_at(observed, unit, m)
-    if fact == LEFT:
-        return node >= 0 and (index == -1 or same_place(observed, index, node))
-    if not same_place(observed, index, node) or index >= observed.child.shape[0]:
-        return False
-    if arm == -1:  # a unit of an earlier trial may have dropped out before it was given one
-        dropped_out: Truth = unit < observed.taught[0] and node >= 0
-        return dropped_out
-    feasible: Truth = 0 <= arm < observed.shape[m, 0] and observed.child[index, arm] >= 0
-    return feasible
+    def fits(self, fact: int, unit: int, m: int, index: int, arm: int) -> bool:
+        """Say whether a fact can follow what is on record of a unit: kernels trust what they are told."""
+        if unit < 0 or unit >= self.capacity or m < 0 or m > self.stages:
+            return False
+        if fact == c.LOST:
+            return True
+        if fact == c.COMPLETED:
+            return m < self.stages and self.arms[unit, m] >= 0 and self.last[unit] < 0
+        if m == self.stages or self.nodes[unit, m] >= 0 or self.left[unit] != c.STAYED or self.last[unit] >= 0:
+            return False
+        node = self.stands_at(unit, m)
+        if fact == c.LEFT:
+            return node >= 0 and (index == -1 or self.same_place(index, node))
+        if not self.same_place(index, node) or index >= self.child.shape[0]:
+            return False
+        if arm == -1:  # a unit of an earlier trial may have dropped out before it was given one
+            return unit < self.taught and node >= 0
+        return 0 <= arm < self.arm_count[m] and self.child[index, arm] >= 0

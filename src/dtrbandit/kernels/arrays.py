@@ -1,20 +1,59 @@
-"""The types of what kernels take and return, for readers and for mypy; numba finds its own.
-
-A whole number comes from Python as ``int`` and from an array as ``np.int64``, and a truth value likewise.
-"""
+"""Types of arrays, and arrays with names: what a state is made of, to copy, to keep and to compare."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-Whole = int | np.int64
-SameWhole = TypeVar("SameWhole", int, Whole)  # what takes an int returns an int
-Truth = bool | np.bool_
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Floats = NDArray[np.float64]  # of three axes or more
 Integers = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
+Named = dict[str, NDArray[Any]]
+Number = TypeVar("Number", bound=np.generic)
+
+
+def named(part: object, names: Iterable[str]) -> Named:
+    """Return attributes as arrays by name; a number becomes an array without axes."""
+    return {name: np.asarray(getattr(part, name)) for name in names}
+
+
+def restore(part: object, names: Iterable[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Set attributes to copies of arrays with their names."""
+    for name in names:
+        array = arrays[name]
+        setattr(part, name, np.array(array, order="C") if array.ndim else array.item())
+
+
+def under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Named:
+    """Return arrays with longer names: ``prefix.name``."""
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+def within(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Named:
+    """Return the arrays whose names begin with a prefix, by the rest of their names."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+
+
+def longer(array: Any, length: int, blank: int, axis: int = 0) -> NDArray[Any]:
+    """Return a copy with more entries along an axis, filled with ``blank``."""
+    old = np.asarray(array)
+    shape = list(old.shape)
+    shape[axis] = length
+    copy = np.zeros(shape, dtype=old.dtype)  # costs nothing until it is touched
+    if blank != 0:
+        copy.fill(blank)
+    copy[tuple(slice(size) for size in old.shape)] = old
+    return copy
+
+
+def grow(part: object, blanks: Mapping[str, int], length: int, axis: int = 0) -> None:
+    """Make attributes longer along an axis; ``blanks`` says with what each is filled. All of them grow, or none."""
+    grown = {name: longer(getattr(part, name), length, blank, axis) for name, blank in blanks.items()}
+    for name, array in grown.items():
+        setattr(part, name, array)
