@@ -30,7 +30,8 @@ class Truth:
         n, counts = len(units.outcome), units.design.arm_counts
         feasible = feasible_arms(units.design) if units.excluded is None else feasible_for_each(units)
         q = [_masked(q.reshape(n, -1, k), mask) for q, k, mask in zip(units.q, counts, feasible, strict=True)]
-        self._gaps = [_best(values)[:, :, None] - values for values in q]
+        with np.errstate(invalid="ignore"):  # a unit that left may have any Q, infinite ones too
+            self._gaps = [_best(values)[:, :, None] - values for values in q]
         self.oracle = _oracle(units, q, feasible)
 
     def regret(self, arms: Arms) -> Array:
