@@ -149,8 +149,10 @@ def _require_fit(units: Courses, design: Design) -> None:
 
 def at_once(n: int, stages: int) -> NDArray[np.int32]:
     """Return the events of n units without delay: each is through before the next comes."""
-    what = np.tile(np.arange(stages + 1, dtype=np.int32), n)
-    return np.column_stack([what, np.repeat(np.arange(n, dtype=np.int32), stages + 1)])
+    events = np.empty((n, stages + 1, 2), dtype=np.int32)
+    events[:, :, 0] = np.arange(stages + 1)
+    events[:, :, 1] = np.arange(n)[:, None]
+    return events.reshape(-1, 2)
 
 
 def potential_courses(
@@ -159,7 +161,7 @@ def potential_courses(
     """Return units with their features at every node; ``design`` is the learner's, by default the units' own."""
     table, design = by_node(units, design), design or units.design
     n, inner = table.enters.shape
-    order = at_once(n, len(design.stages)) if events is None else np.array(events, dtype=np.int32, order="C")
+    order = at_once(n, len(design.stages)) if events is None else np.require(events, np.int32, ["C", "W"])
     return Courses(order, np.arange(inner), *table, *sets_of(units.excluded, n))
 
 
