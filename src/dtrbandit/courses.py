@@ -143,7 +143,8 @@ def _require_fit(units: Courses, design: Design) -> None:
     in_range = units.column.min() >= 0 and units.column.max() < columns and units.leaf.min() >= 0
     if shapes != own or not in_range or units.leaf.max() >= units.outcome.shape[1]:
         raise DesignError("these units are of another design; potential_courses(units, design=design) fits it")
-    if not ((units.events >= 0) & (units.events < [stages + 2, n])).all():
+    what, who = units.events.T
+    if len(who) and (units.events.min() < 0 or what.max() > stages + 1 or who.max() >= n):
         raise DesignError(f"events must be pairs of 0 to {stages + 1} and a unit below {n}")
 
 
