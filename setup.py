@@ -1,7 +1,7 @@
 """Build dtrbandit: Cython compiles every module that has a ``.pxd`` file beside it.
 
-``DTRBANDIT_PLAIN=1`` compiles nothing: the same results, much slower. ``DTRBANDIT_CHECK=1`` compiles with bounds checks,
-for tests. All that is generated goes to ``build/``, in a folder for each Python and each of these ways.
+``DTRBANDIT_PLAIN=1`` compiles nothing: the same results, much slower. ``DTRBANDIT_CHECK=1`` compiles with bounds
+checks, for tests. All that is generated goes to ``build/``, in a folder for each Python and each of these ways.
 """
 
 import contextlib
