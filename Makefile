@@ -108,7 +108,7 @@ $(STAMPS)/serve: pyproject.toml | $(STAMPS)/test
 	touch $@
 
 $(STAMPS)/all: pyproject.toml | $(STAMPS)/serve
-	$(BIN)/python -m pip install --quiet "$(WHEEL)[dask,gym,ray]" playwright polars
+	$(BIN)/python -m pip install --quiet "$(WHEEL)[dask,gym,ray]" cython playwright polars setuptools
 	test -x /usr/bin/chromium -a -x /usr/sbin/nginx || { apt-get update -qq && apt-get install -qq --yes chromium nginx >/dev/null; }
 	touch $@
 

@@ -136,9 +136,7 @@ def translate(extensions, *, force):
     """
     from Cython.Build import cythonize
 
-    wanted = [
-        Extension(each.name, [os.path.relpath(source, SOURCE) for source in each.sources]) for each in extensions
-    ]
+    wanted = [Extension(each.name, [os.path.relpath(source, SOURCE) for source in each.sources]) for each in extensions]
     with contextlib.chdir(FOLDER / "source"):
         made = cythonize(
             wanted,
