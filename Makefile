@@ -16,9 +16,11 @@ WHEEL  := $$(echo $(BUILT)/*.whl)
 SOURCES := $(shell find src -not -name '*.pyc' -not -name '*.so' -not -name __pycache__)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: build dist demo serve test test-all digests lint audit soak bench bench-peers coverage clean
+.PHONY: build wheel dist demo serve test test-all digests lint audit soak bench bench-peers coverage clean
 
 build: $(STAMPS)/base
+
+wheel: $(BUILT)/.stamp
 
 demo: $(STAMPS)/base
 	$(BIN)/dtrbandit reproduce figure1

@@ -54,7 +54,7 @@ TAUGHT = (("DTRB(5, 0.5)", dtr.DTRBandit(q=5, delta=0.5)), ("Greedy", dtr.Greedy
 EARLIER = (100, 500)  # units of an earlier trial
 LAWS = ("same law", "second stage reversed")
 EARLY_ROUNDS = (100, 500, 1_000, 2_000)
-SOURCES = str(Path(__file__).parents[1] / "src")
+SOURCES = str(Path(dtr.__file__).parents[1])  # where this package is installed
 COUNTED, TURNS = 4_000, 7
 
 
