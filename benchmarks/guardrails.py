@@ -222,7 +222,7 @@ def main() -> None:
     parser.add_argument("--paths", type=int, default=1_000)
     parser.add_argument("--repetitions", type=int, default=1_000)
     parser.add_argument("--jobs", type=int, default=-1)
-    parser.add_argument("--old", help="the src folder of an earlier state, to compare costs with")
+    parser.add_argument("--old", help="a folder that holds an earlier dtrbandit, to compare costs with")
     asked, console = parser.parse_args(), Console(width=150)
     for part in asked.parts:
         for table in PARTS[part](asked):
