@@ -1,16 +1,11 @@
-"""One set-up for all tests: Hypothesis draws as ``effort.py`` says, and kernels run as machine code.
+"""One set-up for all tests: Hypothesis draws as ``effort.py`` says."""
 
-``DTRBANDIT_KERNELS=plain`` runs them as plain Python.
-"""
-
-import math
 from collections.abc import Iterator
 
 import pytest
 
 import effort  # noqa: F401  # loads a profile of Hypothesis
 from dtrbandit import belief
-from dtrbandit.kernels import supply
 from extras import needed
 from postgres_server import Server
 from serving.served import Served
@@ -20,12 +15,6 @@ collect_ignore = ["fixtures"]  # scripts for the commits that made them
 belief.LONG = 0  # every log is taken many facts at a time
 belief.STRETCH = 40  # so that most logs have usual stretches and others
 belief.SHORTEST = 1
-
-
-@pytest.fixture(scope="session", autouse=True)
-def machine_code() -> None:
-    """Wait once for the machine code of all kernels that tests import."""
-    supply.require("the tests", seconds=math.inf)
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,12 @@ from dtrbandit.deciding import checked, learning
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import NO_NUMBERS
 from dtrbandit.errors import DesignError, DTRError, LogError
-from dtrbandit.interpreted import compile_for
 from dtrbandit.kernels.stream import uniform
 from dtrbandit.policies.backlog import all_at_once, learn_from_now_on, take_stretch
-from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.facts import decide_for, update
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.policies.policy import Policy, is_policy
+from dtrbandit.policies.registry import is_builtin
 from dtrbandit.record.answers import RULES, answer_to, refuse, require_in_turn
 from dtrbandit.record.bundling import stretches
 from dtrbandit.record.collecting import without_collecting
@@ -82,7 +81,7 @@ class Belief:
 
     def _find_rules(self) -> None:
         """Find the functions that decide and learn."""
-        built_in = is_compiled(self.policy)
+        built_in = is_builtin(self.policy)
         self._decide: Decide = decide_for if built_in else checked(self.policy, self.design)
         self._learn: Learn = update if built_in else learning(self.policy)
 
@@ -153,12 +152,7 @@ class Belief:
 
         With ``decide_again`` every decision must be the one that the policy would make.
         """
-        long = len(events) >= LONG and is_compiled(self.policy)
-        if long:
-            lessons = sum(1 for _ in takewhile(_is_lesson, events))
-            units = lessons + (len(events) - lessons) // (2 * len(self.design.stages) + 1)
-            compile_for("the log", [self.policy], self.design, units=units)
-        if long and not decide_again:
+        if len(events) >= LONG and is_builtin(self.policy) and not decide_again:
             self.whole = False
             turn = self._last_amendment_that_counts(events)
             with without_collecting(len(events)), all_at_once(self.state, learning=turn is None):

@@ -10,10 +10,9 @@ from typing import Any
 
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.kernels import supply
-from dtrbandit.policies.builtin import is_compiled
-from dtrbandit.policies.compiled_policy import CompiledState
 from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.registry import is_builtin
+from dtrbandit.policies.state import PolicyState
 
 LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, where there is one
 IN_PYTHON = 1_000  # bytes of a unit that a Session keeps, at the least
@@ -49,14 +48,13 @@ def require_memory(needed: int, what: str, *, remedy: str) -> None:
 
 def state_bytes(policy: Policy[Any], design: Design) -> int:
     """Return how many bytes a policy's state keeps of each unit."""
-    if not is_compiled(policy):
+    if not is_builtin(policy):
         return IN_PYTHON
-    with supply.trying():
-        state: CompiledState = policy.init(design)
+    state: PolicyState = policy.init(design)
     capacity, before = state.capacity, _bytes(state)
     state.reserve(2 * capacity)
     return (_bytes(state) - before) // capacity
 
 
-def _bytes(state: CompiledState) -> int:
-    return sum(array.nbytes for array in state.arrays())
+def _bytes(state: PolicyState) -> int:
+    return sum(array.nbytes for array in state.arrays().values())

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from numbers import Integral
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
-from dtrbandit.kernels import supply
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -51,7 +48,6 @@ def _results(work: Callable[[Item], Result], items: Sequence[Item], n_jobs: int 
 
     if n_jobs == 1:
         return map(work, items)
-    work = _ByWorkers(work)
     backend, _ = get_active_backend()
     match type(backend).__name__:
         case "DaskDistributedBackend":
@@ -96,37 +92,6 @@ def _on_ray(work: Callable[[Item], Result], items: Sequence[Item], options: Any)
     finally:
         for item in unfinished:
             ray.cancel(item)
-
-
-class _ByWorkers(Generic[Item, Result]):
-    """Work that may run in another process, which then knows that it is a worker."""
-
-    def __init__(self, work: Callable[[Item], Result]) -> None:
-        self._work, self._home = work, _process()
-
-    def __call__(self, item: Item) -> Result:
-        if _process() != self._home:
-            supply.become_worker()
-        return self._work(item)
-
-
-def _process() -> tuple[str, int]:
-    return platform.node(), os.getpid()
-
-
-def workers(n_jobs: int | None) -> int:
-    """Return how many processes share the work."""
-    import joblib
-
-    return 1 if n_jobs == 1 else max(1, int(joblib.effective_n_jobs(n_jobs)))
-
-
-def elsewhere(n_jobs: int | None) -> bool:
-    """Say whether other processes do the work, here or on other machines, and not this one."""
-    from joblib.parallel import get_active_backend
-
-    backend, _ = get_active_backend()
-    return workers(n_jobs) > 1 and not getattr(backend, "supports_sharedmem", False)
 
 
 def _call(work: Callable[[Item], Result], item: Item) -> Result:

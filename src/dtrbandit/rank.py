@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.kernels.triangular import RANK_TOLERANCE
+from dtrbandit.kernels.constants import RANK_TOLERANCE
 
 Array = NDArray[np.float64]
 

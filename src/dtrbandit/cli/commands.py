@@ -112,18 +112,6 @@ def simulate(
         show(study.stem, [result], as_json=json)
 
 
-@app.command("compile")
-def compile_kernels() -> None:
-    """Compile all kernels beforehand, for images and servers, and say where their machine code is kept.
-
-    Without this, kernels run as plain Python until a process in the background has compiled them.
-    """
-    with reactions():
-        from dtrbandit.cli.compile import compile_all
-
-        raise typer.Exit(compile_all())
-
-
 Data = Annotated[Path, typer.Argument(help="A row per unit: CSV or Parquet.")]
 DesignFile = Annotated[Path, typer.Argument(help="A design, such as examples/design.toml.")]
 Arms = Annotated[list[str], typer.Option(help="The columns of the arms, one per stage: A1,A2.")]

@@ -8,12 +8,12 @@ P = 4 the one for two.
 from __future__ import annotations
 
 from dtrbandit.design.tree import Plan
-from dtrbandit.kernels.arrays import SameWhole, Truth
-from dtrbandit.kernels.compile import kernel
+from dtrbandit.kernels import constants as c
+
+BUILT_FROM = c.BUILT_FROM
 
 
-@kernel
-def place(t: SameWhole, plans: int, q: SameWhole) -> tuple[Truth, int, SameWhole]:
+def place(t: int, plans: int, q: int) -> tuple[bool, int, int]:
     """Return where round ``t`` (from 1) stands in the schedule of so many plans: (forced, latest, offset).
 
     ``latest`` is the n of the last forced block that has begun by this round (for a free round the block that
@@ -24,7 +24,8 @@ def place(t: SameWhole, plans: int, q: SameWhole) -> tuple[Truth, int, SameWhole
     >>> place(9, 4, 1)
     (False, 1, 0)
     """
-    block, offset = divmod(t - 1, plans * q)
+    size = plans * q
+    block, offset = (t - 1) // size, (t - 1) % size
     latest = 0
     while 2 << latest <= block + 1:
         latest += 1

@@ -79,7 +79,7 @@ class ArrivalProcess:
         return Timeline(times, 1 + np.cumprod(goes_on, axis=1).sum(axis=1))
 
     def events(self, n: int, stages: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Return what happens to n units in order of time, (E, 2), as ``dtrbandit.compiled.Courses.events``.
+        """Return what happens to n units in order of time, (E, 2), as ``dtrbandit.courses.Courses.events``.
 
         A row (m, unit) says that the unit arrives at stage m < M. (M, unit): its outcome comes. A unit that leaves
         early gets its outcome when its full course would have ended. (M + 1, unit): it is lost, at the time at which

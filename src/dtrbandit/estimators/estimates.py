@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,11 @@ def per_stage(design: Design, coefficients: NDArray[np.float64]) -> Coefficients
     return tuple(coefficients[m, :arms, :d].copy() for m, (arms, d) in shapes)
 
 
-def rows_by_arm(design: Design, observed: Observed, counted: NDArray[np.bool_]) -> tuple[tuple[Matrix, ...], ...]:
+def rows_by_arm(design: Design, observed: Observed, counted: Any) -> tuple[tuple[Matrix, ...], ...]:
     """Return the features of the rows of each stage and arm; ``counted`` (n, M) says which to look at."""
+    features, arms = np.asarray(observed.features), np.asarray(observed.arms)
+    shapes = enumerate(zip(design.arm_counts, design.dimensions, strict=True))
+    which = np.asarray(counted, dtype=np.bool_)
     return tuple(
-        tuple(observed.features[counted[:, m] & (observed.arms[:, m] == a), m, :d] for a in range(arms))
-        for m, (arms, d) in enumerate(zip(design.arm_counts, design.dimensions, strict=True))
+        tuple(features[which[:, m] & (arms[:, m] == a), m, :d] for a in range(count)) for m, (count, d) in shapes
     )

@@ -16,276 +16,410 @@ Lengths are measured so that |Δ·ψ| ≤ ‖CΔ‖ ‖C⁻ᵀψ‖, with CᵀC 
 
 Units of a level lie in a chain of blocks, in the order in which they came, with all that
 a re-check reads: contiguous memory, and one product when there are two arms.
+
+Notation, here and in ``exact.py``
+----------------------------------
+==============  ===========================================================================
+``m``           stage, from 0; *link* m joins stage m to stage m + 1
+``a``, ``k``    an arm of stage m, an arm of stage m + 1 (the *label* of a row)
+``p``           the number of an arm among those of all stages: that of its least squares
+``d``           features of an arm; ``D``, ``K`` the most of any (arrays are padded)
+row             the features of one unit at one stage; *fixed* if its target is the
+                outcome, else its target is the best of the next stage's Q-hat
+counted         a row that takes part in the fit; an arm with no counted row has no Q-hat
+lead            best minus second best Q-hat of a unit at stage m + 1, over the length of
+                its features in the whitened metric
+level           units with about the same lead, checked together
+==============  ===========================================================================
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dtrbandit.estimators.exact_layout import (
-    BLOCK,
-    DEPTH,
-    FILL,
-    FLIPS,
-    FREE,
-    HEAD,
-    HELD,
-    LABEL,
-    LEVELS,
-    NODE,
-    OLD_FILL,
-    OLD_HEAD,
-    PATH,
-    RADIUS,
-    RECHECKS,
-    ROWS,
-    SLACK,
-    STEPS,
-    TAIL,
-    UNIT,
-    USED,
-    Beliefs,
-)
-from dtrbandit.estimators.labels import arm_of, flip, label_of
-from dtrbandit.estimators.metric import whitened_length
 from dtrbandit.estimators.observed import Observed
-from dtrbandit.kernels.arrays import Floats, Integers, Vector, Whole
-from dtrbandit.kernels.compile import kernel
-from dtrbandit.kernels.triangular import BETA, GAP, WHITE
+from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Named, grow, named, restore, under, within
+from dtrbandit.kernels.triangular import LeastSquares
 
-ROUNDING = 1e-14  # of the length of the coefficients
-SHRINK = 2.0  # from one radius to the next
-NARROWEST = 0.5  # smallest radius, in usual steps
-
-
-@kernel
-def displacement(
-    pages: Floats, tallies: Integers, references: Floats, shape: Integers, m: Whole, level: Whole
-) -> float:
-    """Return the most any two arms of stage m + 1 have moved apart since a reference."""
-    most = 0.0
-    for a in range(1, shape[m + 1, 0]):
-        for b in range(a):
-            if tallies[m + 1, a, ROWS] > 0 and tallies[m + 1, b, ROWS] > 0:
-                total = 0.0
-                for j in range(shape[m + 1, 1]):
-                    moved_a = pages[m + 1, a, WHITE, j] - references[m, level, a, j]
-                    moved_b = pages[m + 1, b, WHITE, j] - references[m, level, b, j]
-                    total += (moved_a - moved_b) * (moved_a - moved_b)
-                most = max(most, total)
-    return math.sqrt(most)
+BUILT_FROM = c.BUILT_FROM
+NAMES = (
+    "rows", "white", "cross", "whitener", "references", "radius", "slack", "path", "steps", "head", "tail", "fill",
+    "old_head", "old_fill", "free", "used", "held", "depth", "limit", "cells", "units", "nodes", "labels", "follows",
+    "rechecks", "flips",
+)  # fmt: skip
 
 
-@kernel
-def refer(pages: Floats, references: Floats, shape: Integers, m: Whole, level: Whole) -> None:
-    """Make the current coefficients the reference of a level."""
-    for a in range(shape[m + 1, 0]):
-        for j in range(shape[m + 1, 1]):
-            references[m, level, a, j] = pages[m + 1, a, WHITE, j]
+class Levels:
+    """The labels of rows, kept up to date with the coefficients of the stage after theirs.
 
-
-@kernel
-def find_level(gauges: Floats, m: Whole, start: Whole, depth: Whole, lead: float) -> Whole:
-    """Return the widest level that may take a unit with this lead, looking from ``start``."""
-    level = start
-    while level > 0 and gauges[m, RADIUS, level - 1] <= lead:
-        level -= 1
-    while level < depth - 1 and lead < 2.0 * gauges[m, RADIUS, level] - gauges[m, SLACK, level]:
-        level += 1
-    return level
-
-
-@kernel
-def open_block(observed: Observed, beliefs: Beliefs, m: Whole, level: Whole) -> None:
-    """Lengthen a level's chain by a block: one given back earlier, or one never used.
-
-    A level that was empty takes the current coefficients as its reference.
+    Attributes
+    ----------
+    fits, problem
+        The least squares of all arms, and which of them is that of arm a of stage m, (M, K).
+    rows
+        (M, K): how many rows count.
+    white
+        (P, D): the coefficients in the whitened metric of link m − 1.
+    cross
+        (P, K, D, D): the cross moments X[a, k]ᵀ = Σ ψ_{m+1} ψ_mᵀ of the rows with label k.
+    whitener
+        (M − 1, D, D): C, upper triangular, CᵀC the pooled Gram matrix.
+    references
+        (M − 1, LEVELS + 1, K, D): whitened; the last, at the last scan.
+    radius, slack, path, steps
+        (M − 1, LEVELS), and (M − 1,): length and number of the steps since the levels were set.
+    head, tail, fill, old_head, old_fill
+        (M − 1, LEVELS): the chain of each level, and one that is detached.
+    free, used, held, depth, limit
+        (M − 1,): first free block, blocks, units, levels in use, and the units at which radii are set again.
+    cells, units, nodes, labels
+        Of each slot: features of stage m + 1 at whitened length 1, (M − 1, slots, D), the unit, its node, its label.
+    follows
+        (M − 1, blocks): the next block of a chain.
+    rechecks, flips
+        How many labels were looked at again, and how many had changed.
+    psi
+        (D,): the features at hand.
     """
-    chains, follows = beliefs.chains, beliefs.follows
-    block = chains[m, LEVELS, FREE]
-    if block >= 0:
-        chains[m, LEVELS, FREE] = follows[m, block]
-    else:
-        block = chains[m, LEVELS, USED]
-        chains[m, LEVELS, USED] = block + 1
-    if chains[m, level, FILL] == 0:
-        chains[m, level, HEAD] = block
-        refer(beliefs.pages, beliefs.references, observed.shape, m, level)
-    else:
-        follows[m, chains[m, level, TAIL]] = block
-    chains[m, level, TAIL] = block
 
+    def __init__(self, observed: Observed) -> None:
+        stages, links, arms, most = observed.stages, observed.stages - 1, observed.width, observed.most
+        self.observed = observed
+        self.problem = np.arange(stages * arms, dtype=np.int64).reshape(stages, arms)
+        self.fits = LeastSquares(stages * arms, most)
+        self.rows = np.zeros((stages, arms), dtype=np.int64)
+        self.white = np.zeros((stages * arms, most))
+        self.cross = np.zeros((stages * arms, arms, most, most))
+        self.whitener = np.zeros((links, most, most))
+        self.references = np.zeros((links, c.LEVELS + 1, arms, most))
+        self.radius, self.slack = np.zeros((links, c.LEVELS)), np.zeros((links, c.LEVELS))
+        self.path, self.steps = np.zeros(links), np.zeros(links)
+        self.head, self.tail, self.fill, self.old_head, self.old_fill = (
+            np.zeros((links, c.LEVELS), dtype=np.int64) for _ in range(5)
+        )
+        self.free, self.used, self.held, self.depth, self.limit = (np.zeros(links, dtype=np.int64) for _ in range(5))
+        self.cells = np.zeros((links, 0, most))
+        self.units, self.nodes = np.zeros((links, 0), dtype=np.int32), np.zeros((links, 0), dtype=np.int32)
+        self.labels = np.zeros((links, 0), dtype=np.int8)
+        self.follows = np.zeros((links, 0), dtype=np.int32)
+        self.rechecks, self.flips = 0, 0
+        self.psi, self.gap, self.whitened = np.zeros(most), np.zeros(most), np.zeros(most)
 
-@kernel
-def next_slot(chains: Integers, m: Whole, level: Whole) -> Whole:
-    """Take the next slot of a level's last block."""
-    fill = chains[m, level, FILL]
-    chains[m, level, FILL] = fill + 1
-    slot: Whole = chains[m, level, TAIL] * BLOCK + fill % BLOCK
-    return slot
+    def make_room(self, capacity: int) -> None:
+        """Make room for ``capacity`` units. Every level may have one block partly filled, and one more is being read."""
+        blocks = (capacity + c.BLOCK - 1) // c.BLOCK + c.LEVELS + 1
+        grow(self, {"cells": 0, "units": 0, "nodes": 0, "labels": 0}, blocks * c.BLOCK, axis=1)
+        grow(self, {"follows": 0}, blocks, axis=1)
 
+    def named(self) -> Named:
+        """Return what is known, by name."""
+        return {**named(self, NAMES), **under("fits", self.fits.arrays())}
 
-@kernel
-def place(
-    observed: Observed, beliefs: Beliefs, m: Whole, unit: Whole, node: Whole, label: Whole, lead: float, psi: Vector
-) -> None:
-    """Put a unit, with its node and features at stage m + 1, into its level; if these are all zero it needs none."""
-    chains, cells, tags, d = beliefs.chains, beliefs.cells, beliefs.tags, observed.shape[m + 1, 1]
-    length = whitened_length(beliefs.pages, beliefs.whitener, psi, m, d)
-    if length > 0.0:
-        level = find_level(beliefs.gauges, m, np.int64(0), chains[m, LEVELS, DEPTH], lead / length)
-        if chains[m, level, FILL] % BLOCK == 0:
-            open_block(observed, beliefs, m, level)
-        slot = next_slot(chains, m, level)
+    def load_named(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know what arrays say."""
+        restore(self, NAMES, arrays)
+        self.fits.load(within("fits", arrays))
+
+    # -- labels ----------------------------------------------------------------------------------------------
+
+    def label_of(self, m: int, node: int) -> tuple[int, float, int]:
+        """Return the best arm of stage m at the features ``psi``, its lead, and the contenders.
+
+        Contenders are the arms feasible at ``node`` that have a Q-hat; ties go to the lowest.
+        """
+        label, contenders = -1, 0
+        best, second = -c.INFINITY, -c.INFINITY
+        for a in range(self.observed.arm_count[m]):
+            if self.observed.child[node, a] >= 0 and self.rows[m, a] > 0:
+                contenders += 1
+                p, value = self.problem[m, a], 0.0
+                for j in range(self.observed.dimension[m, a]):
+                    value += self.fits.beta[p, j] * self.psi[j]
+                if value > best:
+                    label, best, second = a, value, best
+                elif value > second:
+                    second = value
+        return label, best - second, contenders
+
+    def add_cross(self, unit: int, m: int, label: int) -> None:
+        """Add ψ_m ψ_{m+1}ᵀ of a unit, the latter at hand, to the cross moments of its arm and its label."""
+        a = self.observed.arms[unit, m]
+        p = self.problem[m, a]
+        for j in range(self.observed.dimension[m + 1, label]):
+            weight = self.psi[j]
+            for k in range(self.observed.dimension[m, a]):
+                self.cross[p, label, j, k] += weight * self.observed.features[unit, m, k]
+
+    def flip(self, m: int, unit: int, old: int, label: int) -> None:
+        """Move a unit's ψ_m ψ_{m+1}ᵀ from its old label to its new one."""
+        a = self.observed.arms[unit, m]
+        p = self.problem[m, a]
+        for j in range(self.observed.dimension[m + 1, label]):
+            weight = self.observed.features[unit, m + 1, j]
+            for k in range(self.observed.dimension[m, a]):
+                product = weight * self.observed.features[unit, m, k]
+                self.cross[p, old, j, k] -= product
+                self.cross[p, label, j, k] += product
+        self.flips += 1
+
+    def clear_cross(self, m: int) -> None:
+        """Zero the cross moments of stage ``m``."""
+        for a in range(self.observed.width):
+            p = self.problem[m, a]
+            for label in range(self.observed.width):
+                for j in range(self.observed.most):
+                    for k in range(self.observed.most):
+                        self.cross[p, label, j, k] = 0.0
+
+    # -- metric ----------------------------------------------------------------------------------------------
+
+    def measure(self, m: int) -> None:
+        """Set the whitener of link ``m`` from the features of stage m + 1 seen so far."""
+        d, seen = self.observed.widest[m + 1], 0
         for j in range(d):
-            cells[m, slot, j] = psi[j] / length
-        tags[m, slot, UNIT] = unit
-        tags[m, slot, NODE] = node
-        tags[m, slot, LABEL] = label
-        chains[m, LEVELS, HELD] += 1
+            for k in range(d):
+                self.whitener[m, j, k] = 0.0
+        for unit in range(self.observed.units):
+            if self.observed.nodes[unit, m + 1] >= 0:
+                seen += 1
+                for j in range(d):
+                    value = self.observed.features[unit, m + 1, j]
+                    for k in range(j, d):
+                        self.whitener[m, j, k] += value * self.observed.features[unit, m + 1, k]
+        for j in range(d):
+            for k in range(j, d):
+                self.whitener[m, j, k] /= max(seen, 1)
+            self.whitener[m, j, j] *= 1.0 + c.RIDGE
+            if self.whitener[m, j, j] == 0.0:
+                self.whitener[m, j, j] = 1.0
+        self.factorise(m, d)
 
+    def factorise(self, m: int, d: int) -> None:
+        """Replace the upper triangle of the whitener by its Cholesky factor."""
+        for j in range(d):
+            root = math.sqrt(self.whitener[m, j, j])
+            for k in range(j, d):
+                self.whitener[m, j, k] /= root
+            for i in range(j + 1, d):
+                for k in range(i, d):
+                    self.whitener[m, i, k] -= self.whitener[m, j, i] * self.whitener[m, j, k]
 
-@kernel
-def scan(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
-    """Bring the labels of link ``m`` up to date with the coefficients of stage m + 1."""
-    pages, tallies, shape = beliefs.pages, beliefs.tallies, observed.shape
-    chains, gauges, references = beliefs.chains, beliefs.gauges, beliefs.references
-    latest, depth, expired = np.int64(LEVELS), chains[m, LEVELS, DEPTH], False
-    step = displacement(pages, tallies, references, shape, m, latest)
-    if step > 0.0:
-        refer(pages, references, shape, m, latest)
-        gauges[m, PATH, LEVELS] += step
-        gauges[m, STEPS, LEVELS] += 1.0
-        for level in range(depth):
-            if chains[m, level, FILL] > 0:
-                gauges[m, SLACK, level] -= step
-                if gauges[m, SLACK, level] <= 0.0:
-                    moved = displacement(pages, tallies, references, shape, m, level)
-                    expired = expire(chains, gauges, m, level, moved) or expired
-    if expired:
-        set_gap(pages, shape, m)
-        for level in range(depth):
-            if chains[m, level, OLD_FILL] > 0:
-                recheck(observed, beliefs, m, level)
+    def whiten(self, m: int, a: int) -> None:
+        """Refresh the whitened coefficients of arm ``a`` of stage ``m``, at link m - 1."""
+        p, d = self.problem[m, a], self.observed.dimension[m, a]
+        for j in range(d):
+            total = 0.0
+            for k in range(j, d):
+                total += self.whitener[m - 1, j, k] * self.fits.beta[p, k]
+            self.white[p, j] = total
 
+    def whitened_length(self, m: int) -> float:
+        """Return ‖C⁻ᵀψ‖ of features of stage m + 1."""
+        length = 0.0
+        for j in range(self.observed.widest[m + 1]):
+            value = self.psi[j]
+            for k in range(j):
+                value -= self.whitener[m, k, j] * self.whitened[k]
+            value /= self.whitener[m, j, j]
+            self.whitened[j] = value
+            length += value * value
+        return math.sqrt(length)
 
-@kernel
-def expire(chains: Integers, gauges: Floats, m: Whole, level: Whole, moved: float) -> bool:
-    """Renew a level's slack; if the radius is used up, detach its chain and tell so."""
-    if moved < gauges[m, RADIUS, level]:
-        gauges[m, SLACK, level] = gauges[m, RADIUS, level] - moved
-        return False
-    chains[m, level, OLD_HEAD] = chains[m, level, HEAD]
-    chains[m, level, OLD_FILL] = chains[m, level, FILL]
-    chains[m, level, FILL] = 0
-    gauges[m, SLACK, level] = gauges[m, RADIUS, level]
-    return True
+    # -- units in levels -------------------------------------------------------------------------------------
 
+    def place(self, m: int, unit: int, node: int, label: int, lead: float) -> None:
+        """Put a unit, with its node and features ``psi`` at stage m + 1, into its level; zeros need none."""
+        length = self.whitened_length(m)
+        if length > 0.0:
+            slot = self.next_slot(m, self.find_level(m, 0, lead / length))
+            for j in range(self.observed.widest[m + 1]):
+                self.cells[m, slot, j] = self.psi[j] / length
+            self.units[m, slot] = unit
+            self.nodes[m, slot] = node
+            self.labels[m, slot] = label
+            self.held[m] += 1
 
-@kernel
-def set_gap(pages: Floats, shape: Integers, m: Whole) -> None:
-    """Keep the difference of two arms' coefficients, for re-checks by one product."""
-    if shape[m + 1, 0] == 2:
-        for j in range(shape[m + 1, 1]):
-            pages[m, 0, GAP, j] = pages[m + 1, 0, BETA, j] - pages[m + 1, 1, BETA, j]
+    def find_level(self, m: int, start: int, lead: float) -> int:
+        """Return the widest level that may take a unit with this lead, looking from ``start``."""
+        level = start
+        while level > 0 and self.radius[m, level - 1] <= lead:
+            level -= 1
+        while level < self.depth[m] - 1 and lead < 2.0 * self.radius[m, level] - self.slack[m, level]:
+            level += 1
+        return level
 
+    def next_slot(self, m: int, level: int) -> int:
+        """Take the next slot of a level, in a new block if its last one is full."""
+        fill = self.fill[m, level]
+        if fill % c.BLOCK == 0:
+            self.open_block(m, level)
+        self.fill[m, level] = fill + 1
+        slot: int = self.tail[m, level] * c.BLOCK + fill % c.BLOCK
+        return slot
 
-@kernel
-def recheck(observed: Observed, beliefs: Beliefs, m: Whole, level: Whole) -> None:
-    """Relabel the units of a detached chain and place them again."""
-    chains, follows = beliefs.chains, beliefs.follows
-    block, left = chains[m, level, OLD_HEAD], chains[m, level, OLD_FILL]
-    beliefs.sizes[RECHECKS] += left
-    chains[m, level, OLD_FILL] = 0
-    while left > 0:
-        recheck_block(observed, beliefs, m, level, block * BLOCK, min(left, BLOCK))
-        following = np.int64(follows[m, block])
-        follows[m, block] = chains[m, LEVELS, FREE]
-        chains[m, LEVELS, FREE] = block
-        block = following
-        left -= BLOCK
+    def open_block(self, m: int, level: int) -> None:
+        """Lengthen a level's chain by a block: one given back earlier, or one never used.
 
-
-@kernel
-def recheck_block(observed: Observed, beliefs: Beliefs, m: Whole, level: Whole, first: Whole, count: Whole) -> None:
-    """Relabel and place again the units in ``count`` slots from ``first``."""
-    pages, tallies, child, shape = beliefs.pages, beliefs.tallies, observed.child, observed.shape
-    cells, tags, gauges, chains = beliefs.cells[m], beliefs.tags[m], beliefs.gauges, beliefs.chains
-    pair, d, depth = shape[m + 1, 0] == 2, shape[m + 1, 1], chains[m, LEVELS, DEPTH]
-    for slot in range(first, first + count):
-        if pair:  # both are contenders: one product
-            lead = 0.0
-            for j in range(d):
-                lead += pages[m, 0, GAP, j] * cells[slot, j]
-            label = 1 if lead < 0.0 else 0
-            lead = abs(lead)
+        A level that was empty takes the current coefficients as its reference.
+        """
+        block = self.free[m]
+        if block >= 0:
+            self.free[m] = self.follows[m, block]
         else:
-            label, lead, _ = label_of(pages, tallies, child, shape, m + 1, np.int64(tags[slot, NODE]), cells[slot])
-        target = find_level(gauges, m, level, depth, lead)
-        if chains[m, target, FILL] % BLOCK == 0:
-            open_block(observed, beliefs, m, target)
-        goal = next_slot(chains, m, target)
-        for j in range(d):
-            cells[goal, j] = cells[slot, j]
-        unit, old = np.int64(tags[slot, UNIT]), np.int64(tags[slot, LABEL])
-        tags[goal, UNIT] = unit
-        tags[goal, NODE] = tags[slot, NODE]
-        tags[goal, LABEL] = label
-        if label != old:
-            flip(pages, observed.features, shape, m, arm_of(observed, unit, m), unit, old, label)
-            beliefs.sizes[FLIPS] += 1
+            block = self.used[m]
+            self.used[m] = block + 1
+        if self.fill[m, level] == 0:
+            self.head[m, level] = block
+            self.refer(m, level)
+        else:
+            self.follows[m, self.tail[m, level]] = block
+        self.tail[m, level] = block
 
+    def refer(self, m: int, level: int) -> None:
+        """Make the current coefficients the reference of a level."""
+        for a in range(self.observed.arm_count[m + 1]):
+            p = self.problem[m + 1, a]
+            for j in range(self.observed.dimension[m + 1, a]):
+                self.references[m, level, a, j] = self.white[p, j]
 
-@kernel
-def clear_levels(observed: Observed, beliefs: Beliefs, m: Whole) -> None:
-    """Empty the levels of link ``m`` and set their radii.
+    def displacement(self, m: int, level: int) -> float:
+        """Return the most any two arms of stage m + 1 have moved apart since a reference."""
+        most = 0.0
+        for a in range(1, self.observed.arm_count[m + 1]):
+            p = self.problem[m + 1, a]
+            for b in range(a):
+                if self.rows[m + 1, a] > 0 and self.rows[m + 1, b] > 0:
+                    q, total = self.problem[m + 1, b], 0.0
+                    for j in range(self.observed.dimension[m + 1, a]):
+                        moved_a = self.white[p, j] - self.references[m, level, a, j]
+                        moved_b = self.white[q, j] - self.references[m, level, b, j]
+                        total += (moved_a - moved_b) * (moved_a - moved_b)
+                    most = max(most, total)
+        return math.sqrt(most)
 
-    From how far apart the arms are down to half the usual step: a level narrower than
-    that would expire every time.
-    """
-    chains, gauges = beliefs.chains, beliefs.gauges
-    radius, length = spread(beliefs.pages, observed.shape, m)
-    usual_step = gauges[m, PATH, LEVELS] / max(gauges[m, STEPS, LEVELS], 1.0)
-    depth = 1
-    while depth < LEVELS and radius > NARROWEST * usual_step:
-        set_radius(beliefs, m, depth - 1, radius)
-        depth += 1
-        radius /= SHRINK
-    set_radius(beliefs, m, depth - 1, ROUNDING * length)
-    chains[m, LEVELS, FREE] = -1
-    chains[m, LEVELS, USED] = 0
-    chains[m, LEVELS, HELD] = 0
-    chains[m, LEVELS, DEPTH] = depth
-    gauges[m, PATH, LEVELS] = 0.0
-    gauges[m, STEPS, LEVELS] = 0.0
-    refer(beliefs.pages, beliefs.references, observed.shape, m, np.int64(LEVELS))
+    # -- when coefficients have changed ----------------------------------------------------------------------
 
+    def scan(self, m: int) -> None:
+        """Bring the labels of link ``m`` up to date with the coefficients of stage m + 1."""
+        step, expired = self.displacement(m, c.LEVELS), False
+        if step > 0.0:
+            self.refer(m, c.LEVELS)
+            self.path[m] += step
+            self.steps[m] += 1.0
+            for level in range(self.depth[m]):
+                if self.fill[m, level] > 0:
+                    self.slack[m, level] -= step
+                    if self.slack[m, level] <= 0.0 and self.expire(m, level):
+                        expired = True
+        if expired:
+            self.set_gap(m)
+            for level in range(self.depth[m]):
+                if self.old_fill[m, level] > 0:
+                    self.recheck(m, level)
 
-@kernel
-def set_radius(beliefs: Beliefs, m: Whole, level: Whole, radius: float) -> None:
-    """Make a level empty and give it a radius."""
-    beliefs.chains[m, level, FILL] = 0
-    beliefs.gauges[m, RADIUS, level] = radius
-    beliefs.gauges[m, SLACK, level] = radius
+    def expire(self, m: int, level: int) -> bool:
+        """Renew a level's slack; if the radius is used up, detach its chain and tell so."""
+        moved = self.displacement(m, level)
+        if moved < self.radius[m, level]:
+            self.slack[m, level] = self.radius[m, level] - moved
+            return False
+        self.old_head[m, level] = self.head[m, level]
+        self.old_fill[m, level] = self.fill[m, level]
+        self.fill[m, level] = 0
+        self.slack[m, level] = self.radius[m, level]
+        return True
 
+    def set_gap(self, m: int) -> None:
+        """Keep the difference of two arms' coefficients, for re-checks by one product."""
+        if self.observed.arm_count[m + 1] == 2:
+            p, q = self.problem[m + 1, 0], self.problem[m + 1, 1]
+            for j in range(self.observed.dimension[m + 1, 0]):
+                self.gap[j] = self.fits.beta[p, j] - self.fits.beta[q, j]
 
-@kernel
-def spread(pages: Floats, shape: Integers, m: Whole) -> tuple[float, float]:
-    """Return the largest whitened distance between two arms, and the largest length."""
-    d, apart, longest = shape[m + 1, 1], 0.0, 0.0
-    for a in range(shape[m + 1, 0]):
-        for b in range(a + 1):
-            distance, length = 0.0, 0.0
+    def recheck(self, m: int, level: int) -> None:
+        """Relabel the units of a detached chain and place them again."""
+        block, left = self.old_head[m, level], self.old_fill[m, level]
+        self.rechecks += left
+        self.old_fill[m, level] = 0
+        while left > 0:
+            self.recheck_block(m, level, block * c.BLOCK, min(left, c.BLOCK))
+            following = self.follows[m, block]
+            self.follows[m, block] = self.free[m]
+            self.free[m] = block
+            block = following
+            left -= c.BLOCK
+
+    def recheck_block(self, m: int, level: int, first: int, count: int) -> None:
+        """Relabel and place again the units in ``count`` slots from ``first``."""
+        pair, d = self.observed.arm_count[m + 1] == 2, self.observed.widest[m + 1]
+        for slot in range(first, first + count):
+            if pair:  # both are contenders: one product
+                lead = 0.0
+                for j in range(d):
+                    lead += self.gap[j] * self.cells[m, slot, j]
+                label = 1 if lead < 0.0 else 0
+                lead = abs(lead)
+            else:
+                for j in range(d):
+                    self.psi[j] = self.cells[m, slot, j]
+                label, lead, _ = self.label_of(m + 1, self.nodes[m, slot])
+            goal = self.next_slot(m, self.find_level(m, level, lead))
             for j in range(d):
-                value = pages[m + 1, a, WHITE, j]
-                gap = value - pages[m + 1, b, WHITE, j]
-                distance += gap * gap
-                length += value * value
-            apart, longest = max(apart, distance), max(longest, length)
-    if longest == 0.0:
-        return 1.0, 0.0
-    if apart <= ROUNDING * longest:
-        apart = longest
-    return math.sqrt(apart), math.sqrt(longest)
+                self.cells[m, goal, j] = self.cells[m, slot, j]
+            unit, old = self.units[m, slot], self.labels[m, slot]
+            self.units[m, goal] = unit
+            self.nodes[m, goal] = self.nodes[m, slot]
+            self.labels[m, goal] = label
+            if label != old:
+                self.flip(m, unit, old, label)
+
+    # -- from the beginning ----------------------------------------------------------------------------------
+
+    def clear_levels(self, m: int) -> None:
+        """Empty the levels of link ``m`` and set their radii.
+
+        From how far apart the arms are down to half the usual step: a level narrower than
+        that would expire every time.
+        """
+        radius, length = self.spread(m)
+        usual_step = self.path[m] / max(self.steps[m], 1.0)
+        depth = 1
+        while depth < c.LEVELS and radius > c.NARROWEST * usual_step:
+            self.set_radius(m, depth - 1, radius)
+            depth += 1
+            radius /= c.SHRINK
+        self.set_radius(m, depth - 1, c.ROUNDING * length)
+        self.free[m], self.used[m], self.held[m], self.depth[m] = -1, 0, 0, depth
+        self.path[m], self.steps[m] = 0.0, 0.0
+        self.refer(m, c.LEVELS)
+
+    def set_radius(self, m: int, level: int, radius: float) -> None:
+        """Make a level empty and give it a radius."""
+        self.fill[m, level] = 0
+        self.radius[m, level] = radius
+        self.slack[m, level] = radius
+
+    def spread(self, m: int) -> tuple[float, float]:
+        """Return the largest whitened distance between two arms, and the largest length."""
+        apart, longest = 0.0, 0.0
+        for a in range(self.observed.arm_count[m + 1]):
+            p = self.problem[m + 1, a]
+            for b in range(a + 1):
+                q, distance, length = self.problem[m + 1, b], 0.0, 0.0
+                for j in range(self.observed.dimension[m + 1, a]):
+                    value = self.white[p, j]
+                    gap = value - self.white[q, j]
+                    distance += gap * gap
+                    length += value * value
+                apart, longest = max(apart, distance), max(longest, length)
+        if longest == 0.0:
+            return 1.0, 0.0
+        if apart <= c.ROUNDING * longest:
+            apart = longest
+        return math.sqrt(apart), math.sqrt(longest)

@@ -3,282 +3,428 @@
 The bonus of every row changes with every new one. So the right-hand side of an earlier stage needs all rows, every
 time: a sweep over the units, O(t), in one loop. Rows whose target is an outcome are summed once. The others lie in
 blocks, feature by feature, and all rows of a block are at the same node of the next stage. A compiler turns such
-loops into vector code. What is kept: ``optimistic_layout.py``.
+loops into vector code.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates, per_stage
-from dtrbandit.estimators.estimator import Estimator
-from dtrbandit.estimators.observed import ARRIVED, COMPLETED, Observed
-from dtrbandit.estimators.optimistic_layout import (
-    BLOCK,
-    BONUS,
-    CLIP,
-    FILL,
-    IN_USE,
-    MOMENT,
-    NEXT,
-    NODE,
-    NOW,
-    OBSERVED,
-    OWN,
-    RARE,
-    RIDGE,
-    WEIGHTS,
-    Beliefs,
-    create,
-    grow,
-)
-from dtrbandit.estimators.ridge import doubled, invert, optimistic, publish, rotate_in, solve, value_rows
-from dtrbandit.kernels.arrays import Integers, Matrix, Vector, Whole
-from dtrbandit.kernels.compile import kernel
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Matrix, Named, Vector, grow, longer, named, restore
+from dtrbandit.kernels.triangular import rotation
 
-ALL = -1  # of the arms
+BUILT_FROM = c.BUILT_FROM
+BLOCKS = {"node": 0, "fill": 0, "own": 0, "later": 0, "values": 0, "valued": 0}  # an entry per block
+NAMES = ("factor", "reciprocal", "moment", "weights", "newest", "fixed", "latest", "used", *BLOCKS)
 
 
-def prepared(design: Design, numbers: NDArray[np.float64]) -> Beliefs:
-    """Return the beliefs of a policy with these numbers before the first unit."""
-    beliefs = create(design)._replace(numbers=numbers)
-    start(np.array(list(zip(design.arm_counts, design.dimensions, strict=True))), beliefs)
-    return beliefs
+class OptimisticLearner:
+    """The weights of all arms, and how uncertain they are; decisions look at what is in use.
 
-
-# --- what a policy asks ---------------------------------------------------------------
-
-
-@kernel
-def divide(shape: Integers, numbers: Vector, m: Whole, psi: Vector, phi: Vector) -> None:
-    """Divide features as asked: ``phi = psi / divisors[m]``."""
-    most = (numbers.size - CLIP) // shape.shape[0] - 1
-    for j in range(shape[m, 1]):
-        phi[j] = psi[j] / numbers[CLIP + shape.shape[0] + m * most + j]
-
-
-# --- one fact -------------------------------------------------------------------------
-
-
-@kernel
-def learn(observed: Observed, beliefs: Beliefs, fact: Whole, unit: Whole, m: Whole) -> None:
-    """Learn from a fact that is written down: an arrival completes the row of the stage before it."""
-    if fact == ARRIVED and m > 0:
-        count(observed, beliefs, unit, np.int64(m - 1))
-    elif fact == COMPLETED:
-        count(observed, beliefs, unit, np.int64(m))
-
-
-@kernel
-def count(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -> None:
-    """Count a unit's row of stage ``m`` and refit what it changes: its arm, and all earlier stages."""
-    ridge, a, d = beliefs.ridge, np.int64(observed.arms[unit, m]), observed.shape[m, 1]
-    target, phi = add_row(observed, beliefs, unit, m)
-    if beliefs.numbers[RARE] > 0.0:
-        if doubled(observed.shape, ridge):
-            refit(observed, beliefs)
-        return
-    for j in range(d):
-        ridge[IN_USE, m, a, ridge.shape[4] + MOMENT, j] += phi[j] * target
-    publish(observed.shape, ridge)
-    solve(ridge, m, a, d)
-    changed: Whole = a
-    for k in range(m - 1, -1, -1):
-        sweep(observed, beliefs, k, changed)
-        changed = ALL
-
-
-@kernel
-def add_row(observed: Observed, beliefs: Beliefs, unit: Whole, m: Whole) -> tuple[float, Vector]:
-    """Add a unit's row of stage ``m`` to Λ as it is now and to what is swept; return its target and features."""
-    a, phi = np.int64(observed.arms[unit, m]), np.empty(observed.shape[m, 1])
-    divide(observed.shape, beliefs.numbers, m, observed.features[unit, m], phi)
-    rotate_in(beliefs.ridge[NOW, m, a], phi.copy())
-    node = next_node(observed, beliefs.numbers[OBSERVED], unit, m)
-    if node < 0:
-        for j in range(phi.size):
-            beliefs.fixed[m, a, j] += phi[j] * observed.outcome[unit]
-        return observed.outcome[unit], phi
-    later = np.empty(observed.shape[m + 1, 1])
-    divide(observed.shape, beliefs.numbers, m + 1, observed.features[unit, m + 1], later)
-    store(beliefs, m, node, phi, later)
-    return imputed(observed, beliefs, m, node, later), phi
-
-
-@kernel
-def next_node(observed: Observed, leavers_observed: float, unit: Whole, m: Whole) -> np.int64:
-    """Return where a row's target is looked up at stage m + 1, −1 if its target is the outcome."""
-    if m + 1 == observed.shape.shape[0] or (observed.last[unit] == m and leavers_observed > 0.0):
-        return np.int64(-1)
-    if observed.last[unit] != m:
-        return np.int64(observed.nodes[unit, m + 1])
-    return np.int64(observed.left[unit])
-
-
-@kernel
-def imputed(observed: Observed, beliefs: Beliefs, m: Whole, node: Whole, later: Vector) -> float:
-    """Return the optimistic value of stage m + 1 at a node, over its feasible arms."""
-    highest, work = -math.inf, np.empty(later.size)
-    for k in range(observed.shape[m + 1, 0]):
-        if observed.child[node, k] >= 0:
-            highest = max(highest, optimistic(beliefs.ridge, beliefs.numbers, m + 1, k, later, work))
-    return highest
-
-
-@kernel
-def store(beliefs: Beliefs, m: Whole, node: Whole, phi: Vector, later: Vector) -> None:
-    """Put a row into the latest block of its node, or a new one."""
-    block = beliefs.latest[m, node]
-    if block < 0 or beliefs.owners[m, block, FILL] == BLOCK:
-        block = beliefs.used[m]
-        beliefs.used[m] += 1
-        beliefs.latest[m, node] = block
-        beliefs.owners[m, block, NODE] = node
-        beliefs.owners[m, block, FILL] = 0
-    place = beliefs.owners[m, block, FILL]
-    beliefs.owners[m, block, FILL] = place + 1
-    for j in range(phi.size):
-        beliefs.blocks[m, block, OWN, j, place] = phi[j]
-    for j in range(later.size):
-        beliefs.blocks[m, block, NEXT, j, place] = later[j]
-
-
-# --- all rows -------------------------------------------------------------------------
-
-
-@kernel
-def sweep(observed: Observed, beliefs: Beliefs, m: Whole, changed: Whole) -> None:
-    """Refit the weights of stage ``m`` on all its rows: this is where the time goes.
-
-    ``changed`` is the arm of stage m + 1 that has changed since the last time, or ALL.
+    Attributes
+    ----------
+    bonus, ridge
+        β times the scale of the outcomes, and λ.
+    leavers_observed
+        Whether the target of a unit that left early is its outcome, not the value of the stage it did not enter.
+    rare
+        Whether to refit only when a determinant has doubled, not after every fact.
+    clip, divisors
+        (M,): the upper limit of the values; (M, D): what features are divided by.
+    factor, reciprocal
+        (M, K, D, D): the triangular factor R of Λ = λI + Σ φφᵀ in use; (M, K, D): 1 over each entry of its diagonal.
+    moment, weights
+        (M, K, D): Σ φ·target and w in use.
+    newest
+        (M, K, D, D): R of all rows so far.
+    fixed
+        (M, K, D): Σ φ·outcome over the rows whose target is the outcome.
+    latest, used
+        (M − 1, nodes): the block that a node's rows go to, −1 before the first; (M − 1,): how many blocks there are.
+    node, fill
+        (M − 1, blocks): the node that a block belongs to, and how many rows it has.
+    own, later
+        (M − 1, blocks, D, ROWS): divided features of the stage itself, and of the next one.
+    values, valued
+        (M − 1, blocks, K, ROWS): of each row and arm of the next stage, when last swept; (M − 1, blocks, K): how many
+        rows have such a value that still holds, from the first.
+    phi
+        (D,): the divided features at hand.
     """
-    shape, ridge, below = observed.shape, beliefs.ridge, beliefs.ridge.shape[4]
-    for a in range(shape[m, 0]):
-        for j in range(shape[m, 1]):
-            ridge[IN_USE, m, a, below + MOMENT, j] = beliefs.fixed[m, a, j]
-    if m + 1 < shape.shape[0] and beliefs.used[m] > 0:
-        add_imputed(observed, beliefs, m, changed)
-    for a in range(shape[m, 0]):
-        solve(ridge, m, a, shape[m, 1])
 
+    def __init__(
+        self,
+        observed: Observed,
+        *,
+        bonus: float,
+        ridge: float,
+        leavers_observed: bool,
+        rare: bool,
+        clip: Vector,
+        divisors: Matrix,
+    ) -> None:
+        stages, arms, most = observed.stages, observed.width, observed.most
+        self.observed = observed
+        self.bonus, self.ridge, self.leavers_observed, self.rare = bonus, ridge, leavers_observed, rare
+        self.clip = np.array(clip, dtype=np.float64)
+        self.divisors = np.array(divisors, dtype=np.float64, order="C")
+        self.arm_before = _arms_before(np.asarray(observed.following))
+        self.factor = np.zeros((stages, arms, most, most))
+        self.reciprocal = np.zeros((stages, arms, most))
+        self.moment = np.zeros((stages, arms, most))
+        self.weights = np.zeros((stages, arms, most))
+        self.newest = np.zeros((stages, arms, most, most))
+        self.fixed = np.zeros((stages, arms, most))
+        self.latest = np.full((stages - 1, observed.nodes_of_tree), -1, dtype=np.int64)
+        self.used = np.zeros(stages - 1, dtype=np.int64)
+        self.node = np.zeros((stages - 1, 0), dtype=np.int64)
+        self.fill = np.zeros((stages - 1, 0), dtype=np.int64)
+        self.own = np.zeros((stages - 1, 0, most, c.ROWS))
+        self.later = np.zeros((stages - 1, 0, most, c.ROWS))
+        self.values = np.zeros((stages - 1, 0, arms, c.ROWS))
+        self.valued = np.zeros((stages - 1, 0, arms), dtype=np.int64)
+        self.phi = np.zeros(most)
+        # of a row: its own divided features, and what is used up in rotating or solving
+        self.row = np.zeros(most)
+        self.work = np.zeros(most)
+        # of a sweep: R⁻ᵀ of each arm of the next stage; place by place of a block Σ φ·target, the target,
+        # wᵀφ, ‖R⁻ᵀφ‖² and an entry of R⁻ᵀφ
+        self.inverse = np.zeros((arms, most, most))
+        self.sums = np.zeros((arms, most, c.ROWS))
+        self.target = np.zeros(c.ROWS)
+        self.mean = np.zeros(c.ROWS)
+        self.square = np.zeros(c.ROWS)
+        self.entry = np.zeros(c.ROWS)
+        self.start()
 
-@kernel
-def add_imputed(observed: Observed, beliefs: Beliefs, m: Whole, changed: Whole) -> None:
-    """Add Σ φ·target over the blocks of stage ``m``, place by place within a block, then over the places."""
-    ridge, owners, following = beliefs.ridge, beliefs.owners, observed.following
-    arms, own, d = observed.shape[m + 1, 0], observed.shape[m, 1], observed.shape[m + 1, 1]
-    tables, sums = np.zeros((arms, d + 1, d)), np.zeros((observed.shape[m, 0], own, BLOCK))
-    targets, work = np.empty((2, BLOCK)), np.empty((3, BLOCK))
-    for k in range(arms):
-        invert(ridge[IN_USE, m + 1, k], tables[k], d)
-    for block in range(beliefs.used[m]):
-        node, fill, latest = owners[m, block, NODE], owners[m, block, FILL], 0
+    def reserve(self, capacity: int, nodes: int) -> None:
+        """Make room for ``capacity`` units at so many nodes: each with a row may have one block partly filled."""
+        nodes = max(nodes, self.latest.shape[1])
+        latest = longer(self.latest, nodes, -1, axis=1)
+        grow(self, BLOCKS, (capacity + c.ROWS - 1) // c.ROWS + min(nodes, capacity), axis=1)
+        self.latest = latest
+
+    def arrays(self) -> Named:
+        """Return what is known, by name."""
+        return named(self, NAMES)
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know what arrays say."""
+        restore(self, NAMES, arrays)
+
+    def estimates(self, design: Design) -> Estimates:
+        """Return the weights w, on the scale of the features as given."""
+        return Estimates(per_stage(design, np.asarray(self.weights) / np.asarray(self.divisors)[:, None, :]))
+
+    # -- what a policy asks ----------------------------------------------------------------------------------
+
+    def divide(self, m: int) -> None:
+        """Divide the features at hand as asked."""
+        for j in range(self.observed.widest[m]):
+            self.phi[j] = self.observed.psi[j] / self.divisors[m, j]
+
+    def optimistic(self, m: int, a: int) -> float:
+        """Return min(wᵀφ + β‖φ‖_{Λ⁻¹}, clip) for the divided features at hand (line 6)."""
+        mean, square = 0.0, 0.0
+        for j in range(self.observed.dimension[m, a]):
+            value = self.phi[j]
+            mean += self.weights[m, a, j] * value
+            for k in range(j):
+                value -= self.factor[m, a, k, j] * self.work[k]
+            value *= self.reciprocal[m, a, j]
+            self.work[j] = value
+            square += value * value
+        clipped: float = min(mean + self.bonus * math.sqrt(square), self.clip[m])
+        return clipped
+
+    # -- one fact --------------------------------------------------------------------------------------------
+
+    def learn(self, fact: int, unit: int, m: int) -> None:
+        """Learn from a fact that is written down: an arrival completes the row of the stage before it."""
+        if fact == c.ARRIVED and m > 0:
+            self.count(unit, m - 1)
+        elif fact == c.COMPLETED:
+            self.count(unit, m)
+
+    def count(self, unit: int, m: int) -> None:
+        """Count a unit's row of stage ``m`` and refit what it changes: its arm, and all earlier stages."""
+        a, node = self.observed.arms[unit, m], self.add_row(unit, m)
+        if self.rare:
+            if self.doubled():
+                self.refit()
+            return
+        target = self.observed.outcome[unit] if node < 0 else self.imputed(m, node)
+        for j in range(self.observed.dimension[m, a]):
+            self.moment[m, a, j] += self.row[j] * target
+        self.publish(m, a)  # no other factor has changed
+        self.solve(m, a)
+        changed = a
+        for k in range(m - 1, -1, -1):
+            self.sweep(k, changed)
+            changed = c.ALL
+
+    def add_row(self, unit: int, m: int) -> int:
+        """Add a unit's row of stage ``m`` to R and to what is swept; return where its target is looked up.
+
+        Leaves its divided features in ``row``, and those of the next stage, if that is where, in ``phi``.
+        """
+        a, node = self.observed.arms[unit, m], self.next_node(unit, m)
+        for j in range(self.observed.dimension[m, a]):
+            self.row[j] = self.observed.features[unit, m, j] / self.divisors[m, j]
+            self.work[j] = self.row[j]
+        self.rotate_in(m, a)
+        if node < 0:
+            for j in range(self.observed.dimension[m, a]):
+                self.fixed[m, a, j] += self.row[j] * self.observed.outcome[unit]
+        else:
+            for j in range(self.observed.widest[m + 1]):
+                self.phi[j] = self.observed.features[unit, m + 1, j] / self.divisors[m + 1, j]
+            self.store(m, a, node)
+        return node
+
+    def next_node(self, unit: int, m: int) -> int:
+        """Return where a row's target is looked up at stage m + 1, below 0 if its target is the outcome."""
+        if m + 1 == self.observed.stages or (self.observed.last[unit] == m and self.leavers_observed):
+            return -1
+        node: int = self.observed.left[unit] if self.observed.last[unit] == m else self.observed.nodes[unit, m + 1]
+        return node
+
+    def imputed(self, m: int, node: int) -> float:
+        """Return the optimistic value of stage m + 1 at a node, over its feasible arms."""
+        highest = -c.INFINITY
+        for k in range(self.observed.arm_count[m + 1]):
+            if self.observed.child[node, k] >= 0:
+                highest = max(highest, self.optimistic(m + 1, k))
+        return highest
+
+    def store(self, m: int, a: int, node: int) -> None:
+        """Put a row into the latest block of its node, or a new one."""
+        block = self.latest[m, node]
+        if block < 0 or self.fill[m, block] == c.ROWS:
+            block = self.used[m]
+            self.used[m] += 1
+            self.latest[m, node] = block
+            self.node[m, block] = node
+        place = self.fill[m, block]
+        self.fill[m, block] = place + 1
+        for j in range(self.observed.dimension[m, a]):
+            self.own[m, block, j, place] = self.row[j]
+        for j in range(self.observed.widest[m + 1]):
+            self.later[m, block, j, place] = self.phi[j]
+
+    # -- one arm ---------------------------------------------------------------------------------------------
+
+    def rotate_in(self, m: int, a: int) -> None:
+        """Add φφᵀ to Λ; ``work`` holds φ and is used up."""
+        d = self.observed.dimension[m, a]
+        for j in range(d):
+            if self.work[j] != 0.0:
+                cosine, sine, length = rotation(self.newest[m, a, j, j], self.work[j])
+                self.newest[m, a, j, j] = length
+                for k in range(j + 1, d):
+                    upper = self.newest[m, a, j, k]
+                    lower = self.work[k]
+                    self.newest[m, a, j, k] = cosine * upper + sine * lower
+                    self.work[k] = cosine * lower - sine * upper
+
+    def publish(self, m: int, a: int) -> None:
+        """Put the newest factor into use."""
+        d = self.observed.dimension[m, a]
+        for j in range(d):
+            for k in range(d):
+                self.factor[m, a, j, k] = self.newest[m, a, j, k]
+            self.reciprocal[m, a, j] = 1.0 / self.newest[m, a, j, j]
+
+    def solve(self, m: int, a: int) -> None:
+        """Set w = Λ⁻¹ Σ φ·target by two triangular solves (line 5)."""
+        d = self.observed.dimension[m, a]
+        for j in range(d):
+            value = self.moment[m, a, j]
+            for k in range(j):
+                value -= self.factor[m, a, k, j] * self.weights[m, a, k]
+            self.weights[m, a, j] = value * self.reciprocal[m, a, j]
+        for j in range(d - 1, -1, -1):
+            value = self.weights[m, a, j]
+            for k in range(j + 1, d):
+                value -= self.factor[m, a, j, k] * self.weights[m, a, k]
+            self.weights[m, a, j] = value * self.reciprocal[m, a, j]
+
+    def invert(self, m: int, a: int) -> None:
+        """Write R⁻ᵀ of an arm, lower triangular."""
+        for j in range(self.observed.dimension[m, a]):
+            for i in range(j + 1):
+                total = 1.0 if i == j else 0.0
+                for k in range(i, j):
+                    total -= self.factor[m, a, k, j] * self.inverse[a, k, i]
+                self.inverse[a, j, i] = total * self.reciprocal[m, a, j]
+
+    def doubled(self) -> bool:
+        """Say whether det Λ of a stage, over all its arms, is at least twice what is in use: no factor ever shrinks."""
+        for m in range(self.observed.stages):
+            gain = 1.0
+            for a in range(self.observed.arm_count[m]):
+                for j in range(self.observed.dimension[m, a]):
+                    ratio = self.newest[m, a, j, j] / self.factor[m, a, j, j]
+                    gain *= ratio * ratio
+                    if gain >= c.TWICE:
+                        return True
+        return False
+
+    # -- all rows --------------------------------------------------------------------------------------------
+
+    def sweep(self, m: int, changed: int) -> None:
+        """Refit the weights of stage ``m`` on all its rows: this is where the time goes.
+
+        ``changed`` is the arm of stage m + 1 that has changed since the last time, or ALL.
+        """
+        for a in range(self.observed.arm_count[m]):
+            for j in range(self.observed.dimension[m, a]):
+                self.moment[m, a, j] = self.fixed[m, a, j]
+        if m + 1 < self.observed.stages and self.used[m] > 0:
+            self.add_imputed(m, changed)
+        for a in range(self.observed.arm_count[m]):
+            self.solve(m, a)
+
+    def add_imputed(self, m: int, changed: int) -> None:
+        """Add Σ φ·target over the blocks of stage ``m``, place by place within a block, then over the places."""
+        for k in range(self.observed.arm_count[m + 1]):
+            self.invert(m + 1, k)
+        for a in range(self.observed.arm_count[m]):
+            for j in range(self.observed.dimension[m, a]):
+                for i in range(c.ROWS):
+                    self.sums[a, j, i] = 0.0
+        for block in range(self.used[m]):
+            self.find_targets(m, block, changed)
+            self.add_products(m, block)
+        for a in range(self.observed.arm_count[m]):
+            for j in range(self.observed.dimension[m, a]):
+                total = self.moment[m, a, j]
+                for i in range(c.ROWS):
+                    total += self.sums[a, j, i]
+                self.moment[m, a, j] = total
+
+    def find_targets(self, m: int, block: int, changed: int) -> None:
+        """Find the targets of a block's rows: the highest value of a feasible arm of stage m + 1."""
+        fill = self.fill[m, block]
         for i in range(fill):
-            targets[latest, i] = -math.inf
-        for k in range(arms):
-            if k == changed or changed == ALL:
-                beliefs.valued[m, block, k] = 0
-            if observed.child[node, k] >= 0:
-                value_block(beliefs, m, block, k, tables[k], work)
-                raise_targets(beliefs.values[m, block, k], fill, targets[latest], targets[1 - latest])
-                latest = 1 - latest
-        add_products(beliefs.blocks[m, block, OWN], targets[latest], fill, sums[arm_before(following, node)], own)
-    for a in range(observed.shape[m, 0]):
-        for j in range(own):
-            total = ridge[IN_USE, m, a, ridge.shape[4] + MOMENT, j]
-            for i in range(BLOCK):
-                total += sums[a, j, i]
-            ridge[IN_USE, m, a, ridge.shape[4] + MOMENT, j] = total
+            self.target[i] = -c.INFINITY
+        for k in range(self.observed.arm_count[m + 1]):
+            if k == changed or changed == c.ALL:
+                self.valued[m, block, k] = 0
+            if self.observed.child[self.node[m, block], k] >= 0:
+                if self.valued[m, block, k] < fill:  # else those of the last time still hold
+                    self.value_rows(m, block, k)
+                    self.valued[m, block, k] = fill
+                for i in range(fill):
+                    value = self.values[m, block, k, i]
+                    self.target[i] = value if value > self.target[i] else self.target[i]
 
-
-@kernel
-def value_block(beliefs: Beliefs, m: Whole, block: Whole, k: Whole, table: Matrix, work: Matrix) -> None:
-    """Find the values of an arm of stage m + 1 for the rows of a block, unless those of the last time still hold."""
-    fill, numbers = beliefs.owners[m, block, FILL], beliefs.numbers
-    if beliefs.valued[m, block, k] < fill:
-        columns, values = beliefs.blocks[m, block, NEXT], beliefs.values[m, block, k]
-        value_rows(table, columns, fill, numbers[BONUS], numbers[CLIP + m + 1], work, values)
-        beliefs.valued[m, block, k] = fill
-
-
-@kernel
-def raise_targets(values: Vector, fill: Whole, targets: Vector, raised: Vector) -> None:
-    """Write targets raised to the values of an arm: elsewhere, since storing only those that rise is slow."""
-    for i in range(fill):
-        raised[i] = values[i] if values[i] > targets[i] else targets[i]
-
-
-@kernel
-def arm_before(following: Integers, node: Whole) -> int:
-    """Return the arm that leads to a node, in whichever copy of the tree."""
-    place = node % following.shape[0]
-    for parent in range(place):
-        for a in range(following.shape[1]):
-            if following[parent, a] == place:
-                return a
-    return 0
-
-
-@kernel
-def add_products(columns: Matrix, targets: Vector, fill: Whole, sums: Matrix, own: Whole) -> None:
-    """Add φ·target to the sums, each place to its own."""
-    for j in range(own):
-        column, total = columns[j], sums[j]
+    def value_rows(self, m: int, block: int, a: int) -> None:
+        """Write min(wᵀφ + β‖R⁻ᵀφ‖, clip) of an arm of stage m + 1 for all rows of a block."""
+        fill, d, bonus, clip = self.fill[m, block], self.observed.dimension[m + 1, a], self.bonus, self.clip[m + 1]
+        weight, entry = self.weights[m + 1, a, 0], self.inverse[a, 0, 0]
+        if d == 1:
+            for i in range(fill):
+                value = entry * self.later[m, block, 0, i]
+                self.mean[i] = weight * self.later[m, block, 0, i]
+                self.square[i] = value * value
+        else:
+            self.start_rows(m, block, a)
+        for j in range(2, d):
+            self.add_feature(m, block, a, j)
         for i in range(fill):
-            total[i] += column[i] * targets[i]
+            self.values[m, block, a, i] = min(self.mean[i] + bonus * math.sqrt(self.square[i]), clip)
+
+    def start_rows(self, m: int, block: int, a: int) -> None:
+        """Set wᵀφ and ‖R⁻ᵀφ‖² to what the first two features make of them."""
+        weight, second_weight = self.weights[m + 1, a, 0], self.weights[m + 1, a, 1]
+        entry, first, second = self.inverse[a, 0, 0], self.inverse[a, 1, 0], self.inverse[a, 1, 1]
+        for i in range(self.fill[m, block]):
+            value = entry * self.later[m, block, 0, i]
+            later = first * self.later[m, block, 0, i] + second * self.later[m, block, 1, i]
+            self.mean[i] = weight * self.later[m, block, 0, i] + second_weight * self.later[m, block, 1, i]
+            self.square[i] = value * value + later * later
+
+    def add_feature(self, m: int, block: int, a: int, j: int) -> None:
+        """Add what feature ``j``, the third or a later one, makes of wᵀφ and ‖R⁻ᵀφ‖²."""
+        fill = self.fill[m, block]
+        first, second = self.inverse[a, j, 0], self.inverse[a, j, 1]
+        for i in range(fill):
+            self.entry[i] = first * self.later[m, block, 0, i] + second * self.later[m, block, 1, i]
+        for k in range(2, j - 1, 2):
+            first, second = self.inverse[a, j, k], self.inverse[a, j, k + 1]
+            for i in range(fill):
+                self.entry[i] = self.entry[i] + first * self.later[m, block, k, i] + second * self.later[m, block, k + 1, i]
+        if j % 2 == 1:
+            first = self.inverse[a, j, j - 1]
+            for i in range(fill):
+                self.entry[i] += first * self.later[m, block, j - 1, i]
+        weight, second = self.weights[m + 1, a, j], self.inverse[a, j, j]
+        for i in range(fill):
+            value = self.entry[i] + second * self.later[m, block, j, i]
+            self.mean[i] += weight * self.later[m, block, j, i]
+            self.square[i] += value * value
+
+    def add_products(self, m: int, block: int) -> None:
+        """Add φ·target of a block's rows to the sums of their arm, each place to its own."""
+        a = self.arm_before[self.node[m, block] % self.observed.nodes_of_tree]
+        for j in range(self.observed.dimension[m, a]):
+            for i in range(self.fill[m, block]):
+                self.sums[a, j, i] += self.own[m, block, j, i] * self.target[i]
+
+    # -- from the beginning ----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start from Λ = λI, no rows."""
+        self.moment[...] = 0.0
+        self.weights[...] = 0.0
+        self.newest[...] = 0.0
+        self.fixed[...] = 0.0
+        self.latest[...] = -1
+        for m in range(self.observed.stages - 1):
+            self.used[m] = 0
+        self.node[...] = 0
+        self.fill[...] = 0
+        self.own[...] = 0.0
+        self.later[...] = 0.0
+        self.values[...] = 0.0
+        self.valued[...] = 0
+        for m in range(self.observed.stages):
+            for a in range(self.observed.arm_count[m]):
+                for j in range(self.observed.dimension[m, a]):
+                    self.newest[m, a, j, j] = math.sqrt(self.ridge)
+                self.publish(m, a)
+
+    def refit(self) -> None:
+        """Put everything as it is now into use."""
+        for m in range(self.observed.stages):
+            for a in range(self.observed.arm_count[m]):
+                self.publish(m, a)
+        for m in range(self.observed.stages - 1, -1, -1):
+            self.sweep(m, c.ALL)
+
+    def relearn(self) -> None:
+        """Learn everything again from what was observed, after an amendment to a unit whose rows already count."""
+        self.start()
+        for m in range(self.observed.stages):
+            for unit in range(self.observed.units):
+                went_on = m + 1 < self.observed.stages and self.observed.nodes[unit, m + 1] >= 0
+                if self.observed.arms[unit, m] >= 0 and (went_on or self.observed.last[unit] == m):
+                    self.add_row(unit, m)
+        self.refit()
 
 
-# --- from the beginning ---------------------------------------------------------------
-
-
-@kernel
-def start(shape: Integers, beliefs: Beliefs) -> None:
-    """Start from Λ = λI, no rows."""
-    beliefs.ridge.fill(0.0)
-    beliefs.fixed.fill(0.0)
-    beliefs.latest.fill(-1)
-    beliefs.used.fill(0)
-    beliefs.owners.fill(0)
-    beliefs.blocks.fill(0.0)
-    beliefs.values.fill(0.0)
-    beliefs.valued.fill(0)
-    for m in range(shape.shape[0]):
-        for a in range(shape[m, 0]):
-            for j in range(shape[m, 1]):
-                beliefs.ridge[NOW, m, a, j, j] = math.sqrt(beliefs.numbers[RIDGE])
-    publish(shape, beliefs.ridge)
-
-
-@kernel
-def refit(observed: Observed, beliefs: Beliefs) -> None:
-    """Put everything as it is now into use."""
-    publish(observed.shape, beliefs.ridge)
-    for m in range(observed.shape.shape[0] - 1, -1, -1):
-        sweep(observed, beliefs, m, np.int64(ALL))  # a constant would be compiled apart
-
-
-@kernel
-def recount(observed: Observed, beliefs: Beliefs) -> None:
-    """Learn everything again from what was observed, after an amendment to a unit whose rows already count."""
-    start(observed.shape, beliefs)
-    stages = observed.shape.shape[0]
-    for m in range(stages):
-        for unit in range(observed.units[0]):
-            went_on = m + 1 < stages and observed.nodes[unit, m + 1] >= 0
-            if observed.arms[unit, m] >= 0 and (went_on or observed.last[unit] == m):
-                add_row(observed, beliefs, unit, m)
-    refit(observed, beliefs)
-
-
-def estimates(design: Design, observed: Observed, beliefs: Beliefs) -> Estimates:  # as all have it
-    """Return the weights w, on the scale of the features as given."""
-    ridge, stages = beliefs.ridge, len(design.stages)
-    divisors = beliefs.numbers[CLIP + stages :].reshape(stages, 1, -1)
-    return Estimates(per_stage(design, ridge[IN_USE, :, :, ridge.shape[4] + WEIGHTS, :] / divisors))
-
-
-OPTIMISTIC_RIDGE = Estimator("optimistic", create, grow, learn, recount, estimates)
+def _arms_before(following: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the arm that leads to each node of the design's tree, 0 for its root."""
+    arms, leads_on = np.zeros(len(following), dtype=np.int64), following >= 0
+    arms[following[leads_on]] = np.nonzero(leads_on)[1]
+    return arms

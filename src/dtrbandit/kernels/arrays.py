@@ -44,7 +44,7 @@ def longer(array: Any, length: int, blank: int, axis: int = 0) -> NDArray[Any]:
     """Return a copy with more entries along an axis, filled with ``blank``."""
     old = np.asarray(array)
     shape = list(old.shape)
-    shape[axis] = length
+    shape[axis] = max(length, old.shape[axis])
     copy = np.zeros(shape, dtype=old.dtype)  # costs nothing until it is touched
     if blank != 0:
         copy.fill(blank)

@@ -27,3 +27,8 @@ def uniform(seed: int, t: int, m: int, stages: int) -> float:
     """Return the number of round ``t`` (from 1) and stage ``m`` (from 0)."""
     block, row = divmod(t - 1, ROUNDS)
     return uniforms(seed, block, stages).item(row, m)
+
+
+def drawn_for(seed: int, rounds: int, stages: int) -> NDArray[np.float64]:
+    """Return the numbers of at least so many rounds, (rounds, stages)."""
+    return np.concatenate([uniforms(seed, block, stages) for block in range(max(1, (rounds + ROUNDS - 1) // ROUNDS))])

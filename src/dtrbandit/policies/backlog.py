@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 from dtrbandit.design.feasibility import Barred
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.errors import ProtocolError
-from dtrbandit.estimators.observed import ARRIVED, COMPLETED, LEFT, LOST
-from dtrbandit.kernels.arrays import Integers, Truth, Whole
-from dtrbandit.kernels.borrowed import Table
-from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.builtin import open_state, take_fitting
-from dtrbandit.policies.compiled_policy import CompiledState
+from dtrbandit.kernels.constants import ARRIVED, COMPLETED, LEFT, LOST
+from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.stretch import Stretch
 
 AT_ONCE = 4_096  # facts that wait at most
@@ -45,21 +41,8 @@ class Backlog:
         return rows.view(np.int64)[:, :5].copy(), rows[:, 5].copy(), rows[:, 6:].copy()
 
 
-@kernel(entry="int64, int64[:, ::1], float64[::1], float64[:, ::1], boolean, table")
-def call_take_all(
-    kind: Whole, numbers: Integers, values: Vector, features: Matrix, learning: Truth, table: Table
-) -> int:
-    """Take facts in order, as ``call_take`` does; return how many fit."""
-    state = open_state(table)
-    for i in range(numbers.shape[0]):
-        fact, unit, m, index, arm = numbers[i, 0], numbers[i, 1], numbers[i, 2], numbers[i, 3], numbers[i, 4]
-        if not take_fitting(kind, state, fact, unit, m, index, arm, values[i], features[i], learning):
-            return i
-    return len(numbers)
-
-
 @contextmanager
-def all_at_once(state: CompiledState, *, learning: bool) -> Iterator[None]:
+def all_at_once(state: PolicyState, *, learning: bool) -> Iterator[None]:
     """Take facts some thousands at a time. Without ``learning`` only write them down, until ``learn_from_now_on``.
 
     An amendment to a unit whose rows already count makes the learner begin anew from what is written down. So nothing
@@ -73,24 +56,24 @@ def all_at_once(state: CompiledState, *, learning: bool) -> Iterator[None]:
         state.backlog, state.learning = None, True
 
 
-def _empty(state: CompiledState) -> Backlog:
-    return Backlog(state.observed.features.shape[2])
+def _empty(state: PolicyState) -> Backlog:
+    return Backlog(state.observed.most)
 
 
-def learn_from_now_on(state: CompiledState) -> None:
+def learn_from_now_on(state: PolicyState) -> None:
     """Learn from now on. The next amendment is the last to a unit whose rows count: it makes the learner begin anew."""
     work_off(state)
     state.learning = True
 
 
-def work_off(state: CompiledState) -> None:
+def work_off(state: PolicyState) -> None:
     """Take the facts that wait."""
     if state.backlog:
         (numbers, values, features), state.backlog = state.backlog.arrays(), _empty(state)
         take_all(state, numbers, values, features)
 
 
-def take_stretch(state: CompiledState, stretch: Stretch) -> None:
+def take_stretch(state: PolicyState, stretch: Stretch) -> None:
     """Take the facts of a stretch, after those that wait."""
     work_off(state)
     state.reserve(state.taught + int(stretch.rounds.max()))
@@ -102,7 +85,7 @@ def take_stretch(state: CompiledState, stretch: Stretch) -> None:
     take_all(state, numbers[teaches], value[teaches], features[teaches])
 
 
-def _roots(state: CompiledState, excluded: tuple[Barred, ...], barring: NDArray[np.int64]) -> NDArray[np.int64]:
+def _roots(state: PolicyState, excluded: tuple[Barred, ...], barring: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the root for each set of contraindications; those met first are known first, as one by one."""
     roots = np.zeros(len(excluded), dtype=np.int64)
     for number in dict.fromkeys(barring.tolist()):
@@ -110,9 +93,9 @@ def _roots(state: CompiledState, excluded: tuple[Barred, ...], barring: NDArray[
     return roots
 
 
-def take_all(state: CompiledState, numbers: NDArray[np.int64], values: Vector, features: Matrix) -> None:
+def take_all(state: PolicyState, numbers: NDArray[np.int64], values: Vector, features: Matrix) -> None:
     """Take facts in order: their numbers as in ``Call``, their values, and the features that go with them."""
-    taken = call_take_all.call(state.kind, numbers, values, features, state.learning, state.table)
+    taken = state.take_all(numbers, values, features)
     if taken < len(numbers):
         fact, unit, m = numbers[taken, :3].tolist()
         raise ProtocolError(

@@ -14,66 +14,30 @@ teaches Q̂ and never Q̃ (policies/floor.py).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.design.parameters import each, positive, whole
 from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, per_stage, rows_by_arm
-from dtrbandit.estimators.exact import EXACT, q_hat
-from dtrbandit.estimators.exact_layout import Beliefs
-from dtrbandit.estimators.forced import forced_induction
-from dtrbandit.estimators.observed import AMENDED, ARRIVED, CLOSED, COMPLETED, GIVEN, VOIDED, Observed, longer
-from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Truth, Vector, Whole
-from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy, CompiledState
-from dtrbandit.policies.floor import accept_floor, fitting_floor, keep_floor, no_floor, take_or_explore
-from dtrbandit.policies.plans import leads_on, next_of_plan
-from dtrbandit.policies.rule import Rule
+from dtrbandit.estimators.forced import ForcedLearner
+from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import grow
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
+from dtrbandit.policies.floor import accept_floor, fitting_floor, no_floor
+from dtrbandit.policies.plans import PlanState
+from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.said import in_words
-from dtrbandit.policies.sheet import (
-    CLEAR,
-    CLOSE,
-    CONTENDER,
-    FORCED,
-    ONLY_FEASIBLE,
-    PROPENSITY,
-    Q_HAT,
-    Q_TILDE,
-    ArmAndReason,
-    best,
-    clear_sheet,
-    prescribe,
-    write_tilde,
-)
 
-ROUNDS_EACH, PERMUTED, FLOOR, DELTA = range(4)  # places of q, the schedule, the floor and the first Δ_m in numbers
-FORCED_UNITS, STALE = 0, 1  # entries of the tally
-LIVE = 0  # the Q̃ that still learns; 1 + n is the one frozen after forced block n
-BLOCKS = 64  # forced blocks double in distance: more than any trial will see
+BUILT_FROM = c.BUILT_FROM
 MOST_PULLS = 1_000_000
 
 
-class Memory(NamedTuple):
-    """What DTRBandit remembers beside Q̂."""
-
-    numbers: Vector  # q, whether blocks are permuted, the floor, Δ_m for each stage
-    plans: NDArray[np.int64]  # (P, M): feasible plans
-    tally: NDArray[np.int64]  # (2,): FORCED_UNITS; STALE, so many stages of Q̃ wait to be refitted
-    tilde: NDArray[np.float64]  # (1 + BLOCKS, M, K, D): coefficients of Q̃, NaN where there are none
-    frozen: NDArray[np.bool_]  # (BLOCKS,): whether Q̃ was frozen after the block
-    drawn: NDArray[np.int64]  # (BLOCKS, nodes, K): slots of a permuted block that are used up
-    scheduled: NDArray[np.int8]  # (capacity, M): the arm scheduled in a forced round, −1 where none was
-    forced: NDArray[np.int32]  # (capacity,): the units of forced rounds, in order
-    planned: NDArray[np.int32]  # (capacity,): the plan of a forced round that the unit can take still, −1 for none
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
-class DTRBandit(CompiledPolicy):
+class DTRBandit(BuiltinPolicy):
     """The paper's algorithm.
 
     Parameters
@@ -96,6 +60,8 @@ class DTRBandit(CompiledPolicy):
     DTRBandit(q=5, delta=0.5, schedule='paper')
     """
 
+    forces_plans: ClassVar[bool] = True
+
     q: int
     delta: float | tuple[float, ...]
     schedule: Literal["paper", "permuted"] = "paper"
@@ -110,320 +76,285 @@ class DTRBandit(CompiledPolicy):
 
     __repr__ = in_words
 
-    @property
-    def compiled_rule(self) -> Rule:
-        """What it hands to the switch."""
-        return RULE
-
-    def memory(self, design: Design) -> Memory:
-        """Return its memory before the first unit."""
-        stages, shape = len(design.stages), (max(design.arm_counts), max(design.dimensions))
-        floor = fitting_floor(self.floor, design, "DTRBandit")
-        return Memory(
-            numbers=np.array([self.q, self.schedule == "permuted", floor, *self._deltas(stages)], dtype=np.float64),
-            plans=np.array(design.arm_plans, dtype=np.int64),
-            tally=np.zeros(2, dtype=np.int64),
-            tilde=np.full((1 + BLOCKS, stages, *shape), np.nan),
-            frozen=np.zeros(BLOCKS, dtype=np.bool_),
-            drawn=np.zeros((BLOCKS, *design.tree.child.shape), dtype=np.int64),
-            scheduled=np.zeros((0, stages), dtype=np.int8),
-            forced=np.zeros(0, dtype=np.int32),
-            planned=np.zeros(0, dtype=np.int32),
+    @classmethod
+    def examples(cls) -> tuple[Policy[Any], ...]:
+        """Return both schedules, with and without a floor."""
+        return (
+            cls(q=1, delta=0.5),
+            cls(q=2, delta=1.0, schedule="permuted"),
+            cls(q=1, delta=0.5, floor=0.1),
+            cls(q=1, delta=2.0, schedule="permuted", floor=0.1),
         )
 
-    def _deltas(self, stages: int) -> tuple[float, ...]:
+    def state(self, design: Design) -> DTRBanditState:
+        """Return its state before the first unit."""
+        return DTRBanditState(self, design)
+
+    def estimates(self, state: DTRBanditState) -> Estimates:
+        """Return the coefficients of Q̂ and of Q̃ as it is now."""
+        return state.estimates()
+
+    def deltas(self, stages: int) -> tuple[float, ...]:
+        """Return Δ_m of each stage."""
         delta = self.delta if isinstance(self.delta, tuple) else (self.delta,) * stages
         if len(delta) != stages:
             raise DesignError(f"DTRBandit: delta has {len(delta)} numbers for a design of {stages} stages")
         return delta
 
-    def estimates(self, state: CompiledState) -> Estimates:
-        """Return the coefficients of Q̂ and of Q̃ as it is now."""
-        state.settle()
-        design, observed, beliefs, memory = state.design, state.observed, state.beliefs, state.memory
-        forced = (memory.scheduled >= 0) & (memory.scheduled == observed.arms)
-        return state.estimates()._replace(
-            tilde=per_stage(design, memory.tilde[LIVE]),
-            tilde_rows=rows_by_arm(design, observed, beliefs.counted & forced),
-        )
 
+class DTRBanditState(PlanState):
+    """DTRBandit in play.
 
-@kernel
-def decide(
-    observed: Observed, beliefs: Beliefs, memory: Memory,
-    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
-) -> ArmAndReason:  # fmt: skip
-    """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3); return the arm and the reason."""
-    forced, latest, offset = place_of(observed, memory, unit)
-    feasible = clear_sheet(observed.child, node, sheet)
-    if forced:
-        arm = scheduled_arm(observed, memory, latest, offset, unit, m, node, u, sheet)
+    Attributes
+    ----------
+    forced, stale
+        Q̃ as it learns still, and how many of its stages wait to be refitted.
+    frozen, tilde
+        (BLOCKS,) and (BLOCKS, M, K, D): whether Q̃ was frozen after a forced block, and its coefficients then.
+    drawn
+        (BLOCKS, nodes, K): slots of a permuted block that are used up.
+    planned
+        (capacity,): the plan of a forced round that the unit can take still, −1 for none.
+    """
+
+    NAMES = ("stale", "frozen", "tilde", "drawn", "planned")
+
+    def __init__(self, policy: DTRBandit, design: Design) -> None:
+        super().__init__(policy, design)
+        stages, arms, most = self.observed.stages, self.observed.width, self.observed.most
+        self.q, self.permuted = policy.q, policy.schedule == "permuted"
+        self.floor = fitting_floor(policy.floor, design, "DTRBandit")
+        self.delta = np.array(policy.deltas(stages), dtype=np.float64)
+        self.forced, self.stale = ForcedLearner(self.observed), 0
+        self.frozen = np.zeros(c.FORCED_BLOCKS, dtype=np.uint8)
+        self.tilde = np.full((c.FORCED_BLOCKS, stages, arms, most), c.NAN)
+        self.drawn = np.zeros((c.FORCED_BLOCKS, *design.tree.child.shape), dtype=np.int64)
+        self.planned = np.zeros(0, dtype=np.int32)
+
+    def decide(self, unit: int, m: int, node: int, u: float) -> int:
+        """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3); leave the reason."""
+        forced, latest, offset = place(unit + 1 - self.observed.taught, self.plan_count, self.q)
+        feasible = self.clear_sheet(node)
+        if forced:
+            arm = self.scheduled_arm(latest, offset, unit, m, node, u)
+            if arm >= 0:
+                self.reason = c.FORCED
+                return arm
+        self.explain(unit, m)
+        self.keep_floor(self.floor)
+        contenders = self.keep_contenders(self.delta[m])
+        reason = c.ONLY_FEASIBLE if feasible == 1 else c.CLEAR if contenders == 1 else c.CLOSE
+        return self.take_or_explore(self.best(c.Q_HAT), reason, u)
+
+    def explain(self, unit: int, m: int) -> None:
+        """Write down Q̂, and Q̃ as it was at e_t, the last forced round before this one."""
+        _forced, latest, _offset = place(unit + 1 - self.observed.taught, self.plan_count, self.q)
+        self.write_hat(m)
+        if not self.frozen[latest]:
+            self.refit_forced(m)
+        for a in range(self.observed.arm_count[m]):
+            total = 0.0
+            for j in range(self.observed.dimension[m, a]):
+                beta = self.tilde[latest, m, a, j] if self.frozen[latest] else self.forced.beta[m, a, j]
+                total += beta * self.observed.psi[j]
+            self.sheet[c.Q_TILDE, a] = total
+
+    def keep_contenders(self, delta: float) -> int:
+        """Keep K̂, the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8), and return how many these are.
+
+        An arm without Q̃ is never filtered out, and filters nothing out (docs/readings.md, 3).
+        """
+        top, contenders = -c.INFINITY, 0
+        for a in range(self.width):
+            if self.sheet[c.CONTENDER, a] > 0.0 and self.sheet[c.Q_TILDE, a] > top:
+                top = self.sheet[c.Q_TILDE, a]
+        for a in range(self.width):
+            if top - self.sheet[c.Q_TILDE, a] > delta / 2:
+                self.sheet[c.CONTENDER, a] = 0.0
+            if self.sheet[c.CONTENDER, a] > 0.0:
+                contenders += 1
+        return contenders
+
+    # -- forced rounds ---------------------------------------------------------------------------------------
+
+    def scheduled_arm(self, latest: int, offset: int, unit: int, m: int, node: int, u: float) -> int:
+        """Return the arm that the schedule prescribes, or −1 if this unit cannot take what is left of its plan."""
+        if self.permuted:
+            return self.drawn_arm(latest, unit, m, node, u)
+        plan = self.plan_of_slot(offset) if m == 0 else self.planned[unit]
+        if plan < 0 or not self.leads_on(plan, node, m):
+            return -1
+        arm = self.next_of_plan(plan, unit, m)
         if arm >= 0:
-            return arm, FORCED
-    explain(observed, beliefs, memory, unit, m, psi, sheet)
-    keep_floor(sheet, memory.numbers[FLOOR])
-    contenders = keep_contenders(sheet, memory.numbers[DELTA + m])
-    reason = ONLY_FEASIBLE if feasible == 1 else CLEAR if contenders == 1 else CLOSE
-    return take_or_explore(sheet, best(sheet, Q_HAT), reason, u)
+            self.prescribe(arm)
+        return arm
 
+    def plan_of_slot(self, offset: int) -> int:
+        """Return the plan of a place in a forced block. The slots of closed plans go to the others, in order."""
+        plan, slot = offset // self.q, offset % self.q
+        if self.leads_on(plan, 0, 0):
+            return plan
+        for other in range(plan):
+            if not self.leads_on(other, 0, 0):
+                slot += self.q
+        slot %= max(self.open_plans(), 1)
+        for other in range(self.plan_count):
+            if self.leads_on(other, 0, 0):
+                if slot == 0:
+                    return other
+                slot -= 1
+        return -1
 
-@kernel
-def explain(
-    observed: Observed, beliefs: Beliefs, memory: Memory, unit: Whole, m: Whole, psi: Vector, sheet: Matrix
-) -> None:
-    """Write down Q̂, and Q̃ as it was at e_t, the last forced round before this one."""
-    _, latest, _ = place_of(observed, memory, unit)
-    q_hat(observed, beliefs, m, psi, sheet[Q_HAT])
-    if memory.frozen[latest]:
-        write_tilde(memory.tilde[1 + latest], observed.shape, m, psi, sheet)
-    else:
-        refit_forced(observed, memory, m)
-        write_tilde(memory.tilde[LIVE], observed.shape, m, psi, sheet)
+    def open_plans(self) -> int:
+        """Return how many plans have no closed arm."""
+        count = 0
+        for plan in range(self.plan_count):
+            if self.leads_on(plan, 0, 0):
+                count += 1
+        return count
 
+    def drawn_arm(self, latest: int, unit: int, m: int, node: int, u: float) -> int:
+        """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12).
 
-@kernel
-def keep_contenders(sheet: Matrix, delta: float) -> int:
-    """Keep K̂, the arms whose Q̃ is within Δ/2 of the best (Algorithm 4, line 8), and return how many these are.
+        The slots of closed plans are shared by the others. An arm that leads to no plan that the unit can take is left
+        out.
+        """
+        here, remaining = 0, 0.0
+        for k in range(m):
+            if self.forced.scheduled[unit, k] < 0:
+                return -1
+            here = self.observed.following[here, self.forced.scheduled[unit, k]]
+        each = 1.0 * self.q * self.plan_count / max(self.open_plans(), 1)  # compiled, whole by whole is whole
+        for a in range(self.width):
+            slots, possible = 0.0, False
+            for plan in range(self.plan_count):
+                if self.agrees(plan, unit, m, a) and self.leads_on(plan, here, m):
+                    slots += each
+                    if not possible and self.leads_on(plan, node, m):
+                        possible = self.next_of_plan(plan, unit, m) >= 0
+            self.sheet[c.PROPENSITY, a] = max(slots - self.drawn[latest, here, a], 0.0) if possible else 0.0
+            remaining += self.sheet[c.PROPENSITY, a]
+        return self.draw(u, remaining)
 
-    An arm without Q̃ is never filtered out, and filters nothing out (docs/readings.md, 3).
-    """
-    top, contenders = -np.inf, 0
-    for a in range(sheet.shape[1]):
-        if sheet[CONTENDER, a] > 0.0 and sheet[Q_TILDE, a] > top:
-            top = sheet[Q_TILDE, a]
-    for a in range(sheet.shape[1]):
-        if top - sheet[Q_TILDE, a] > delta / 2:
-            sheet[CONTENDER, a] = 0.0
-        if sheet[CONTENDER, a] > 0.0:
-            contenders += 1
-    return contenders
+    def agrees(self, plan: int, unit: int, m: int, a: int) -> bool:
+        """Say whether a plan has arm ``a`` at stage ``m``, and before it what was scheduled for a unit."""
+        for k in range(m):
+            if self.plans[plan, k] != self.forced.scheduled[unit, k]:
+                return False
+        same: bool = self.plans[plan, m] == a
+        return same
 
+    def draw(self, u: float, total: float) -> int:
+        """Draw an arm in proportion to the weights in PROPENSITY, which become probabilities; −1 if all are zero."""
+        arm, below = -1, 0.0
+        for a in range(self.width):
+            weight = self.sheet[c.PROPENSITY, a]
+            if weight > 0.0 and (arm < 0 or below <= u * total):
+                arm = a
+            below += weight
+        if arm >= 0:
+            for a in range(self.width):
+                self.sheet[c.CONTENDER, a] = 1.0 if self.sheet[c.PROPENSITY, a] > 0.0 else 0.0
+                self.sheet[c.PROPENSITY, a] /= total
+        return arm
 
-# -- forced rounds -------------------------------------------------------------------------------------------
+    # -- what is noted ---------------------------------------------------------------------------------------
 
+    def note(self, fact: int, unit: int, m: int, value: float) -> None:
+        """Keep the schedule and Q̃ up to date (Algorithm 1, line 5)."""
+        if fact == c.GIVEN:
+            self.note_assignment(unit, m, value > 0.0)
+        elif fact == c.CLOSED:
+            self.stale = self.observed.stages
+        elif self.forced.scheduled[unit, 0] >= 0:  # a forced round: rows of Q̃ change, up to a stage
+            if fact == c.COMPLETED:
+                self.stale = max(self.stale, m + 1)
+            elif fact == c.ARRIVED and m > 0:
+                self.stale = max(self.stale, m)
+            elif fact == c.AMENDED or fact == c.VOIDED:
+                self.stale = self.observed.stages
 
-@kernel
-def place_of(observed: Observed, memory: Memory, unit: Whole) -> tuple[Truth, int, Whole]:
-    """Return where a unit's round stands in the schedule: (forced, latest, offset)."""
-    first: np.int64 = observed.taught[0]
-    return place(unit + 1 - first, memory.plans.shape[0], np.int64(memory.numbers[ROUNDS_EACH]))
+    def note_assignment(self, unit: int, m: int, forced: bool) -> None:
+        """Remember a scheduled arm; on the first free round after a forced block, freeze Q̃ (docs/readings.md, 3)."""
+        in_block, latest, _offset = place(unit + 1 - self.observed.taught, self.plan_count, self.q)
+        self.keep_plan(unit, m, forced)
+        if forced:
+            self.forced.schedule(unit, m, self.observed.arms[unit, m])
+            if self.permuted:
+                self.use_up(latest, unit, m)
+        elif m == 0 and not in_block and not self.frozen[latest]:
+            self.refit_forced(0)
+            self.frozen[latest] = True
+            self.freeze(latest)
 
+    def keep_plan(self, unit: int, m: int, forced: bool) -> None:
+        """Remember a unit's plan in a forced round, until the unit cannot take it: then all its later stages are free.
 
-@kernel
-def scheduled_arm(
-    observed: Observed, memory: Memory, latest: Whole, offset: Whole,
-    unit: Whole, m: Whole, node: Whole, u: float, sheet: Matrix,
-) -> np.int64:  # fmt: skip
-    """Return the arm that the schedule prescribes, or −1 if this unit cannot take what is left of its plan."""
-    if memory.numbers[PERMUTED] > 0.0:
-        return drawn_arm(observed, memory, memory.drawn[latest], unit, m, node, u, sheet)
-    plan = plan_of_slot(observed, memory, offset) if m == 0 else np.int64(memory.planned[unit])
-    if plan < 0 or not leads_on(observed, memory.plans, plan, node, m):
-        return np.int64(-1)
-    arm = next_of_plan(observed.following, observed.arms, memory.plans, plan, unit, m)
-    if arm >= 0:
-        prescribe(sheet, arm)
-    return arm
-
-
-@kernel
-def plan_of_slot(observed: Observed, memory: Memory, offset: Whole) -> np.int64:
-    """Return the plan of a place in a forced block. The slots of closed plans go to the others, in order."""
-    plans, q, root = memory.plans, np.int64(memory.numbers[ROUNDS_EACH]), np.int64(0)
-    plan, slot = np.int64(offset // q), np.int64(offset % q)
-    if leads_on(observed, plans, plan, root, root):
-        return plan
-    for other in range(plan):
-        if not leads_on(observed, plans, other, root, root):
-            slot += q
-    slot %= open_plans(observed, plans)
-    for other in range(plans.shape[0]):
-        if leads_on(observed, plans, other, root, root):
-            if slot == 0:
-                return np.int64(other)
-            slot -= 1
-    return np.int64(-1)
-
-
-@kernel
-def open_plans(observed: Observed, plans: Integers) -> np.int64:
-    """Return how many plans have no closed arm."""
-    count = np.int64(0)
-    for plan in range(plans.shape[0]):
-        if leads_on(observed, plans, plan, np.int64(0), np.int64(0)):
-            count += 1
-    return count
-
-
-@kernel
-def drawn_arm(
-    observed: Observed, memory: Memory, drawn: Integers,
-    unit: Whole, m: Whole, node: Whole, u: float, sheet: Matrix,
-) -> np.int64:  # fmt: skip
-    """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12).
-
-    The slots of closed plans are shared by the others. An arm that leads to no plan that the unit can take is left out.
-    """
-    following, plans, scheduled = observed.following, memory.plans, memory.scheduled
-    place, remaining = np.int64(0), 0.0
-    each = memory.numbers[ROUNDS_EACH] * plans.shape[0] / open_plans(observed, plans)
-    for k in range(m):
-        if scheduled[unit, k] < 0:
-            return np.int64(-1)
-        place = np.int64(following[place, scheduled[unit, k]])
-    for a in range(sheet.shape[1]):
-        possible: Truth
-        slots, possible = 0.0, False
-        for plan in range(plans.shape[0]):
-            agrees = plans[plan, m] == a
-            for k in range(m):
-                agrees = agrees and plans[plan, k] == scheduled[unit, k]
-            if agrees and leads_on(observed, plans, plan, place, m):
-                slots += each
-                if leads_on(observed, plans, plan, node, m):
-                    possible = possible or next_of_plan(following, observed.arms, plans, plan, unit, m) >= 0
-        sheet[PROPENSITY, a] = max(slots - drawn[place, a], 0.0) if possible else 0.0
-        remaining += sheet[PROPENSITY, a]
-    return draw(sheet, u, remaining)
-
-
-@kernel
-def draw(sheet: Matrix, u: float, total: float) -> np.int64:
-    """Draw an arm in proportion to the weights in PROPENSITY, which become probabilities; −1 if all are zero."""
-    arm, below = np.int64(-1), 0.0
-    for a in range(sheet.shape[1]):
-        weight = sheet[PROPENSITY, a]
-        if weight > 0.0 and (arm < 0 or below <= u * total):
-            arm = np.int64(a)
-        below += weight
-    if arm >= 0:
-        for a in range(sheet.shape[1]):
-            sheet[CONTENDER, a] = 1.0 if sheet[PROPENSITY, a] > 0.0 else 0.0
-            sheet[PROPENSITY, a] /= total
-    return arm
-
-
-# -- what is noted -------------------------------------------------------------------------------------------
-
-
-@kernel
-def note(observed: Observed, memory: Memory, fact: Whole, unit: Whole, m: Whole, value: float) -> None:
-    """Keep the schedule and Q̃ up to date (Algorithm 1, line 5)."""
-    if fact == GIVEN:
-        note_assignment(observed, memory, unit, m, value > 0.0)
-    elif fact == CLOSED:
-        memory.tally[STALE] = observed.shape.shape[0]
-    elif memory.scheduled[unit, 0] >= 0:  # a forced round: rows of Q̃ change, up to a stage
-        if fact == COMPLETED:
-            memory.tally[STALE] = max(memory.tally[STALE], m + 1)
-        elif fact == ARRIVED and m > 0:
-            memory.tally[STALE] = max(memory.tally[STALE], m)
-        elif fact in (AMENDED, VOIDED):
-            memory.tally[STALE] = observed.shape.shape[0]
-
-
-@kernel
-def note_assignment(observed: Observed, memory: Memory, unit: Whole, m: Whole, forced: Truth) -> None:
-    """Remember a scheduled arm; on the first free round after a forced block, freeze Q̃ (docs/readings.md, 3)."""
-    in_block, latest, _ = place_of(observed, memory, unit)
-    keep_plan(observed, memory, unit, m, forced)
-    if forced:
+        An override that makes it infeasible leaves it in place, as it may be amended again.
+        """
         if m == 0:
-            memory.forced[memory.tally[FORCED_UNITS]] = unit
-            memory.tally[FORCED_UNITS] += 1
-        memory.scheduled[unit, m] = observed.arms[unit, m]
-        if memory.numbers[PERMUTED] > 0.0:
-            use_up(observed.following, memory.scheduled, memory.drawn, latest, unit, m)
-    elif m == 0 and not in_block and not memory.frozen[latest]:
-        settle(observed, memory)
-        memory.frozen[latest] = True
-        freeze(memory.tilde, latest)
+            _forced, _latest, offset = place(unit + 1 - self.observed.taught, self.plan_count, self.q)
+            self.planned[unit] = self.plan_of_slot(offset) if forced else -1
+        elif not forced and self.planned[unit] >= 0 and self.next_of_plan(self.planned[unit], unit, m) >= 0:
+            self.planned[unit] = -1
 
+    def use_up(self, latest: int, unit: int, m: int) -> None:
+        """Take the arm scheduled for a unit from those that remain in its block."""
+        node = 0
+        for k in range(m):
+            node = self.observed.following[node, self.forced.scheduled[unit, k]]
+        self.drawn[latest, node, self.forced.scheduled[unit, m]] += 1
 
-@kernel
-def keep_plan(observed: Observed, memory: Memory, unit: Whole, m: Whole, forced: Truth) -> None:
-    """Remember a unit's plan in a forced round, until the unit cannot take it: then all its later stages are free.
+    def freeze(self, latest: int) -> None:
+        """Keep Q̃ as it is now for the rounds after a forced block."""
+        for k in range(self.observed.stages):
+            for a in range(self.observed.width):
+                for j in range(self.observed.most):
+                    self.tilde[latest, k, a, j] = self.forced.beta[k, a, j]
 
-    An override that makes it infeasible leaves it in place, as it may be amended again.
-    """
-    if m == 0:
-        _, _, offset = place_of(observed, memory, unit)
-        memory.planned[unit] = plan_of_slot(observed, memory, offset) if forced else np.int64(-1)
-    elif not forced and memory.planned[unit] >= 0:
-        plan = np.int64(memory.planned[unit])
-        if next_of_plan(observed.following, observed.arms, memory.plans, plan, unit, m) >= 0:
-            memory.planned[unit] = -1
+    def refit_forced(self, first: int) -> None:
+        """Refit Q̃ where its rows have changed since it was last read, down to stage ``first``."""
+        if self.stale > first:
+            self.forced.refit(first, self.stale - 1)
+            self.stale = first
 
+    def suppose(self, unit: int, m: int, arm: int, forced: bool) -> None:
+        """Note a scheduled arm that the unit's later stages look for."""
+        self.keep_plan(unit, m, forced)
+        if forced:
+            self.forced.scheduled[unit, m] = arm
 
-@kernel
-def use_up(following: Integers, scheduled: Integers, drawn: Integers, latest: Whole, unit: Whole, m: Whole) -> None:
-    """Take the arm scheduled for a unit from those that remain in its block."""
-    node = np.int64(0)
-    for k in range(m):
-        node = np.int64(following[node, scheduled[unit, k]])
-    drawn[latest, node, scheduled[unit, m]] += 1
+    def retract(self, unit: int, m: int) -> None:
+        """Take a supposed arm back."""
+        self.forced.scheduled[unit, m] = -1
+        self.planned[unit] = -1
 
+    # -- from Python -----------------------------------------------------------------------------------------
 
-@kernel
-def freeze(tilde: Floats, latest: Whole) -> None:
-    """Keep Q̃ as it is now for the rounds after a forced block."""
-    for k in range(tilde.shape[1]):
-        for a in range(tilde.shape[2]):
-            for j in range(tilde.shape[3]):
-                tilde[1 + latest, k, a, j] = tilde[LIVE, k, a, j]
+    def settle(self) -> None:
+        """Refit all stages of Q̃ whose rows have changed."""
+        self.refit_forced(0)
 
+    def make_room(self, capacity: int, nodes: int) -> None:
+        """Make room for so many units."""
+        super().make_room(capacity, nodes)
+        self.forced.reserve(capacity)
+        grow(self, {"planned": -1}, capacity)
 
-@kernel
-def refit_forced(observed: Observed, memory: Memory, first: Whole) -> None:
-    """Refit Q̃ where its rows have changed since it was last read, down to stage ``first``."""
-    if memory.tally[STALE] > first:
-        forced_induction(
-            observed, memory.forced, memory.tally[FORCED_UNITS], memory.scheduled, memory.tilde[LIVE],
-            first, memory.tally[STALE] - 1,
-        )  # fmt: skip
-        memory.tally[STALE] = first
+    def parts(self) -> dict[str, Any]:
+        """Return by name what has arrays of its own."""
+        return {**super().parts(), "forced": self.forced}
 
-
-@kernel
-def settle(observed: Observed, memory: Memory) -> None:
-    """Refit all stages of Q̃ whose rows have changed."""
-    refit_forced(observed, memory, np.int64(0))
-
-
-@kernel
-def suppose(observed: Observed, memory: Memory, unit: Whole, m: Whole, arm: Whole, forced: Truth) -> None:
-    """Note a scheduled arm that the unit's later stages look for."""
-    keep_plan(observed, memory, unit, m, forced)
-    if forced:
-        memory.scheduled[unit, m] = arm
-
-
-@kernel
-def retract(memory: Memory, unit: Whole, m: Whole) -> None:
-    """Take a supposed arm back."""
-    memory.scheduled[unit, m] = -1
-    memory.planned[unit] = -1
-
-
-def grow(memory: Memory, capacity: int) -> Memory:
-    """Return the memory with room for ``capacity`` units."""
-    return memory._replace(
-        scheduled=longer(memory.scheduled, capacity, -1),
-        forced=longer(memory.forced, capacity, 0),
-        planned=longer(memory.planned, capacity, -1),
-    )
-
-
-RULE = Rule(
-    name="dtr_bandit",
-    estimator=EXACT,
-    decide=decide,
-    explain=explain,
-    example=DTRBandit(q=1, delta=1.0).memory(ONE_ARM),
-    note=note,
-    settle=settle,
-    suppose=suppose,
-    retract=retract,
-    grow=grow,
-    knows_units=True,
-)
+    def estimates(self) -> Estimates:
+        """Return the coefficients of Q̂, and of Q̃ as it is now."""
+        self.settle()
+        scheduled, arms = np.asarray(self.forced.scheduled), np.asarray(self.observed.arms)
+        clean = (scheduled >= 0) & (scheduled == arms) & np.asarray(self.learner.counted, dtype=np.bool_)
+        return (
+            super()
+            .estimates()
+            ._replace(
+                tilde=per_stage(self.design, np.asarray(self.forced.beta)),
+                tilde_rows=rows_by_arm(self.design, self.observed, clean),
+            )
+        )

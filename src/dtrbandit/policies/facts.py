@@ -14,29 +14,10 @@ import numpy as np
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ProtocolError
-from dtrbandit.estimators.observed import (
-    AMENDED,
-    ARRIVED,
-    CLOSED,
-    COMPLETED,
-    LEFT,
-    LOST,
-    STAYED,
-    VOIDED,
-    erase,
-    same_place,
-    stands_at,
-)
-from dtrbandit.kernels import supply
-from dtrbandit.kernels.arrays import Truth, Whole
-from dtrbandit.kernels.borrowed import Table
-from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies import builtin
+from dtrbandit.kernels import constants as c
 from dtrbandit.policies.backlog import AT_ONCE, Call, work_off
-from dtrbandit.policies.builtin import decide, explain, note, open_state, take_fitting
-from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
 from dtrbandit.policies.policy import Choice
-from dtrbandit.policies.sheet import FORCED, PROPENSITY, Q_HAT, Q_TILDE, REASON_NAMES, ArmAndReason
+from dtrbandit.policies.state import REASON_NAMES, PolicyState
 from dtrbandit.policies.teaching import teach_one
 from dtrbandit.record.events import (
     ArmClosed,
@@ -56,75 +37,7 @@ from dtrbandit.record.values import Values
 Told = tuple[Call, Vector | None]
 
 
-# -- entries: kernels that Python calls ----------------------------------------------------------------------
-
-
-@kernel(entry="int64, int64, int64, int64, float64, boolean, table")
-def call_decide(kind: Whole, unit: Whole, m: Whole, node: Whole, u: float, told: Truth, table: Table) -> ArmAndReason:
-    """Decide for features on the desk; what the sheet holds is finite, or NaN.
-
-    An arm of −1: the policy should have been ``told`` how the unit came to this node, and was not.
-    """
-    state = open_state(table)
-    sheet = state.desk.sheet
-    if told and not same_place(state.observed, stands_at(state.observed, unit, m), node):
-        return np.int64(-1), np.int64(0)
-    arm, reason = decide(kind, state, unit, m, node, state.desk.psi, u, sheet)
-    if reason == FORCED:
-        explain(kind, state, unit, m, state.desk.psi, sheet)
-    for row in (Q_TILDE, Q_HAT):
-        for a in range(sheet.shape[1]):
-            if not np.isfinite(sheet[row, a]):
-                sheet[row, a] = np.nan
-    return arm, reason
-
-
-@kernel(entry="int64, int64, int64, int64, int64, int64, float64, boolean, table")
-def call_take(
-    kind: Whole,
-    fact: Whole, unit: Whole, m: Whole, index: Whole, arm: Whole, value: float, learning: Truth, table: Table,
-) -> bool:  # fmt: skip
-    """Take a fact with the features on the desk, on arrival the arm as well; False if it does not fit."""
-    state = open_state(table)
-    return take_fitting(kind, state, fact, unit, m, index, arm, value, state.desk.psi, learning)
-
-
-@kernel(entry="int64, int64, int64, table")
-def call_amended(kind: Whole, fact: Whole, unit: Whole, table: Table) -> None:
-    """Note that a unit was amended, or is void."""
-    note(kind, open_state(table), fact, unit, np.int64(0), 0.0)
-
-
-@kernel(entry="int64, table")
-def call_begin_anew(kind: Whole, table: Table) -> None:
-    """Learn everything again from what is written down."""
-    builtin.begin_anew(kind, open_state(table))
-
-
-@kernel(entry="int64, table")
-def call_settle(kind: Whole, table: Table) -> None:
-    """Do what was put off until the next reading."""
-    builtin.settle(kind, open_state(table))
-
-
-# -- from Python ---------------------------------------------------------------------------------------------
-
-
-def start(policy: CompiledPolicy, design: Design) -> CompiledState:
-    """Return the state of a policy before the first unit."""
-    rule = policy.compiled_rule
-    if rule is None:
-        raise DesignError(f"{policy!r} holds a Python function: it has no compiled state")
-    if rule.name not in builtin.KINDS:
-        raise DesignError(
-            f"{policy!r}: its rule {rule.name!r} is not among RULES in policies/builtin.py; add it there, or write "
-            "init, update and decide in Python (CONTRIBUTING.md, Add a policy)"
-        )
-    supply.begin(first=(call_take, call_decide))  # what verbs call
-    return CompiledState(policy, rule, design)
-
-
-def decide_for(state: CompiledState, history: History, u: float) -> Decision:
+def decide_for(state: PolicyState, history: History, u: float) -> Decision:
     """Return a policy's decision for a unit that has arrived, in labels."""
     unit, t, node, features, given, _, _, excluded = history
     m, arms_to = len(given), state.arms_to
@@ -134,32 +47,32 @@ def decide_for(state: CompiledState, history: History, u: float) -> Decision:
     if features[m] is not state.at_hand:
         _lay_out(state, history, m, features[m])
     here = node + state.root_to_ask_for(excluded[m]) if excluded else node
-    arm, reason = call_decide.call(state.kind, state.taught + t - 1, m, here, u, state.knows_units, state.table)
+    arm = state.ask(state.observed.taught + t - 1, m, here, u)
     if excluded:
         state.forget_question()
     if arm < 0:
         raise _misfit(state, history, "a decision")
     stage, labels, read, said = state.forms[m]
-    tilde, hat, chances = read(state.sheet)
+    tilde, hat, chances = read(state.sheet_bytes)
     propensities, contenders = said(chances)
-    label, why, chance = labels[arm], REASON_NAMES[reason], propensities[arm]
+    label, why, chance = labels[arm], REASON_NAMES[state.reason], propensities[arm]
     q_tilde: Values[float | None] = Values(labels, tilde)
     q_hat: Values[float | None] = Values(labels, hat)
     return new(Decision, (unit, t, stage, label, why, chance, q_tilde, q_hat, contenders, ()))
 
 
-def choose(state: CompiledState, history: History, u: float) -> Choice:
+def choose(state: PolicyState, history: History, u: float) -> Choice:
     """Return the same decision as a choice, in numbers: for policies that hold a built-in one."""
     decision = decide_for(state, history, u)
     labels = state.design.stages[len(history.arms)].arms
-    propensities = tuple(state.desk.sheet[PROPENSITY, : len(labels)].tolist())
+    propensities = tuple(np.asarray(state.sheet)[c.PROPENSITY, : len(labels)].tolist())
     contenders = tuple(labels.index(label) for label in decision.contenders)
     return Choice(
         labels.index(decision.arm), decision.reason, propensities, decision.q_tilde, decision.q_hat, contenders
     )
 
 
-def update(state: CompiledState, history: History, event: Fact) -> CompiledState:
+def update(state: PolicyState, history: History, event: Fact) -> PolicyState:
     """Let a policy learn from a fact, in place.
 
     An arrival is learnt together with the decision that it leads to, which is the next fact: one call in place of two.
@@ -183,19 +96,19 @@ def update(state: CompiledState, history: History, event: Fact) -> CompiledState
     fact, unit, m, index, arm, value = call
     if features is not None and features is not state.at_hand:  # an arrival is decided, then learnt
         _lay_out(state, history, m, features)
-    if not call_take.call(state.kind, fact, unit, m, index, arm, value, state.learning, state.table):
+    if not state.take_if_it_fits(fact, unit, m, index, arm, value):
         raise _misfit(state, history, type(event).__name__)
     return state
 
 
-def _take_lesson(state: CompiledState, history: History) -> None:
+def _take_lesson(state: PolicyState, history: History) -> None:
     """Let a policy learn from a unit of an earlier trial, which comes before all who enrol."""
     m, dimensions = len(history.arms), state.design.dimensions
     whole = [len(psi) for psi in history.features] == list(dimensions[: len(history.features)])
     ends = history.outcome is None or m > 0
     known = m <= len(history.features) <= m + 1
     if (
-        state.observed.units[0] > state.taught
+        state.observed.units > state.taught
         or _after(state, history) != history.node
         or not (whole and ends and known)
     ):
@@ -203,53 +116,53 @@ def _take_lesson(state: CompiledState, history: History) -> None:
     teach_one(state, history)
 
 
-def _lay_out(state: CompiledState, history: History, m: int, features: Vector) -> None:
+def _lay_out(state: PolicyState, history: History, m: int, features: Vector) -> None:
     """Lay the features of stage ``m`` on the desk."""
     try:
-        state.psi[: state.dimensions[m]] = features
+        state.psi_bytes[: state.dimensions[m]] = features
     except (IndexError, TypeError, ValueError):  # there is no such stage, it has other features, or they are no floats
         if features.shape != state.design.dimensions[m : m + 1]:
             raise _misfit(state, history, f"what is known at stage {m + 1}") from None
-        state.desk.psi[: len(features)] = features
+        np.asarray(state.observed.psi)[: len(features)] = features
     state.at_hand = features
 
 
 # a fact as a kernel takes it, and the features that go with it
 
 
-def _number(state: CompiledState, history: History) -> int:
+def _number(state: PolicyState, history: History) -> int:
     """Return the number of a unit that has enrolled: those of an earlier trial come first."""
     return state.taught + history.round - 1
 
 
-def _arrived(state: CompiledState, history: History, event: Assigned) -> Told:
+def _arrived(state: PolicyState, history: History, event: Assigned) -> Told:
     _, t, node, features, arms, _, _, excluded = history
     m = len(arms) - 1
     forced = 1.0 if event.decision.reason == "forced" else 0.0
     before = state.parents[node]
     if excluded:
         before += state.root_for(excluded[m])
-    return (ARRIVED, state.taught + t - 1, m, before, arms[m], forced), features[m]
+    return (c.ARRIVED, state.taught + t - 1, m, before, arms[m], forced), features[m]
 
 
-def _completed(state: CompiledState, history: History, event: Completed) -> Told:
-    return (COMPLETED, state.taught + history.round - 1, len(history.arms) - 1, -1, -1, event.outcome), None
+def _completed(state: PolicyState, history: History, event: Completed) -> Told:
+    return (c.COMPLETED, state.taught + history.round - 1, len(history.arms) - 1, -1, -1, event.outcome), None
 
 
-def _left(state: CompiledState, history: History, event: Responded) -> Told:
+def _left(state: PolicyState, history: History, event: Responded) -> Told:
     m, node = len(history.arms), history.node
     if len(history.features) <= m:
-        return (LEFT, _number(state, history), m, -1, -1, 0.0), None
+        return (c.LEFT, _number(state, history), m, -1, -1, 0.0), None
     if history.excluded:
         node += state.root_for(history.excluded[m])
-    return (LEFT, _number(state, history), m, node, -1, 0.0), history.features[m]
+    return (c.LEFT, _number(state, history), m, node, -1, 0.0), history.features[m]
 
 
-def _lost(state: CompiledState, history: History, event: Withdrawn) -> Told:
-    return (LOST, _number(state, history), len(history.arms), -1, -1, 0.0), None
+def _lost(state: PolicyState, history: History, event: Withdrawn) -> Told:
+    return (c.LOST, _number(state, history), len(history.arms), -1, -1, 0.0), None
 
 
-CALLS: Mapping[type, Callable[[CompiledState, History, Any], Told]] = {
+CALLS: Mapping[type, Callable[[PolicyState, History, Any], Told]] = {
     Assigned: _arrived,
     Completed: _completed,
     Responded: _left,
@@ -257,7 +170,7 @@ CALLS: Mapping[type, Callable[[CompiledState, History, Any], Told]] = {
 }
 
 
-def _misfit(state: CompiledState, history: History, what: str) -> ProtocolError:
+def _misfit(state: PolicyState, history: History, what: str) -> ProtocolError:
     return ProtocolError(
         f"unit {history.unit!r}, round {history.round}: {what} does not fit what this policy was told before; "
         f"found arms {history.arms} and node {history.node}; a policy that holds a built-in one must pass on every "
@@ -268,7 +181,7 @@ def _misfit(state: CompiledState, history: History, what: str) -> ProtocolError:
 # -- amendments ----------------------------------------------------------------------------------------------
 
 
-def _take_unusual(state: CompiledState, history: History, event: Fact) -> None:
+def _take_unusual(state: PolicyState, history: History, event: Fact) -> None:
     """Let a policy learn from a unit of an earlier trial, or what changes rows that may count already."""
     if type(event) is Taught:
         _take_lesson(state, history)
@@ -280,32 +193,32 @@ def _take_unusual(state: CompiledState, history: History, event: Fact) -> None:
         amend(state, history)
 
 
-def amend(state: CompiledState, history: History) -> None:
+def amend(state: PolicyState, history: History) -> None:
     """Let a policy learn that an arm was overridden or a value corrected."""
     work_off(state)
     rewrite(state, history)
-    _take_amendment(state, history, AMENDED)
+    _take_amendment(state, history, c.AMENDED)
 
 
-def void(state: CompiledState, history: History) -> None:
+def void(state: PolicyState, history: History) -> None:
     """Let a policy forget a unit."""
     work_off(state)
     _require_known(state, history, "voiding")
-    erase(state.observed, _number(state, history))
-    _take_amendment(state, history, VOIDED)
+    state.observed.erase(_number(state, history))
+    _take_amendment(state, history, c.VOIDED)
 
 
-def _take_amendment(state: CompiledState, history: History, fact: int) -> None:
+def _take_amendment(state: PolicyState, history: History, fact: int) -> None:
     """Note an amendment that is written down, and learn everything again if rows that count have changed."""
-    call_amended.call(state.kind, fact, _number(state, history), state.table)
+    state.amend(fact, _number(state, history))
     if state.learning and has_taught(history):
-        call_begin_anew.call(state.kind, state.table)
+        state.relearn()
 
 
-def _require_known(state: CompiledState, history: History, what: str) -> None:
+def _require_known(state: PolicyState, history: History, what: str) -> None:
     """Refuse an amendment of a unit that has other arms here than its history."""
     unit = _number(state, history)
-    if not state.taught <= unit < state.capacity or (state.observed.arms[unit] >= 0).sum() != len(history.arms):
+    if not state.taught <= unit < state.capacity or (np.asarray(state.observed.arms)[unit] >= 0).sum() != len(history.arms):
         raise _misfit(state, history, what)
 
 
@@ -314,18 +227,18 @@ def has_taught(history: History) -> bool:
     return len(history.arms) > 1 or history.outcome is not None
 
 
-def rewrite(state: CompiledState, history: History) -> None:
+def rewrite(state: PolicyState, history: History) -> None:
     """Write a unit down again, as its history has it now."""
     observed, unit, given = state.observed, _number(state, history), len(history.arms)
     whole = [len(features) for features in history.features] == list(state.design.dimensions[: len(history.features)])
     _require_known(state, history, "an amendment")
     if not whole:
         raise _misfit(state, history, "an amendment")
-    most = given if observed.left[unit] == STAYED else given + 1
+    most = given if observed.left[unit] == c.STAYED else given + 1
     if _after(state, history) != history.node or not given <= len(history.features) <= most:
         raise _misfit(state, history, "an amendment")
     for m, features in enumerate(history.features):
-        observed.features[unit, m, : len(features)] = features
+        np.asarray(observed.features)[unit, m, : len(features)] = features
         node = state.design.tree.after(history.arms[:m])
         if history.excluded:
             node += state.root_for(history.excluded[m])
@@ -333,7 +246,7 @@ def rewrite(state: CompiledState, history: History) -> None:
             observed.nodes[unit, m] = node
         else:
             observed.left[unit] = node  # a stage that the unit did not enter
-    observed.arms[unit, :given] = history.arms
+    np.asarray(observed.arms)[unit, :given] = history.arms
     if history.outcome is not None:
         observed.outcome[unit] = history.outcome
 
@@ -341,22 +254,17 @@ def rewrite(state: CompiledState, history: History) -> None:
 # -- what concerns the trial as a whole --------------------------------------------------------------------------
 
 
-def close_arm(state: CompiledState, event: ArmClosed) -> None:
+def close_arm(state: PolicyState, event: ArmClosed) -> None:
     """Let a policy leave an arm out of every max, and learn everything again."""
     work_off(state)
     m = state.design.stage_number(event.stage)
     state.close_arm(m, state.design.stages[m].arms.index(event.arm))
-    call_amended.call(state.kind, CLOSED, 0, state.table)
+    state.amend(c.CLOSED, 0)
     if state.learning:
-        call_begin_anew.call(state.kind, state.table)
+        state.relearn()
 
 
-def settle(state: CompiledState) -> None:
-    """Do what was put off until the next reading."""
-    call_settle.call(state.kind, state.table)
-
-
-def _after(state: CompiledState, history: History) -> int:
+def _after(state: PolicyState, history: History) -> int:
     """Return the node that a unit's arms lead to, −1 if there are no such arms."""
     try:
         return state.design.tree.after(history.arms) if min(history.arms, default=0) >= 0 else -1

@@ -4,45 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.design.tree import Plan
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.estimator import NO_ESTIMATOR, Nothing
-from dtrbandit.estimators.observed import Observed
-from dtrbandit.kernels.arrays import Matrix, Vector, Whole
-from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.compiled_policy import ONE_ARM, CompiledPolicy
-from dtrbandit.policies.policy import Choice, certain, feasible_arms
-from dtrbandit.policies.rule import Rule as CompiledRule
-from dtrbandit.policies.sheet import (
-    ONLY_FEASIBLE,
-    PROPENSITY,
-    Q_TILDE,
-    RULE,
-    ArmAndReason,
-    best,
-    clear_sheet,
-    write_tilde,
-)
+from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Matrix
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
+from dtrbandit.policies.policy import Choice, Policy, certain, feasible_arms
+from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
 
+BUILT_FROM = c.BUILT_FROM
 StageRule = str | Mapping[str, Sequence[float]]
 Rule = Callable[[History], str] | Mapping[str, StageRule]
-
-
-class Memory(NamedTuple):
-    """What a fixed regime goes by."""
-
-    settled: NDArray[np.int64]  # (M,): the arm that is settled at a stage, −1 where coefficients choose
-    scores: NDArray[np.float64]  # (M, K, D): the coefficients of the arms, zeros where an arm is settled
 
 
 class EstimatedRegime(Protocol):
@@ -56,7 +37,7 @@ class EstimatedRegime(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FixedRegime(CompiledPolicy):
+class FixedRegime(BuiltinPolicy):
     """Follow a rule and learn nothing.
 
     Parameters
@@ -70,6 +51,8 @@ class FixedRegime(CompiledPolicy):
     --------
     >>> always = FixedRegime(rule={"first": "ssri", "second": {"ssri": [-0.18, -0.01], "other": [0, 0]}})
     """
+
+    learns: ClassVar[bool] = False
 
     rule: Rule
 
@@ -88,24 +71,19 @@ class FixedRegime(CompiledPolicy):
             }
         )
 
-    @property
-    def compiled_rule(self) -> CompiledRule | None:
-        """What it hands to the switch; a function of the caller's stays outside."""
-        return None if callable(self.rule) else FIXED
+    @classmethod
+    def examples(cls) -> tuple[Policy[Any], ...]:
+        """Return none: a rule names the stages and arms of its design."""
+        return ()
 
-    def memory(self, design: Design) -> Memory:
-        """Return what the rule says for each stage."""
-        rules = self._by_stage(design)
-        settled = [
-            stage.arms.index(rule) if isinstance(rule, str) else -1
-            for stage, rule in zip(design.stages, rules, strict=True)
-        ]
-        _require_reachable(design, settled)
-        scores = np.zeros((len(rules), max(design.arm_counts), max(design.dimensions)))
-        for m, rule in enumerate(rules):
-            if not isinstance(rule, str):
-                scores[m, : rule.shape[0], : rule.shape[1]] = rule
-        return Memory(np.array(settled, dtype=np.int64), scores)
+    @property
+    def decides_in_python(self) -> bool:
+        """Whether the rule is a function of the caller's."""
+        return callable(self.rule)
+
+    def state(self, design: Design) -> FixedRegimeState:
+        """Return its state before the first unit."""
+        return FixedRegimeState(self, design)
 
     def init(self, design: Design) -> Any:
         """Return the rule made ready for a design."""
@@ -128,7 +106,8 @@ class FixedRegime(CompiledPolicy):
             raise DesignError(f"the rule gave {label!r} at stage {stage.name!r}, where {allowed} are feasible")
         return certain(stage.arms.index(label), history, "rule")
 
-    def _by_stage(self, design: Design) -> list[str | Matrix]:
+    def by_stage(self, design: Design) -> list[str | Matrix]:
+        """Return, for each stage, the arm that is settled, or the coefficients of its arms (K_m, d_m)."""
         names = [stage.name for stage in design.stages]
         if not isinstance(self.rule, Mapping) or set(self.rule) != set(names):
             raise DesignError(f"FixedRegime: rule must be a function or have an entry for each of {names}")
@@ -136,21 +115,47 @@ class FixedRegime(CompiledPolicy):
         return [_stage_rule(self.rule[stage.name], stage, d) for stage, d in stages]
 
 
-@kernel
-def decide(
-    observed: Observed, beliefs: Nothing, memory: Memory,
-    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
-) -> ArmAndReason:  # fmt: skip
-    """Apply the rule; a settled arm that an override has made infeasible gives way to the lowest that is feasible."""
-    feasible = clear_sheet(observed.child, node, sheet)
-    arm = memory.settled[m]
-    if arm < 0 or observed.child[node, arm] < 0:
-        write_tilde(memory.scores, observed.shape, m, psi, sheet)
-        arm = best(sheet, Q_TILDE)
-        for a in range(sheet.shape[1]):
-            sheet[Q_TILDE, a] = np.nan  # scores, not estimates
-    sheet[PROPENSITY, arm] = 1.0
-    return arm, ONLY_FEASIBLE if feasible == 1 else RULE
+class FixedRegimeState(PolicyState):
+    """A fixed regime in play.
+
+    Attributes
+    ----------
+    settled
+        (M,): the arm that is settled at a stage, −1 where coefficients choose.
+    scores
+        (M, K, D): the coefficients of the arms, zeros where an arm is settled.
+    """
+
+    def __init__(self, policy: FixedRegime, design: Design) -> None:
+        super().__init__(policy, design)
+        rules = policy.by_stage(design)
+        settled = [
+            stage.arms.index(rule) if isinstance(rule, str) else -1
+            for stage, rule in zip(design.stages, rules, strict=True)
+        ]
+        _require_reachable(design, settled)
+        scores = np.zeros((len(rules), self.observed.width, self.observed.most))
+        for m, rule in enumerate(rules):
+            if not isinstance(rule, str):
+                scores[m, : rule.shape[0], : rule.shape[1]] = rule
+        self.settled, self.scores = np.array(settled, dtype=np.int64), scores
+
+    def decide(self, unit: int, m: int, node: int, u: float) -> int:
+        """Apply the rule; a settled arm that is infeasible by now gives way to the lowest that is feasible."""
+        feasible = self.clear_sheet(node)
+        arm = self.settled[m]
+        if arm < 0 or self.observed.child[node, arm] < 0:
+            for a in range(self.observed.arm_count[m]):
+                total = 0.0
+                for j in range(self.observed.dimension[m, a]):
+                    total += self.scores[m, a, j] * self.observed.psi[j]
+                self.sheet[c.Q_TILDE, a] = total
+            arm = self.best(c.Q_TILDE)
+            for a in range(self.width):
+                self.sheet[c.Q_TILDE, a] = c.NAN  # scores, not estimates
+        self.sheet[c.PROPENSITY, arm] = 1.0
+        self.reason = c.ONLY_FEASIBLE if feasible == 1 else c.RULE
+        return arm
 
 
 def _with_tuples(rule: StageRule) -> StageRule:
@@ -189,11 +194,3 @@ def _require_reachable(design: Design, settled: list[int]) -> None:
                 )
             following += [(*arms, a) for a in ([arm] if arm in feasible else feasible)]
         reached = following
-
-
-FIXED = CompiledRule(
-    name="fixed_regime",
-    estimator=NO_ESTIMATOR,
-    decide=decide,
-    example=FixedRegime(rule={"any": "any"}).memory(ONE_ARM),
-)

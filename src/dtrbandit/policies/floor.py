@@ -12,12 +12,7 @@ from typing import Any
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.kernels.arrays import Matrix, Whole
-from dtrbandit.kernels.compile import kernel
 from dtrbandit.policies.said import UNSAID
-from dtrbandit.policies.sheet import CONTENDER, EXPLORE, PROPENSITY, ArmAndReason
-
-# -- as a parameter ------------------------------------------------------------------------------------------
 
 
 def no_floor() -> Any:
@@ -39,27 +34,3 @@ def fitting_floor(floor: float, design: Design, who: str) -> float:
             "with the largest floor every arm is drawn alike"
         )
     return floor
-
-
-# -- in a free round -----------------------------------------------------------------------------------------
-
-
-@kernel
-def keep_floor(sheet: Matrix, floor: float) -> None:
-    """Give every feasible arm its floor. Contenders are the feasible arms here, before any is ruled out."""
-    for a in range(sheet.shape[1]):
-        if sheet[CONTENDER, a] > 0.0:
-            sheet[PROPENSITY, a] = floor
-
-
-@kernel
-def take_or_explore(sheet: Matrix, favourite: Whole, reason: Whole, u: float) -> ArmAndReason:
-    """Take the favourite for this reason, or when u says so another arm that has a floor; write its propensity down."""
-    arm, below = favourite, 0.0
-    for a in range(sheet.shape[1]):
-        if a != favourite and sheet[PROPENSITY, a] > 0.0:
-            if below <= u < below + sheet[PROPENSITY, a]:
-                arm = a
-            below += sheet[PROPENSITY, a]
-    sheet[PROPENSITY, favourite] = 1.0 - below
-    return arm, reason if arm == favourite else EXPLORE

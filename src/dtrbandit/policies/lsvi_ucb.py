@@ -14,19 +14,16 @@ from dtrbandit.design.parameters import each, positive
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates
-from dtrbandit.estimators.estimator import Nothing
 from dtrbandit.estimators.observed import Observed
-from dtrbandit.estimators.optimistic import OPTIMISTIC_RIDGE, divide, prepared
-from dtrbandit.estimators.optimistic_layout import Beliefs
-from dtrbandit.estimators.ridge import optimistic
-from dtrbandit.kernels.arrays import Floats, Matrix, Vector, Whole
-from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
+from dtrbandit.estimators.optimistic import OptimisticLearner
+from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Floats, Matrix
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.policy import Policy
-from dtrbandit.policies.rule import Rule
 from dtrbandit.policies.said import UNSAID
-from dtrbandit.policies.sheet import ONLY_FEASIBLE, OPTIMISTIC, PROPENSITY, Q_HAT, ArmAndReason, best, clear_sheet
+from dtrbandit.policies.state import PolicyState
 
+BUILT_FROM = c.BUILT_FROM
 Bound = tuple[float | tuple[float, ...], ...]
 
 PLAINLY = 2.0  # times the stages times the scale: outcomes of this size, by their root mean square, exceed it
@@ -37,7 +34,7 @@ class UnscaledOutcomes(UserWarning):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LSVIUCB(CompiledPolicy):
+class LSVIUCB(BuiltinPolicy):
     """Pull the arm with the best optimistic estimate: ridge regression plus β times its uncertainty.
 
     Parameters
@@ -90,25 +87,25 @@ class LSVIUCB(CompiledPolicy):
         if self.switching not in ("every", "rare"):
             raise DesignError(f"LSVIUCB: switching must be 'every' or 'rare', found {self.switching!r}")
 
-    @property
-    def compiled_rule(self) -> Rule:
-        """What it hands to the switch."""
-        return RULE
+    @classmethod
+    def examples(cls) -> tuple[Policy[Any], ...]:
+        """Return the published rule, and its options."""
+        return (
+            cls(beta=0.5),
+            cls(beta=0.5, leavers="optimistic", switching="rare", clip=3.0),
+            cls(beta=0.5, leavers="optimistic"),
+        )
 
-    def memory(self, design: Design) -> Nothing:  # noqa: ARG002  # the same for every design
-        """Return its memory: it has none beside its beliefs."""
-        return Nothing()
+    def state(self, design: Design) -> LSVIUCBState:
+        """Return its state before the first unit."""
+        return LSVIUCBState(self, design)
 
-    def beliefs(self, design: Design) -> Beliefs:
-        """Return its beliefs before the first unit."""
-        return prepared(design, self.numbers(design))
-
-    def estimates(self, state: CompiledState) -> Estimates:
+    def estimates(self, state: LSVIUCBState) -> Estimates:
         """Return the weights w, on the scale of the features as given."""
         return state.estimates()
 
-    def numbers(self, design: Design) -> Vector:
-        """Return β, λ, the two options, the clip of each stage, and the divisors of each stage's features.
+    def learner(self, observed: Observed, design: Design) -> OptimisticLearner:
+        """Return its learner before the first unit.
 
         Ridge regression is linear in the outcomes. So outcomes divided by the scale, and estimates multiplied by it
         again, are outcomes as they are with a bonus of β times the scale.
@@ -120,11 +117,17 @@ class LSVIUCB(CompiledPolicy):
             )
         stages = len(design.stages)
         clip = self.clip if isinstance(self.clip, tuple) else (math.inf if self.clip is None else self.clip,) * stages
-        options = [self.leavers == "observed", self.switching == "rare"]
         if len(clip) != stages:
             raise DesignError(f"LSVIUCB: clip needs one entry for each of the {stages} stages, found {len(clip)}")
-        bonus = self.beta * self.scale
-        return np.array([bonus, self.ridge, *options, *clip, *self.divisors(design).ravel()], dtype=np.float64)
+        return OptimisticLearner(
+            observed,
+            bonus=self.beta * self.scale,
+            ridge=self.ridge,
+            leavers_observed=self.leavers == "observed",
+            rare=self.switching == "rare",
+            clip=np.array(clip, dtype=np.float64),
+            divisors=self.divisors(design),
+        )
 
     def divisors(self, design: Design) -> Matrix:
         """Return what features are divided by, (M, D)."""
@@ -139,23 +142,43 @@ class LSVIUCB(CompiledPolicy):
         return divisors
 
 
-@kernel
-def decide(
-    observed: Observed, beliefs: Beliefs, memory: Nothing,
-    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
-) -> ArmAndReason:  # fmt: skip
-    """Pull argmax_a Q_m(h, a) (Jin et al., line 12); return the arm and the reason."""
-    feasible, d = clear_sheet(observed.child, node, sheet), observed.shape[m, 1]
-    phi, work = np.empty(d), np.empty(d)
-    divide(observed.shape, beliefs.numbers, m, psi, phi)
-    for a in range(observed.shape[m, 0]):
-        sheet[Q_HAT, a] = optimistic(beliefs.ridge, beliefs.numbers, m, a, phi, work)
-    arm = best(sheet, Q_HAT)
-    sheet[PROPENSITY, arm] = 1.0
-    return arm, ONLY_FEASIBLE if feasible == 1 else OPTIMISTIC
+class LSVIUCBState(PolicyState):
+    """LSVI-UCB in play."""
 
+    def __init__(self, policy: LSVIUCB, design: Design) -> None:
+        super().__init__(policy, design)
+        self.learner = policy.learner(self.observed, design)
 
-RULE = Rule(name="lsvi_ucb", estimator=OPTIMISTIC_RIDGE, decide=decide)
+    def decide(self, unit: int, m: int, node: int, u: float) -> int:
+        """Pull argmax_a Q_m(h, a) (Jin et al., line 12); leave the reason."""
+        feasible = self.clear_sheet(node)
+        self.learner.divide(m)
+        for a in range(self.observed.arm_count[m]):
+            self.sheet[c.Q_HAT, a] = self.learner.optimistic(m, a)
+        arm = self.best(c.Q_HAT)
+        self.sheet[c.PROPENSITY, arm] = 1.0
+        self.reason = c.ONLY_FEASIBLE if feasible == 1 else c.OPTIMISTIC
+        return arm
+
+    def learn(self, fact: int, unit: int, m: int) -> None:
+        """Learn from a fact that is written down."""
+        self.learner.learn(fact, unit, m)
+
+    def relearn(self) -> None:
+        """Learn everything again from what is written down."""
+        self.learner.relearn()
+
+    def make_room(self, capacity: int, nodes: int) -> None:
+        """Make room for so many units, at so many nodes."""
+        self.learner.reserve(capacity, nodes)
+
+    def parts(self) -> dict[str, Any]:
+        """Return by name what has arrays of its own."""
+        return {"observed": self.observed, "learner": self.learner}
+
+    def estimates(self) -> Estimates:
+        """Return the weights w, on the scale of the features as given."""
+        return self.learner.estimates(self.design)
 
 
 def suggested_beta(design: Design, *, rounds: int, p: float = 1.0, c: float = 1.0) -> float:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.observed import ARRIVED, COMPLETED, LEFT
+from dtrbandit.kernels.constants import ARRIVED, COMPLETED, LEFT
 from dtrbandit.policies.backlog import AT_ONCE, Call, take_all, work_off
-from dtrbandit.policies.compiled_policy import CompiledState
+from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.histories import History
 
 
@@ -40,7 +40,7 @@ def lessons_of(design: Design, histories: Sequence[History]) -> Lessons:
     return Lessons(len(histories), numbers, np.array([call[5] for call, _ in calls]), features)
 
 
-def teach(state: CompiledState, lessons: Lessons) -> None:
+def teach(state: PolicyState, lessons: Lessons) -> None:
     """Let a policy learn from units of an earlier trial, before the first unit enrols."""
     units, numbers, values, features = lessons
     own = numbers.copy()
@@ -49,7 +49,7 @@ def teach(state: CompiledState, lessons: Lessons) -> None:
     take_all(state, own, values, features)
 
 
-def teach_one(state: CompiledState, history: History) -> None:
+def teach_one(state: PolicyState, history: History) -> None:
     """Let a policy learn from one unit, at once or with the facts that wait."""
     if state.backlog is None:
         teach(state, lessons_of(state.design, [history]))

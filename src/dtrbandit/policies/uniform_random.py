@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any, ClassVar
 
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.estimator import NO_ESTIMATOR, Nothing
-from dtrbandit.estimators.observed import Observed
-from dtrbandit.kernels.arrays import Matrix, Vector, Whole
-from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.compiled_policy import CompiledPolicy
-from dtrbandit.policies.rule import Rule
-from dtrbandit.policies.sheet import CONTENDER, ONLY_FEASIBLE, PROPENSITY, UNIFORM, ArmAndReason, clear_sheet
+from dtrbandit.kernels import constants as c
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
+from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.state import PolicyState
+
+BUILT_FROM = c.BUILT_FROM
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformRandom(CompiledPolicy):
+class UniformRandom(BuiltinPolicy):
     """Give every feasible arm of a stage the same probability.
 
     Examples
@@ -26,32 +24,32 @@ class UniformRandom(CompiledPolicy):
     UniformRandom()
     """
 
-    @property
-    def compiled_rule(self) -> Rule:
-        """What it hands to the switch."""
-        return RULE
+    learns: ClassVar[bool] = False
 
-    def memory(self, design: Design) -> Nothing:  # noqa: ARG002  # the same for every design
-        """Return its memory: it has none."""
-        return Nothing()
+    @classmethod
+    def examples(cls) -> tuple[Policy[Any], ...]:
+        """Return the only one."""
+        return (cls(),)
 
-
-@kernel
-def decide(
-    observed: Observed, beliefs: Nothing, memory: Nothing,
-    unit: Whole, m: Whole, node: Whole, psi: Vector, u: float, sheet: Matrix,
-) -> ArmAndReason:  # fmt: skip
-    """Draw one of the feasible arms; return it and the reason."""
-    feasible = clear_sheet(observed.child, node, sheet)
-    pick = int(u * feasible)
-    arm, passed = np.int64(-1), 0
-    for a in range(sheet.shape[1]):
-        if sheet[CONTENDER, a] > 0.0:
-            sheet[PROPENSITY, a] = 1.0 / feasible
-            if passed == pick:
-                arm = np.int64(a)
-            passed += 1
-    return arm, ONLY_FEASIBLE if feasible == 1 else UNIFORM
+    def state(self, design: Design) -> UniformRandomState:
+        """Return its state before the first unit."""
+        return UniformRandomState(self, design)
 
 
-RULE = Rule(name="uniform_random", estimator=NO_ESTIMATOR, decide=decide)
+class UniformRandomState(PolicyState):
+    """UniformRandom in play."""
+
+    def decide(self, unit: int, m: int, node: int, u: float) -> int:
+        """Draw one of the feasible arms; leave the reason."""
+        feasible = self.clear_sheet(node)
+        arm, pick, passed = -1, 0, 0
+        while pick + 1 <= u * feasible:
+            pick += 1
+        for a in range(self.width):
+            if self.sheet[c.CONTENDER, a] > 0.0:
+                self.sheet[c.PROPENSITY, a] = 1.0 / feasible
+                if passed == pick:
+                    arm = a
+                passed += 1
+        self.reason = c.ONLY_FEASIBLE if feasible == 1 else c.UNIFORM
+        return arm

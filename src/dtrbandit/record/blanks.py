@@ -7,17 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.kernels.compile import kernel
+from dtrbandit.kernels import constants as c
 from dtrbandit.record.bundle import Integers
 
 Bytes = NDArray[np.uint8]
 
-WHOLE, DECIMAL = 1, 2  # stand in a form for a whole number, and for one with a point or an exponent
-QUOTE, BACKSLASH, COLON, COMMA = (ord(each) for each in '"\\:,')
-ZERO, NINE, MINUS, PLUS, POINT, BIG_E, SMALL_E = (ord(each) for each in "09-+.Ee")
-FIRST_PLAIN, LAST_PLAIN = ord(" "), ord("~")
-BEFORE_UNIT, BEFORE_TIME, BEFORE_ACTOR = (int.from_bytes(each, "big") for each in (b'"unit":', b'"time":', b'actor":'))
-FORM_END, NUMBERS, UNIT, UNIT_END = range(4)  # columns of what is found
+BUILT_FROM = c.BUILT_FROM
 
 
 class Blanks(NamedTuple):
@@ -53,102 +48,124 @@ def blanks_of(texts: list[bytes]) -> Blanks:
     """
     joined = b"".join(texts)
     ends = np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
-    forms, numbers = (np.empty(len(joined) + len(texts), dtype=np.uint8) for _ in range(2))
-    found = np.zeros((len(texts), 4), dtype=np.int64)
-    size = find_blanks.call(np.frombuffer(joined, dtype=np.uint8).copy(), ends, forms, numbers, found)
-    bare, stops, letters = forms.tobytes(), found[:, FORM_END].tolist(), joined.decode("latin-1")
+    finder = Finder(np.frombuffer(joined, dtype=np.uint8), ends)
+    finder.find()
+    found, numbers = np.asarray(finder.found), np.asarray(finder.numbers)[: max(finder.size - 1, 0)]
+    bare, stops, letters = np.asarray(finder.forms).tobytes(), found[:, c.FORM_END].tolist(), joined.decode("latin-1")
     return Blanks(
         [bare[start:stop] for start, stop in zip([0, *stops], stops, strict=False)],
-        found[:, NUMBERS],
-        b"[" + numbers[: max(size - 1, 0)].tobytes() + b"]",
-        [letters[start:stop] for start, stop in found[:, UNIT:].tolist()],
+        found[:, c.NUMBERS],
+        b"[" + numbers.tobytes() + b"]",
+        [letters[start:stop] for start, stop in found[:, c.UNIT:].tolist()],
     )
 
 
-@kernel(entry="uint8[::1], int64[::1], uint8[::1], uint8[::1], int64[:, ::1]")
-def find_blanks(texts: Bytes, ends: Integers, forms: Bytes, numbers: Bytes, found: Integers) -> int:
-    """Write the forms of texts, which are joined, and their numbers, each with a comma; return the size of these."""
-    place = form_end = size = 0
-    for t in range(ends.size):
-        begin, end = place, ends[t]
-        place = begin if is_plain(texts, begin, end) else end
+class Finder:
+    """Finds what stands in the blanks of texts, which are joined and have these ends.
+
+    Attributes
+    ----------
+    forms, numbers
+        The forms of the texts, and their numbers, each with a comma; ``size`` is that of the latter.
+    found
+        (texts, 4): for each where its form ends, how many numbers it has, and where its unit begins and ends.
+    """
+
+    def __init__(self, texts: Bytes, ends: Integers) -> None:
+        self.texts, self.ends, self.count = texts, ends, len(ends)
+        self.forms = np.empty(len(texts) + len(ends), dtype=np.uint8)
+        self.numbers = np.empty(len(texts) + len(ends), dtype=np.uint8)
+        self.found = np.zeros((len(ends), 4), dtype=np.int64)
+        self.form_end, self.size = 0, 0
+
+    def find(self) -> None:
+        """Go through all texts."""
+        begin = 0
+        for t in range(self.count):
+            end = self.ends[t]
+            if self.is_plain(begin, end):
+                self.read(t, begin, end)
+            self.found[t, c.FORM_END] = self.form_end
+            begin = end
+
+    def read(self, t: int, begin: int, end: int) -> None:
+        """Write the form of a plain text, and its numbers."""
+        place = begin
         while place < end:
-            stop = place + 1
-            if texts[place] == QUOTE:
-                stop = end_of_string(texts, place, end)
-                before = seven_before(texts, begin, place)
-                if before == BEFORE_UNIT:
-                    found[t, UNIT], found[t, UNIT_END] = place + 1, stop - 1
-                if before in (BEFORE_UNIT, BEFORE_TIME, BEFORE_ACTOR):
-                    forms[form_end : form_end + 2] = QUOTE
-                    form_end += 2
-                else:
-                    form_end = copy(texts, place, stop, forms, form_end)
-            elif texts[place] == MINUS or ZERO <= texts[place] <= NINE:
-                stop = end_of_number(texts, place, end)
-                forms[form_end] = kind_of_number(texts, place, stop)
-                form_end += 1
-                size = copy(texts, place, stop, numbers, size)
-                numbers[size] = COMMA
-                size += 1
-                found[t, NUMBERS] += 1
+            letter = self.texts[place]
+            if letter == c.QUOTE:
+                stop = self.end_of_string(place, end)
+                self.read_string(t, begin, place, stop)
+            elif letter == c.MINUS or c.ZERO <= letter <= c.NINE:
+                stop = self.end_of_number(place, end)
+                self.read_number(t, place, stop)
             else:
-                form_end = copy(texts, place, stop, forms, form_end)
+                stop = place + 1
+                self.forms[self.form_end] = letter
+                self.form_end += 1
             place = stop
-        found[t, FORM_END] = form_end
-    return size
 
+    def read_string(self, t: int, begin: int, place: int, stop: int) -> None:
+        """Write a string into the form: empty, if it is the name of a unit or an actor, or a time."""
+        before = self.seven_before(begin, place)
+        if before == c.BEFORE_UNIT:
+            self.found[t, c.UNIT] = place + 1
+            self.found[t, c.UNIT_END] = stop - 1
+        if before == c.BEFORE_UNIT or before == c.BEFORE_TIME or before == c.BEFORE_ACTOR:
+            self.forms[self.form_end] = c.QUOTE
+            self.forms[self.form_end + 1] = c.QUOTE
+            self.form_end += 2
+        else:
+            for i in range(place, stop):
+                self.forms[self.form_end + i - place] = self.texts[i]
+            self.form_end += stop - place
 
-@kernel
-def copy(source: Bytes, start: int, stop: int, target: Bytes, place: int) -> int:
-    """Copy bytes to a place; return the place after them."""
-    for i in range(start, stop):
-        target[place + i - start] = source[i]
-    return place + stop - start
+    def read_number(self, t: int, start: int, stop: int) -> None:
+        """Write the kind of a number into the form, and the number to the others."""
+        kind = c.WHOLE
+        for i in range(start, stop):
+            letter = self.texts[i]
+            if letter == c.POINT or letter == c.BIG_E or letter == c.SMALL_E:
+                kind = c.DECIMAL
+            self.numbers[self.size + i - start] = letter
+        self.forms[self.form_end] = kind
+        self.form_end += 1
+        self.numbers[self.size + stop - start] = c.COMMA
+        self.size += stop - start + 1
+        self.found[t, c.NUMBERS] += 1
 
-
-@kernel
-def end_of_string(texts: Bytes, place: int, end: int) -> int:
-    """Return the place after the quote that ends the string which begins at a place."""
-    place += 1
-    while place < end and texts[place] != QUOTE:
+    def end_of_string(self, place: int, end: int) -> int:
+        """Return the place after the quote that ends the string which begins at a place."""
         place += 1
-    return min(place + 1, end)
+        while place < end and self.texts[place] != c.QUOTE:
+            place += 1
+        return min(place + 1, end)
 
+    def end_of_number(self, place: int, end: int) -> int:
+        """Return the place after the bytes of a number; it may be none, which is found when it is read."""
+        while place < end and self.is_of_number(self.texts[place]):
+            place += 1
+        return place
 
-@kernel
-def end_of_number(texts: Bytes, place: int, end: int) -> int:
-    """Return the place after the bytes of a number; it may be none, which is found when it is read."""
-    while place < end and (ZERO <= texts[place] <= NINE or texts[place] in (MINUS, PLUS, POINT, BIG_E, SMALL_E)):
-        place += 1
-    return place
+    def is_of_number(self, letter: int) -> bool:
+        """Say whether a byte may stand in a number."""
+        sign = letter == c.MINUS or letter == c.PLUS
+        return sign or c.ZERO <= letter <= c.NINE or letter == c.POINT or letter == c.BIG_E or letter == c.SMALL_E
 
+    def seven_before(self, begin: int, place: int) -> int:
+        """Return the seven bytes before a place as one number; 0 if there are fewer, or the last is no colon."""
+        word = 0
+        if place - begin >= 7 and self.texts[place - 1] == c.COLON:
+            for i in range(place - 7, place):
+                word = 256 * word + self.texts[i]
+        return word
 
-@kernel
-def kind_of_number(texts: Bytes, start: int, stop: int) -> int:
-    """Say whether a number is whole."""
-    for i in range(start, stop):
-        if texts[i] in (POINT, BIG_E, SMALL_E):
-            return DECIMAL
-    return WHOLE
-
-
-@kernel
-def seven_before(texts: Bytes, begin: int, place: int) -> int:
-    """Return the seven bytes before a place as one number; 0 if there are fewer, or the last is no colon."""
-    word = 0
-    if place - begin >= 7 and texts[place - 1] == COLON:
-        for i in range(place - 7, place):
-            word = 256 * word + int(texts[i])
-    return word
-
-
-@kernel
-def is_plain(texts: Bytes, start: int, stop: int) -> bool:
-    """Say whether a text is of plain letters, without an escape, and each of its strings ends."""
-    inside = False
-    for i in range(start, stop):
-        if texts[i] < FIRST_PLAIN or texts[i] > LAST_PLAIN or texts[i] == BACKSLASH:
-            return False
-        inside = inside != (texts[i] == QUOTE)
-    return not inside
+    def is_plain(self, start: int, stop: int) -> bool:
+        """Say whether a text is of plain letters, without an escape, and each of its strings ends."""
+        inside = False
+        for i in range(start, stop):
+            letter = self.texts[i]
+            if letter < c.FIRST_PLAIN or letter > c.LAST_PLAIN or letter == c.BACKSLASH:
+                return False
+            inside = inside != (letter == c.QUOTE)
+        return not inside

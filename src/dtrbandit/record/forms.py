@@ -17,7 +17,8 @@ import orjson
 
 from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.record import codec, packed
-from dtrbandit.record.blanks import DECIMAL, blanks_of
+from dtrbandit.kernels.constants import DECIMAL
+from dtrbandit.record.blanks import blanks_of
 from dtrbandit.record.bundle import Bundle, Head, HeadCounter, Integers, Unusual, require_usual
 from dtrbandit.record.chain import KEYS, entries_of
 from dtrbandit.record.events import Assigned, Event

@@ -11,7 +11,7 @@ from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.environments.synthetic import Synthetic
-from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.reproduce.claims import Claim, Verdict
 from dtrbandit.reproduce.over_paths import FEWEST
 from dtrbandit.simulation.in_folder import simulate_in
@@ -61,7 +61,7 @@ class Figure:
     """A figure of the paper's section 5.2: policies on the synthetic problem, what is claimed of them, a picture."""
 
     name: str
-    policies: Mapping[str, CompiledPolicy]
+    policies: Mapping[str, BuiltinPolicy]
     claims: Callable[[Study], tuple[Claim, ...]]
     draw: Callable[[Study], Picture]
     paths: int = PATHS

@@ -23,7 +23,7 @@ async def is_alive() -> Response:
 
 @routes.get("/ready", operation_id="is_ready")
 async def is_ready(request: Request) -> Response:
-    """Say that all trials are read, all kernels compiled, and the database takes writes; 503 otherwise."""
+    """Say that all trials are read and the database takes writes; 503 otherwise."""
     service: Service = request.scope["service"]
     if not service.ready:
         raise Refused("starting", "the service is reading its trials, or compiling its kernels")

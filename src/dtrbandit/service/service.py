@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from dtrbandit.design import Design
 from dtrbandit.errors import DTRError, ProtocolError, Unavailable
-from dtrbandit.kernels import supply
 from dtrbandit.policies.policy import Policy
 from dtrbandit.service.keys import Holder, KeyRing
 from dtrbandit.service.metrics import Requests
@@ -52,7 +51,7 @@ class Service:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Begin: answer at once, and be ready once the trials are read and the kernels compiled."""
+        """Begin: answer at once, and be ready once the trials are read."""
         self.writer.start()
         self._store = await self._once_there("the database", lambda: connect(self.url))
         await self._once_there("the keys", self._take_keys)
@@ -76,7 +75,6 @@ class Service:
                 await self._open(name)
             except DTRError as error:  # the other trials go on; whoever asks about this one is told
                 log.error("the trial %r cannot be opened: %s", name, error)
-        await asyncio.to_thread(supply.require, "the service", seconds=math.inf)
         gc.collect()
         gc.freeze()  # what was read stays: no collection walks through it while a request waits
         self.ready = True

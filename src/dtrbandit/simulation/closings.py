@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtrbandit.compiled import Courses
+from dtrbandit.courses import Courses
 from dtrbandit.design.feasibility import Barred, arms_left
 from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design

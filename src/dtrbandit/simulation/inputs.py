@@ -20,7 +20,6 @@ from dtrbandit.environments.potential_outcomes import (
     require_units,
 )
 from dtrbandit.errors import DesignError
-from dtrbandit.kernels import supply
 from dtrbandit.policies.lsvi_ucb import knowing_rounds
 from dtrbandit.policies.policy import Policy, is_policy
 from dtrbandit.policies.teaching import Lessons, lessons_of
@@ -34,7 +33,7 @@ class ArrivalOrder(Protocol):
     """Says in which order simulated units arrive, respond and complete, and which are lost."""
 
     def events(self, n: int, stages: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Return what happens to n units, in order, (E, 2); the codes are those of ``compiled.Courses.events``."""
+        """Return what happens to n units, in order, (E, 2); the codes are those of ``courses.Courses.events``."""
 
 
 Policies = Mapping[str, Policy[Any]] | Sequence[Policy[Any]]
@@ -154,8 +153,7 @@ def _named(policies: object) -> dict[str, Policy[Any]]:
 def _ready(policy: Policy[Any], design: Design, rounds: int) -> Policy[Any]:
     """Return a policy that fits the design, and knows the number of rounds."""
     policy = knowing_rounds(policy, design, rounds)
-    with supply.trying():
-        policy.init(design)
+    policy.init(design)
     return policy
 
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import Courses, at_once, play, potential_courses
+from dtrbandit.courses import Courses, at_once, play, potential_courses
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.by_node import reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, checked, require_units
 from dtrbandit.errors import DesignError, ObservationError
-from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.registry import is_builtin
 from dtrbandit.simulation.closings import require_arms_for_all
 from dtrbandit.simulation.inputs import ARRIVALS, ENVIRONMENT, Inputs
 from dtrbandit.simulation.play_session import play_session
@@ -76,7 +76,7 @@ def drawn(environment: Environment, n: int, rng: np.random.Generator) -> Potenti
 def play_policy(policy: Policy[Any], units: PotentialOutcomes, courses: Courses, inputs: Inputs, *, seed: int) -> Arms:
     """Return the arms that a policy gives, (n, M): a built-in one in a compiled loop, any other through a Session."""
     design, closings = inputs.learner, inputs.closings
-    if is_compiled(policy):
+    if is_builtin(policy):
         closed = [(each.round, each.fact) for each in closings]
         return play(policy, courses, design, seed=seed, lessons=inputs.lessons, closings=closed).arms
     return play_session(policy, units, courses, design, seed=seed, prior=inputs.prior, closings=closings)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrbandit.compiled import Courses
+from dtrbandit.courses import Courses
 from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes
@@ -30,7 +30,7 @@ def play_session(  # what a path of a study has
 ) -> Arms:
     """Return the arms that a policy gives, (n, M), −1 where a stage was not entered.
 
-    As in ``compiled.play``, what would come after a unit has left or ended is passed over.
+    As in ``courses.play``, what would come after a unit has left or ended is passed over.
     """
     session, player = Session(design, policy, seed=seed, prior=prior), _Player(units, courses, design)
     to_close = list(closings)

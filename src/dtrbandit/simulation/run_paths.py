@@ -9,15 +9,12 @@ from math import prod
 
 import numpy as np
 
-from dtrbandit.compiled import folds_of
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError, DTRError
-from dtrbandit.interpreted import compile_elsewhere_for, compile_for
-from dtrbandit.kernels import supply
 from dtrbandit.memory import require_memory, state_bytes
-from dtrbandit.parallel import check_jobs, elsewhere, map_unordered, workers
+from dtrbandit.parallel import check_jobs, map_unordered
 from dtrbandit.policies.lsvi_ucb import warn_if_unscaled
 from dtrbandit.record.teaching import Prior
 from dtrbandit.simulation.closings import Closing
@@ -114,27 +111,16 @@ def run_paths(
     check_jobs(n_jobs)
     kept = _Kept(inputs, resume)
     if kept.missing:  # a rehearsal finds what is wrong before work begins
-        with supply.trying():
-            play_path(replace(inputs, policies=inputs.players, horizon=1), 0)
-    compiled = _wait(inputs, share=len(kept.missing) / workers(n_jobs), elsewhere=elsewhere(n_jobs))
+        play_path(replace(inputs, policies=inputs.players, horizon=1), 0)
     what = "paths" if progress else None
-    results = map_unordered(partial(_played, inputs, compiled), kept.missing, n_jobs=n_jobs, progress=what)
+    results = map_unordered(partial(_played, inputs), kept.missing, n_jobs=n_jobs, progress=what)
     study = _collected(kept, results)
     for name, policy in inputs.players.items():
         warn_if_unscaled(policy, study.rewards[name], len(inputs.learner.stages), name=name, stacklevel=3)
     return study
 
 
-def _wait(inputs: Inputs, *, share: float, elsewhere: bool) -> bool:
-    """Wait for machine code if so many paths take longer without it; say whether it is there."""
-    players, units = inputs.players.values(), inputs.horizon + inputs.taught
-    entries, wait = folds_of(players), compile_elsewhere_for if elsewhere else compile_for
-    return bool(entries) and wait("the study", players, inputs.learner, units=units, times=share, entries=entries)
-
-
-def _played(inputs: Inputs, compiled: bool, number: int) -> PlayedPath:
-    if compiled:
-        supply.ensure(folds_of(inputs.players.values()))
+def _played(inputs: Inputs, number: int) -> PlayedPath:
     try:
         return play_path(inputs, number)
     except Exception as error:  # whatever it is goes on its way, with the path's number

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import potential_courses
+from dtrbandit.courses import potential_courses
 from dtrbandit.design.tree import Plan
 from dtrbandit.environments.potential_outcomes import (
     Array,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import Courses, Played, at_once, potential_courses
+from dtrbandit.courses import Courses, Played, at_once, potential_courses
 from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.estimators.estimates import Estimates

@@ -10,9 +10,8 @@ from dtrbandit import belief
 from dtrbandit.design.spec import Design
 from dtrbandit.engine import Session
 from dtrbandit.errors import LogError
-from dtrbandit.kernels import supply
 from dtrbandit.policies.policy import Policy
-from dtrbandit.record.blanks import find_blanks
+from dtrbandit.record.blanks import BUILT_FROM
 from dtrbandit.record.chain import EMPTY, Head, Record, StoredBatch, checked_batches, unlinked
 from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.events import Event
@@ -25,7 +24,6 @@ from dtrbandit.trial.waiting import Waiting
 from dtrbandit.words import counted
 
 PART = 100_000  # events that are learnt together; all at once would not fit in memory
-SECONDS_BY_ITSELF = 1e-5  # that it takes to read a record
 ARRIVALS = (b'"event":"Enrolled"', b'"event":"Responded"')
 
 
@@ -67,9 +65,7 @@ class FollowedLog:
                 "back, or restore a backup"
             )
         count = head.sequence - self.head.sequence
-        quick = self._session is None and supply.require(
-            "the log", seconds=count * SECONDS_BY_ITSELF, entries=(find_blanks,)
-        )
+        quick = self._session is None and BUILT_FROM != b""
         with without_collecting(count):
             for events, last in parts(self.storage.batches(self.head.sequence), self.head, quick=quick):
                 if self._session is None:
@@ -124,7 +120,7 @@ class FollowedLog:
 def parts(batches: Iterable[StoredBatch], head: Head, *, quick: bool) -> Iterator[tuple[Pieces, Head]]:
     """Give the events after a head, whose chain was checked, many at a time, and the head after them.
 
-    ``quick``: many records are read in one step. It pays with machine code, and from the beginning of a log.
+    ``quick``: many records are read in one step. It pays where that is compiled, and from the beginning of a log.
     """
     forms, pieces, read, last = Forms(), list[Sequence[Event]](), 0, head
     for texts, hashes in _whole_answers(checked_batches(batches, head)):

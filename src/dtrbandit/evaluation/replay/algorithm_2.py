@@ -13,23 +13,16 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.parameters import whole
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.kernel import ask_all, play_rows
-from dtrbandit.evaluation.replay.paths import Inputs, Path, play_path, prepare, require_room, room
+from dtrbandit.evaluation.replay.paths import Inputs, play_path, prepare, require_room, room
 from dtrbandit.evaluation.replay.players import earlier_of
 from dtrbandit.evaluation.replay.resampling import Resampled, Resampling, play_resampled, require_resampling
 from dtrbandit.evaluation.replay.result import Replay
 from dtrbandit.evaluation.replay.sampling import SamplingWeights
-from dtrbandit.interpreted import compile_for
-from dtrbandit.kernels import supply
-from dtrbandit.parallel import check_jobs, map_unordered, workers
-from dtrbandit.policies.fixed_regime import FixedRegime
+from dtrbandit.parallel import check_jobs, map_unordered
 from dtrbandit.policies.lsvi_ucb import warn_if_unscaled
 from dtrbandit.policies.policy import Policy
-from dtrbandit.policies.uniform_random import UniformRandom
+from dtrbandit.policies.registry import learns
 from dtrbandit.record.teaching import Prior
-
-KERNELS = (play_rows, ask_all)
-OFFERS = 2.0  # what a round of a replay costs over one of a study: rows are offered that are not accepted
 
 
 class SmallCohort(UserWarning):
@@ -114,18 +107,12 @@ def replay(  # noqa: PLR0913  # each by its name
     require_room(inputs, wanted)
     rows, draws = room((wanted, inputs.horizon), np.int32), np.empty(wanted, dtype=np.int64)
     _rehearse(inputs)
-    more = 0 if resampling is None else resampling.cohorts * resampling.paths
-    share = OFFERS * (wanted + more) / workers(n_jobs)
-    compiled = compile_for(
-        "the replay", [inputs.policy], inputs.design, units=inputs.horizon, times=share, entries=KERNELS
-    )
-    play = partial(_played, compiled)
     results = map_unordered(
-        partial(play, inputs), range(wanted), n_jobs=n_jobs, progress="paths" if progress else None
-    )  # fmt: skip
+        partial(play_path, inputs), range(wanted), n_jobs=n_jobs, progress="paths" if progress else None
+    )
     for path in results:
         rows[path.number], draws[path.number] = path.rows, path.draws
-    others = None if resampling is None else play_resampled(resampling, play, n_jobs=n_jobs, progress=progress)
+    others = None if resampling is None else play_resampled(resampling, n_jobs=n_jobs, progress=progress)
     if replace:
         _warn_if_small(inputs)
     return _result(inputs, cohort, rows, draws, others)
@@ -147,12 +134,6 @@ def _rehearse(inputs: Inputs) -> None:
     play_path(with_other(inputs, horizon=1), 0)
 
 
-def _played(compiled: bool, inputs: Inputs, number: int) -> Path:
-    if compiled:
-        supply.ensure(KERNELS)
-    return play_path(inputs, number)
-
-
 def _result(
     inputs: Inputs, cohort: Cohort, rows: NDArray[np.int32], draws: NDArray[np.int64], others: Resampled | None
 ) -> Replay:
@@ -171,7 +152,7 @@ def _result(
         expected_acceptance=weighting.expected_acceptance,
         resampled=None if others is None else others.outcomes,
         no_interval=None if others is None else others.reason,
-        learns=type(inputs.policy) not in (FixedRegime, UniformRandom),  # what inherits from them may learn
+        learns=learns(inputs.policy),
         caution=weighting.caution,
         drawn_from=_identity(cohort, weighting),
         seed=inputs.seed,

@@ -1,11 +1,6 @@
-"""Algorithm 2 for the built-in policies, without Python: ask for a row's arms, and learn from it if they agree.
+"""Algorithm 2 for the built-in policies: ask for a row's arms, and learn from it if they agree.
 
 ``ask_chances`` asks how probable arms are, for values from data that a policy collected (``values/asked.py``).
-
-Rows are n finished units: ``features`` (n, M, D), NaN where a context is not whole; ``arms`` (n, M), −1 where none was
-given; ``outcome`` (n,), NaN where a unit dropped out; ``roots`` (n,), those of the copies of the tree that have what is
-feasible for each. ``unit`` is the round's number less one, ``drawn`` (T, M) are the
-uniform numbers of its decisions.
 
 A decision at a later stage looks at the estimates of that stage, and at what the unit itself was given. Its own
 earlier rows cannot have changed those estimates: a row of stage m teaches stage m and the stages before it, and it
@@ -20,123 +15,118 @@ import math
 
 import numpy as np
 
-from dtrbandit.estimators.observed import ARRIVED, COMPLETED, GIVEN, LEFT
-from dtrbandit.kernels.arrays import Floats, Integers, Mask, Matrix, Truth, Vector, Whole
-from dtrbandit.kernels.borrowed import Table
-from dtrbandit.kernels.compile import kernel
-from dtrbandit.policies.builtin import OpenState, decide, open_state, retract, suppose, take
-from dtrbandit.policies.sheet import FORCED, PROPENSITY
+from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Vector
+from dtrbandit.policies.state import PolicyState
 
-ROWS = "float64[:, :, ::1], int8[:, ::1], float64[::1], int64[::1], float64[:, ::1]"  # with roots, and drawn
+BUILT_FROM = c.BUILT_FROM
 
 
-@kernel(entry=f"int64, int64[::1], int64, {ROWS}, int32[::1], table")
-def play_rows(
-    kind: Whole,
-    order: Integers, unit: Whole, features: Floats, arms: Integers, outcome: Vector, roots: Integers, drawn: Matrix,
-    accepted: Integers, table: Table,
-) -> tuple[Whole, Whole]:  # fmt: skip
-    """Offer rows in order, and write those that agree into ``accepted`` (T,) from place ``unit`` on.
+class Rows:
+    """Finished units, n rows, that are offered to a policy's state.
 
-    Return the next round's place, and how many rows were offered: fewer than all once T are accepted.
+    Attributes
+    ----------
+    features, arms, outcome
+        (n, M, D), NaN where a context is not whole; (n, M), −1 where none was given; (n,), NaN where a unit dropped out.
+    roots
+        (n,): those of the copies of the tree that have what is feasible for each.
+    drawn
+        (T, M): the uniform numbers of the decisions of each round.
+    offered
+        How many rows ``play`` offered.
     """
-    state = open_state(table)
-    sheet, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
-    offered = np.int64(0)
-    while offered < order.shape[0] and unit < accepted.shape[0]:
-        row = np.int64(order[offered])
-        offered += 1
-        if agrees(kind, row, unit, features, arms, outcome, roots, drawn, sheet, forced, state):
-            accept(kind, row, unit, features, arms, outcome, roots, forced, state)
-            accepted[unit] = row
-            unit += 1
-    return unit, offered
 
+    def __init__(
+        self, state: PolicyState, features: Floats, arms: Integers, outcome: Vector, roots: Integers, drawn: Matrix
+    ) -> None:
+        self.state, self.features, self.arms = state, features, arms
+        self.outcome, self.roots, self.drawn = outcome, roots, drawn
+        self.stages, self.offered = state.observed.stages, 0
+        self.forced = np.zeros(self.stages)
 
-@kernel(entry=f"int64, int64, {ROWS}, boolean[::1], table")
-def ask_all(
-    kind: Whole,
-    unit: Whole, features: Floats, arms: Integers, outcome: Vector, roots: Integers, drawn: Matrix,
-    agreeing: Mask, table: Table,
-) -> None:  # fmt: skip
-    """Set ``agreeing`` (n,) to whether the policy would give each row its arms in this round; learn nothing."""
-    state = open_state(table)
-    sheet, forced = np.empty((4, state.observed.child.shape[1])), np.empty(arms.shape[1])
-    for row in range(agreeing.shape[0]):
-        agreeing[row] = agrees(kind, row, unit, features, arms, outcome, roots, drawn, sheet, forced, state)
+    def play(self, order: Integers, unit: int, accepted: Integers) -> int:
+        """Offer rows in order, and write those that agree into ``accepted`` (T,) from place ``unit`` on.
 
+        Return the next round's place. Fewer than all rows are offered once T are accepted.
+        """
+        self.offered = 0
+        while self.offered < order.shape[0] and unit < accepted.shape[0]:
+            row = order[self.offered]
+            self.offered += 1
+            if self.agrees(row, unit):
+                self.accept(row, unit)
+                accepted[unit] = row
+                unit += 1
+        return unit
 
-@kernel(entry="int64, int64, float64[:, :, ::1], int8[:, ::1], float64[:, :, ::1], table")
-def ask_chances(
-    kind: Whole, unit: Whole, features: Floats, arms: Integers, chances: Floats, table: Table
-) -> None:  # fmt: skip
-    """Fill ``chances`` (n, M, K): how probable each arm is for a row in this free round, after its own earlier arms.
+    def ask_all(self, unit: int, agreeing: Integers) -> None:
+        """Set ``agreeing`` (n,) to whether the policy would give each row its arms in this round; learn nothing."""
+        for row in range(agreeing.shape[0]):
+            agreeing[row] = self.agrees(row, unit)
 
-    Stages at which a row had no arm are left as they are. The policy learns nothing.
-    """
-    state = open_state(table)
-    sheet = np.empty((4, state.observed.child.shape[1]))
-    for row in range(arms.shape[0]):
-        node, m = np.int64(0), 0
-        while m < arms.shape[1] and arms[row, m] >= 0:
-            decide(kind, state, unit, m, node, features[row, m], 0.5, sheet)
-            for a in range(chances.shape[2]):
-                chances[row, m, a] = sheet[PROPENSITY, a]
-            arm = np.int64(arms[row, m])
-            state.observed.arms[unit, m] = arm
-            suppose(kind, state, unit, m, arm, np.bool_(False))
-            node = np.int64(state.observed.child[node, arm])
+    def ask_chances(self, unit: int, chances: Floats) -> None:
+        """Fill ``chances`` (n, M, K): how probable each arm is for a row in this free round, after its own earlier arms.
+
+        Stages at which a row had no arm are left as they are. The policy learns nothing.
+        """
+        for row in range(self.arms.shape[0]):
+            node, m = self.roots[row], 0
+            while m < self.stages and self.arms[row, m] >= 0:
+                self.lay_out(row, m)
+                self.state.decide(unit, m, node, 0.5)
+                for a in range(chances.shape[2]):
+                    chances[row, m, a] = self.state.sheet[c.PROPENSITY, a]
+                node = self.suppose(row, unit, m, node, False)
+                m += 1
+            self.retract(unit, m)
+
+    def agrees(self, row: int, unit: int) -> bool:
+        """Say whether a policy would give a row its arms at all stages it entered (Algorithm 2, line 7).
+
+        Fills ``forced`` (M,) with whether each was scheduled. A unit that dropped out never agrees.
+        """
+        node, m, agreed = self.roots[row], 0, not math.isnan(self.outcome[row])
+        number = unit + self.state.observed.taught
+        while agreed and m < self.stages and self.arms[row, m] >= 0:
+            self.lay_out(row, m)
+            agreed = self.state.decide(number, m, node, self.drawn[unit, m]) == self.arms[row, m]
+            if agreed:
+                self.forced[m] = 1.0 if self.state.reason == c.FORCED else 0.0
+                node = self.suppose(row, number, m, node, self.state.reason == c.FORCED)
+                m += 1
+        self.retract(number, m)
+        return agreed
+
+    def lay_out(self, row: int, m: int) -> None:
+        """Lay out the features of a row at stage ``m``."""
+        for j in range(self.state.observed.widest[m]):
+            self.state.observed.psi[j] = self.features[row, m, j]
+
+    def suppose(self, row: int, number: int, m: int, node: int, forced: bool) -> int:
+        """Let a unit have the arm of a row for now, and return the node that it leads to."""
+        arm = self.arms[row, m]
+        self.state.observed.arms[number, m] = arm
+        self.state.suppose(number, m, arm, forced)
+        following: int = self.state.observed.child[node, arm]
+        return following
+
+    def retract(self, number: int, treated: int) -> None:
+        """Take back the arms of so many stages."""
+        for k in range(treated):
+            self.state.observed.arms[number, k] = -1
+            self.state.retract(number, k)
+
+    def accept(self, row: int, unit: int) -> None:
+        """Let a policy learn what happened to a row, fact by fact (Algorithm 2, line 8)."""
+        node, m, number = self.roots[row], 0, unit + self.state.observed.taught
+        while m < self.stages and self.arms[row, m] >= 0:
+            self.lay_out(row, m)
+            self.state.take(c.ARRIVED, number, m, node, 0.0)
+            self.state.take(c.GIVEN, number, m, self.arms[row, m], self.forced[m])
+            node = self.state.observed.child[node, self.arms[row, m]]
             m += 1
-        for k in range(m):
-            state.observed.arms[unit, k] = -1
-            retract(kind, state, unit, k)
-
-
-@kernel
-def agrees(
-    kind: Whole, row: Whole, unit: Whole, features: Floats, arms: Integers, outcome: Vector, roots: Integers,
-    drawn: Matrix, sheet: Matrix, forced: Vector, state: OpenState,
-) -> Truth:  # fmt: skip
-    """Say whether a policy would give a row its arms at all stages it entered (Algorithm 2, line 7).
-
-    Fills ``forced`` (M,) with whether each was scheduled. A unit that dropped out never agrees.
-    """
-    node, m, agreed = np.int64(roots[row]), 0, not math.isnan(outcome[row])
-    number = unit + state.observed.taught[0]
-    while agreed and m < arms.shape[1] and arms[row, m] >= 0:
-        arm, reason = decide(kind, state, number, m, node, features[row, m], drawn[unit, m], sheet)
-        agreed = arm == arms[row, m]
-        if agreed:
-            forced[m] = 1.0 if reason == FORCED else 0.0
-            state.observed.arms[number, m] = arm
-            suppose(kind, state, number, m, arm, reason == FORCED)
-            node = np.int64(state.observed.child[node, arm])
-            m += 1
-    for k in range(m):
-        state.observed.arms[number, k] = -1
-        retract(kind, state, number, k)
-    return agreed
-
-
-@kernel
-def accept(
-    kind: Whole, row: Whole, unit: Whole, features: Floats, arms: Integers, outcome: Vector, roots: Integers,
-    forced: Vector, state: OpenState,
-) -> None:  # fmt: skip
-    """Let a policy learn what happened to a row, fact by fact (Algorithm 2, line 8)."""
-    stages, treated, node = arms.shape[1], 0, np.int64(roots[row])
-    while treated < stages and arms[row, treated] >= 0:
-        treated += 1
-    facts, number = 2 * treated + (1 if treated == stages else 2), unit + state.observed.taught[0]
-    for place in range(facts):  # one place that learns: each would be compiled
-        m, fact, index, value = place // 2, COMPLETED, np.int64(0), outcome[row]
-        if place == facts - 1:
-            m = treated - 1
-        elif m == treated:
-            fact, index, value = LEFT, np.int64(-1) if math.isnan(features[row, m, 0]) else node, 0.0
-        elif place % 2 == 0:
-            fact, index, value = ARRIVED, node, 0.0
-        else:
-            fact, index, value = GIVEN, np.int64(arms[row, m]), forced[m]
-            node = np.int64(state.observed.child[node, index])
-        take(kind, state, fact, number, m, index, value, features[row, m], np.bool_(True))
+        if m < self.stages:
+            self.lay_out(row, m)
+            self.state.take(c.LEFT, number, m, -1 if math.isnan(self.features[row, m, 0]) else node, 0.0)
+        self.state.take(c.COMPLETED, number, m - 1, 0, self.outcome[row])

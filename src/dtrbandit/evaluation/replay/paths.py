@@ -19,10 +19,9 @@ from dtrbandit.evaluation.replay.facts import CohortFacts
 from dtrbandit.evaluation.replay.players import CohortArrays, Earlier, Player, material_of, player_of
 from dtrbandit.evaluation.replay.sampling import SamplingWeights, drawn_rows, sampling_weights, shuffled_rows
 from dtrbandit.memory import require_memory, state_bytes
-from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.policies.epsilon_greedy import EpsilonGreedy, Greedy
 from dtrbandit.policies.lsvi_ucb import knowing_rounds
 from dtrbandit.policies.policy import Policy, is_policy
+from dtrbandit.policies.registry import forces_plans
 
 Number = TypeVar("Number", np.int32, np.float64)
 
@@ -169,7 +168,7 @@ def _require_whole(cohort: Cohort) -> None:
 
 def _require_plans(policy: Policy[Any], cohort: Cohort, weighting: SamplingWeights) -> None:
     """Refuse a policy that tries plans which no unit completed: a round that forces one cannot be played."""
-    if not isinstance(policy, DTRBandit | EpsilonGreedy | Greedy):
+    if not forces_plans(policy):
         return
     completed = set(map(tuple, np.unique(cohort.arms[weighting.usable], axis=0).tolist()))
     for plan, labels in zip(cohort.design.arm_plans, cohort.design.plans or (), strict=True):

@@ -21,14 +21,13 @@ from dtrbandit.design.spec import Design
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.cohort.exclusions import infeasible_arms
 from dtrbandit.evaluation.replay.facts import CohortFacts
-from dtrbandit.evaluation.replay.kernel import ask_all, play_rows
+from dtrbandit.evaluation.replay.kernel import Rows as OfferedRows
 from dtrbandit.evaluation.replay.sampling import Rows
-from dtrbandit.kernels.stream import ROUNDS, uniform, uniforms
-from dtrbandit.policies.builtin import is_compiled
-from dtrbandit.policies.compiled_policy import CompiledPolicy
-from dtrbandit.policies.facts import start
+from dtrbandit.kernels.stream import drawn_for, uniform
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.lsvi_ucb import looks_only_back
 from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.registry import is_builtin
 from dtrbandit.policies.teaching import Lessons, lessons_of, teach
 from dtrbandit.record.events import Assigned, Fact
 from dtrbandit.record.histories import History
@@ -76,7 +75,7 @@ def arrays_of(cohort: Cohort) -> CohortArrays:
 
 def material_of(policy: Policy[Any], cohort: Cohort) -> CohortArrays | CohortFacts:
     """Return a cohort as a policy's player needs it: arrays for a built-in one, facts for one of the caller's own."""
-    if is_compiled(policy) and looks_only_back(policy, len(cohort.design.stages)):
+    if is_builtin(policy) and looks_only_back(policy, len(cohort.design.stages)):
         return arrays_of(cohort)
     return CohortFacts(cohort)
 
@@ -105,7 +104,7 @@ def player_of(  # what a path of a replay has
 ) -> Player:
     """Return a policy ready to play: by kernels from arrays, or through Python from facts."""
     if isinstance(material, CohortArrays):
-        assert isinstance(policy, CompiledPolicy)
+        assert isinstance(policy, BuiltinPolicy)
         player = CompiledPlayer(policy, design, material, horizon=horizon, seed=seed)
         if earlier is not None:
             player.state.reserve(earlier.lessons.units + horizon + 1)
@@ -117,26 +116,24 @@ def player_of(  # what a path of a replay has
 class CompiledPlayer:
     """A built-in policy, played by kernels."""
 
-    def __init__(self, policy: CompiledPolicy, design: Design, units: CohortArrays, *, horizon: int, seed: int) -> None:
+    def __init__(self, policy: BuiltinPolicy, design: Design, units: CohortArrays, *, horizon: int, seed: int) -> None:
         self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
-        self.state = start(policy, design)
+        self.state: Any = policy.init(design)
         self.state.reserve(horizon + 1)
-        arrays = (array if array.flags.writeable else np.array(array) for array in units[:-1])
-        self._units = *arrays, self._roots(units.excluded, design)
-        blocks = range(horizon // ROUNDS + 1)
-        self._drawn = np.concatenate([uniforms(seed, block, len(design.stages)) for block in blocks])
+        drawn = drawn_for(seed, horizon + 1, len(design.stages))
+        *arrays, excluded = units
+        self._rows = OfferedRows(self.state, *arrays, self._roots(excluded, design), drawn)
 
     def offer(self, order: Rows) -> int:
         """Offer rows in order until T are accepted; return how many were offered."""
-        kind, table = self.state.kind, self.state.table
-        self.rounds, offered = play_rows.call(kind, order, self.rounds, *self._units, self._drawn, self.accepted, table)
-        return int(offered)
+        self.rounds = self._rows.play(order, self.rounds, self.accepted)
+        return self._rows.offered
 
     def agreeing(self) -> NDArray[np.bool_]:
         """Return which units the policy would give their arms in the next round, (n,)."""
-        agreeing = np.empty(len(self._units[0]), dtype=np.bool_)
-        ask_all.call(self.state.kind, self.rounds, *self._units, self._drawn, agreeing, self.state.table)
-        return agreeing
+        agreeing = np.zeros(len(self._rows.outcome), dtype=np.uint8)
+        self._rows.ask_all(self.rounds, agreeing)
+        return agreeing.view(np.bool_)
 
     def _roots(self, excluded: NDArray[np.bool_], design: Design) -> NDArray[np.int64]:
         """Return the root of the copy of the tree that has what is feasible for each unit, (n,)."""

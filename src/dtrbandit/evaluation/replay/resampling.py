@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.errors import DesignError, DTRError
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.paths import Inputs, Path, prepare, room
+from dtrbandit.evaluation.replay.paths import Inputs, play_path, prepare, room
 from dtrbandit.evaluation.weights import ExtremeWeights
 from dtrbandit.parallel import map_unordered
 from dtrbandit.policies.policy import Policy
@@ -90,13 +90,13 @@ def require_resampling(*, cohorts: int, cohort_paths: int, paths: int) -> None:
 
 
 def play_resampled(
-    resampling: Resampling, play: Callable[[Inputs, int], Path], *, n_jobs: int | None, progress: bool
+    resampling: Resampling, *, n_jobs: int | None, progress: bool
 ) -> Resampled:
     """Replay the policy along a few paths through each resampled cohort."""
     outcomes = room((resampling.cohorts, resampling.paths, resampling.inputs.horizon), np.float64)
     reasons: dict[int, str] = {}
     results: Iterator[tuple[int, Array | str]] = map_unordered(
-        partial(_played, resampling, play),
+        partial(_played, resampling),
         range(resampling.cohorts),
         n_jobs=n_jobs,
         progress="resampled cohorts" if progress else None,
@@ -108,11 +108,11 @@ def play_resampled(
     return Resampled(outcomes, reasons[min(reasons)] if reasons else None)
 
 
-def _played(resampling: Resampling, play: Callable[[Inputs, int], Path], number: int) -> tuple[int, Array | str]:
+def _played(resampling: Resampling, number: int) -> tuple[int, Array | str]:
     """Return the outcomes along the paths through a resample, (P′, T), or why it cannot be played."""
     try:
         inputs = resampling.prepared(number)
         outcome = resampling.cohort.outcome[resampling.rows(number)]
-        return number, np.stack([outcome[play(inputs, path).rows] for path in range(resampling.paths)])
+        return number, np.stack([outcome[play_path(inputs, path).rows] for path in range(resampling.paths)])
     except DTRError as error:
         return number, str(error)

@@ -32,11 +32,11 @@ from dtrbandit.errors import DesignError, LogError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.cohort.origin import CERTAIN
 from dtrbandit.evaluation.cohort.scheduled import recorded_of
-from dtrbandit.evaluation.replay.kernel import ask_chances
+from dtrbandit.evaluation.replay.kernel import Rows
 from dtrbandit.evaluation.replay.players import CohortArrays, arrays_of
 from dtrbandit.evaluation.values.decisions import Arms
-from dtrbandit.policies.builtin import is_compiled
 from dtrbandit.policies.lsvi_ucb import looks_only_back
+from dtrbandit.policies.registry import is_builtin
 from dtrbandit.record.events import Event
 
 MOST = 100  # past units that are asked about, the latest: enough for a mean
@@ -77,7 +77,7 @@ def ask(cohort: Cohort, level: NDArray[np.int64]) -> Asked:
     assert origin.log is not None  # what is recorded comes from a log
     try:
         belief = believed(origin.log[:1], cohort.design, None)
-        if not (is_compiled(belief.policy) and looks_only_back(belief.policy, len(cohort.design.stages))):
+        if not (is_builtin(belief.policy) and looks_only_back(belief.policy, len(cohort.design.stages))):
             return Asked((), CANNOT.format(why=f"{belief.policy!r} decides in Python"))
         return Asked(tuple(_moments(cohort, level, belief, origin.log)))
     except (DesignError, LogError) as error:  # of another release, or of a policy that a log cannot hold
@@ -108,8 +108,9 @@ def _chances(belief: Belief, units: CohortArrays, past: NDArray[np.int64]) -> ND
     next_unit = state.taught + len(belief.histories)  # behind the units of an earlier trial
     state.reserve(next_unit + 1)
     features, arms = units.features[past], units.arms[past]
-    chances = np.full((*arms.shape, state.observed.child.shape[1]), np.nan)
-    ask_chances.call(state.kind, next_unit, features, arms, chances, state.table)
+    chances = np.full((*arms.shape, state.width), np.nan)
+    roots, nothing = np.zeros(len(past), dtype=np.int64), np.zeros((0, arms.shape[1]))
+    Rows(state, features, arms, units.outcome[past], roots, nothing).ask_chances(next_unit, chances)
     return chances
 
 

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dtrbandit.datasets import OFFLINE as OFFLINE_RULE
 from dtrbandit.evaluation import Replay, SmallCohort, replay
 from dtrbandit.policies import UnscaledOutcomes
-from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.reproduce.reproduction import Size
 from dtrbandit.reproduce.table1.entries import OFFLINE
 from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.versions import Version
 
 
-def players(version: Version) -> Mapping[str, CompiledPolicy]:
+def players(version: Version) -> Mapping[str, BuiltinPolicy]:
     """Return what is replayed: the online algorithms, and the Offline rule."""
     return {**version.online, OFFLINE: OFFLINE_RULE}
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from dtrbandit.evaluation import PropensityModel
 from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, Greedy
-from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.lsvi_ucb import Bound
 from dtrbandit.reproduce.table1.entries import DELTAS, LSVI_UCB, OBSERVED, QS, named
 
@@ -38,7 +38,7 @@ class Version:
         return PropensityModel(choice=choice, staying={"second": self.staying}, penalty=penalty)
 
     @property
-    def online(self) -> Mapping[str, CompiledPolicy]:
+    def online(self) -> Mapping[str, BuiltinPolicy]:
         """The online algorithms, by the names of the entries."""
         optimist = LSVIUCB(bound=self.bound, scale=self.scale)
         return MappingProxyType(

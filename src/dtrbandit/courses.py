@@ -1,13 +1,12 @@
-"""The same fold as a Session's, over arrays of what happens to units: for studies.
+"""Studies: the same fold as a Session's, over arrays of what happens to units.
 
-One loop takes events in order: a unit arrives at a stage, its outcome comes, it is lost. Arms are decided by the
-switch of ``policies/builtin.py``, and everything is learnt by the same kernels that serve one event at a time, in the
-same order, so that arms and estimates agree bit for bit.
+Arms are decided, and everything is learnt, by the methods that serve one event at a time, in the same order. So arms
+and estimates agree bit for bit. The loop is in ``driver.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,25 +16,15 @@ from dtrbandit.design.feasibility import Barred, arms_left, sets_of
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.by_node import by_node
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes
+from dtrbandit.driver import Driver
 from dtrbandit.errors import DesignError, ProtocolError
-from dtrbandit.estimators.observed import ARRIVED, COMPLETED, GIVEN, LEFT, LOST
-from dtrbandit.interpreted import compile_for
-from dtrbandit.kernels.arrays import Floats, Integers, Mask, Matrix, Truth, Whole
-from dtrbandit.kernels.borrowed import Table
-from dtrbandit.kernels.compile import Entry, kernel, variant
-from dtrbandit.kernels.stream import ROUNDS, uniforms
-from dtrbandit.policies.builtin import DECIDE_AND_TAKE, decide, is_compiled, open_state, take
-from dtrbandit.policies.compiled_policy import CompiledPolicy
-from dtrbandit.policies.facts import start, update
-from dtrbandit.policies.policy import Policy
-from dtrbandit.policies.sheet import FORCED
+from dtrbandit.kernels.constants import UNDER_WAY
+from dtrbandit.kernels.stream import drawn_for
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
+from dtrbandit.policies.facts import update
 from dtrbandit.policies.teaching import Lessons, teach
 from dtrbandit.record.events import ArmClosed
 from dtrbandit.record.histories import NO_UNIT
-
-NOT_YET = -1  # of an arm
-NO_FACT = -1
-UNDER_WAY, GONE, ENDED = range(3)  # of a unit: left early, and with nothing more to come
 
 
 class Courses(NamedTuple):
@@ -77,22 +66,17 @@ class Played:
     """
 
     def __init__(
-        self, policy: CompiledPolicy, design: Design, n: int, *, seed: int = 0, lessons: Lessons | None = None
+        self, policy: BuiltinPolicy, design: Design, n: int, *, seed: int = 0, lessons: Lessons | None = None
     ) -> None:
-        if policy.compiled_rule is None:
+        if policy.decides_in_python:
             raise DesignError(f"{policy!r} holds a Python function and plays through a Session only")
-        taught = 0 if lessons is None else lessons.units
-        stages = len(design.stages)
-        self.state = start(policy, design)
-        self._fold = FOLDS[self.state.rule.estimator.name]
-        compile_for("these units", [policy], design, units=n + taught, entries=[self._fold])
-        self.state.reserve(n + taught)
+        self.state: Any = policy.init(design)
+        self.state.reserve(n if lessons is None else n + lessons.units)
         if lessons is not None:
             teach(self.state, lessons)
-        self.arms = np.full((n, stages), NOT_YET, dtype=np.int8)
-        self.reasons = self.arms.copy()
-        self._drawn = np.concatenate([uniforms(seed, block, stages) for block in range(max(1, -(-n // ROUNDS)))])
-        self._nodes, self._standing = np.zeros(n, dtype=np.int64), np.full(n, UNDER_WAY, dtype=np.int8)
+        self._driver = Driver(self.state, drawn_for(seed, n, len(design.stages)), n)
+        self.arms, self.reasons = np.asarray(self._driver.arms), np.asarray(self._driver.reasons)
+        self._nodes, self._standing = np.asarray(self._driver.nodes), np.asarray(self._driver.standing)
 
     def go_on(self, units: Courses) -> None:
         """Let the events of units happen."""
@@ -103,13 +87,13 @@ class Played:
             roots = np.array([self.state.root_for(excluded) for excluded in units.excluded], dtype=np.int64)
             coming = self.arms[:, 0] < 0
             self._nodes[coming] = roots[units.barring[coming]]
-        progress = self._drawn, self.arms, self.reasons, self._nodes, self._standing
-        arrays = units.events, units.column, units.features, units.enters, units.leaf, units.outcome
-        self._fold.call(self.state.kind, *arrays, *progress, self.state.table)
+        self._driver.play(
+            units.events, units.column, units.features, units.enters.view(np.uint8), units.leaf, units.outcome
+        )
 
     def close_arm(self, fact: ArmClosed) -> None:
         """Close an arm for all decisions from now on."""
-        count, stages = len(self.state.observed.following), self.arms.shape[1]
+        count, stages = self.state.observed.nodes_of_tree, self.arms.shape[1]
         update(self.state, NO_UNIT, fact)
         for unit in np.flatnonzero((self._standing == UNDER_WAY) & (self.arms[:, 0] >= 0)).tolist():
             copy, node = divmod(int(self._nodes[unit]), count)
@@ -123,7 +107,7 @@ class Played:
 
 
 def play(
-    policy: CompiledPolicy,
+    policy: BuiltinPolicy,
     units: Courses,
     design: Design,
     *,
@@ -180,83 +164,3 @@ def potential_courses(
 
 
 Arrivals, potential_arrivals = Courses, potential_courses  # as they were called; kept for this release
-
-
-# -- the loop ------------------------------------------------------------------------------------------------
-
-
-def fold(
-    kind: Whole,
-    events: Integers, column: Integers, features: Floats, enters: Mask, leaf: Integers, outcome: Matrix,
-    drawn: Matrix, arms: Integers, reasons: Integers, nodes: Integers, standing: Integers, table: Table,
-) -> None:  # fmt: skip
-    """Take events in order, decide for those who arrive, and write down their arms and reasons.
-
-    Entries are made of it, one for each estimator: a study waits only for what its policies need.
-    ``nodes`` and ``standing`` (n,) say where each unit stands, and whether it is under way.
-    """
-    state = open_state(table)
-    child, stages, taught = state.observed.child, state.observed.shape.shape[0], state.observed.taught[0]
-    count = state.observed.following.shape[0]
-    sheet, learning = np.empty((4, child.shape[1])), np.bool_(True)
-    arm: Whole
-    index: Whole
-    for e in range(events.shape[0]):
-        what, unit = np.int64(events[e, 0]), np.int64(events[e, 1])
-        node, m = nodes[unit], given_so_far(arms, unit)
-        place = column[node % count] if m < stages else np.int64(0)
-        fact, arm, index, value = read_event(what, stages, standing[unit], m, enters[unit, place]), m, np.int64(-1), 0.0
-        psi = features[unit, place]
-        if fact == NO_FACT:
-            continue
-        if fact == ARRIVED:
-            arm, reason = decide(kind, state, taught + unit, m, node, psi, drawn[unit, m], sheet)
-            arms[unit, m], reasons[unit, m], nodes[unit] = arm, reason, child[node, arm]
-            index, value = node, 1.0 if reason == FORCED else 0.0
-        elif fact == LEFT:
-            standing[unit], index = GONE, np.int64(-1) if np.isnan(psi[0]) else node
-        else:
-            standing[unit] = ENDED
-            if fact == COMPLETED:
-                m, value = m - 1, outcome[unit, leaf[node % count]]
-        while True:  # twice on arrival: the arrival, then the arm. One place that learns: each would be compiled
-            take(kind, state, fact, taught + unit, m, index, value, psi, learning)
-            if fact != ARRIVED:
-                break
-            fact, index = GIVEN, arm
-
-
-@kernel
-def given_so_far(arms: Integers, unit: Whole) -> np.int64:
-    """Return how many arms a unit was given."""
-    m = np.int64(0)
-    while m < arms.shape[1] and arms[unit, m] >= 0:
-        m += 1
-    return m
-
-
-@kernel
-def read_event(what: Whole, stages: Whole, standing: Whole, m: Whole, enters: Truth) -> int:
-    """Return an event as a fact; none if it cannot be, or comes after the unit has left or ended."""
-    if standing == ENDED or (what < stages and (standing == GONE or what != m)):
-        return NO_FACT
-    if what < stages:
-        return ARRIVED if m == 0 or enters else LEFT
-    if what > stages:
-        return LOST
-    return COMPLETED if standing == GONE or m == stages else NO_FACT
-
-
-TYPES = (
-    "int64, int32[:, ::1], int64[::1], float64[:, :, ::1], boolean[:, ::1], int64[::1], float64[:, ::1], "
-    "float64[:, ::1], int8[:, ::1], int8[:, ::1], int64[::1], int8[::1], table"
-)
-FOLDS: Mapping[str, Entry] = {
-    name: kernel(entry=TYPES)(variant(fold, f"fold_{name}", own)) for name, own in DECIDE_AND_TAKE.items()
-}
-
-
-def folds_of(policies: Iterable[Policy[Any]]) -> list[Entry]:
-    """Return the entries by which built-in policies play units."""
-    names = {policy.compiled_rule.estimator.name for policy in policies if is_compiled(policy) and policy.compiled_rule}
-    return [entry for name, entry in FOLDS.items() if name in names]

@@ -1,0 +1,73 @@
+cimport cython
+from libc cimport math
+from dtrbandit.estimators.observed cimport Observed
+from dtrbandit.kernels cimport constants as c
+from dtrbandit.kernels.triangular cimport rotation
+
+@cython.final
+cdef class OptimisticLearner:
+    cdef public Observed observed
+    cdef public double bonus, ridge
+    cdef public bint leavers_observed, rare
+    cdef public double[::1] clip
+    cdef public double[:, ::1] divisors
+    cdef public long long[::1] arm_before
+    cdef public double[:, :, :, ::1] factor, newest
+    cdef public double[:, :, ::1] reciprocal, moment, weights, fixed
+    cdef public long long[:, ::1] latest, node, fill
+    cdef public long long[::1] used
+    cdef public double[:, :, :, ::1] own, later, values
+    cdef public long long[:, :, ::1] valued
+    cdef public double[::1] phi, row, work
+    cdef public double[:, :, ::1] inverse, sums
+    cdef public double[::1] target, mean, square, entry
+
+    @cython.locals(j=cython.longlong)
+    cpdef void divide(self, long long m) noexcept nogil
+    @cython.locals(j=cython.longlong, k=cython.longlong, mean=cython.double, square=cython.double, value=cython.double, clipped=cython.double)
+    cpdef double optimistic(self, long long m, long long a) noexcept nogil
+
+    cpdef void learn(self, long long fact, long long unit, long long m) noexcept nogil
+    @cython.locals(a=cython.longlong, node=cython.longlong, changed=cython.longlong, j=cython.longlong, k=cython.longlong, target=cython.double)
+    cdef void count(self, long long unit, long long m) noexcept nogil
+    @cython.locals(a=cython.longlong, node=cython.longlong, j=cython.longlong)
+    cdef long long add_row(self, long long unit, long long m) noexcept nogil
+    @cython.locals(node=cython.longlong)
+    cpdef long long next_node(self, long long unit, long long m) noexcept nogil
+    @cython.locals(k=cython.longlong, highest=cython.double)
+    cdef double imputed(self, long long m, long long node) noexcept nogil
+    @cython.locals(block=cython.longlong, place=cython.longlong, j=cython.longlong)
+    cdef void store(self, long long m, long long a, long long node) noexcept nogil
+
+    @cython.locals(d=cython.longlong, j=cython.longlong, k=cython.longlong, cosine=cython.double, sine=cython.double, length=cython.double, upper=cython.double, lower=cython.double)
+    cpdef void rotate_in(self, long long m, long long a) noexcept nogil
+    @cython.locals(d=cython.longlong, j=cython.longlong, k=cython.longlong)
+    cpdef void publish(self, long long m, long long a) noexcept nogil
+    @cython.locals(d=cython.longlong, j=cython.longlong, k=cython.longlong, value=cython.double)
+    cpdef void solve(self, long long m, long long a) noexcept nogil
+    @cython.locals(i=cython.longlong, j=cython.longlong, k=cython.longlong, total=cython.double)
+    cpdef void invert(self, long long m, long long a) noexcept nogil
+    @cython.locals(m=cython.longlong, a=cython.longlong, j=cython.longlong, gain=cython.double, ratio=cython.double)
+    cpdef bint doubled(self) noexcept nogil
+
+    @cython.locals(a=cython.longlong, j=cython.longlong)
+    cpdef void sweep(self, long long m, long long changed) noexcept nogil
+    @cython.locals(a=cython.longlong, i=cython.longlong, j=cython.longlong, k=cython.longlong, block=cython.longlong, total=cython.double)
+    cdef void add_imputed(self, long long m, long long changed) noexcept nogil
+    @cython.locals(i=cython.longlong, k=cython.longlong, fill=cython.longlong, value=cython.double)
+    cpdef void find_targets(self, long long m, long long block, long long changed) noexcept nogil
+    @cython.locals(i=cython.longlong, j=cython.longlong, d=cython.longlong, fill=cython.longlong, bonus=cython.double, clip=cython.double, weight=cython.double, entry=cython.double, value=cython.double)
+    cpdef void value_rows(self, long long m, long long block, long long a) noexcept nogil
+    @cython.locals(i=cython.longlong, weight=cython.double, second_weight=cython.double, entry=cython.double, first=cython.double, second=cython.double, value=cython.double, later=cython.double)
+    cdef void start_rows(self, long long m, long long block, long long a) noexcept nogil
+    @cython.locals(i=cython.longlong, k=cython.longlong, fill=cython.longlong, first=cython.double, second=cython.double, weight=cython.double, value=cython.double)
+    cdef void add_feature(self, long long m, long long block, long long a, long long j) noexcept nogil
+    @cython.locals(a=cython.longlong, i=cython.longlong, j=cython.longlong)
+    cpdef void add_products(self, long long m, long long block) noexcept nogil
+
+    @cython.locals(m=cython.longlong, a=cython.longlong, j=cython.longlong)
+    cdef void start(self) noexcept nogil
+    @cython.locals(m=cython.longlong, a=cython.longlong)
+    cdef void refit(self) noexcept nogil
+    @cython.locals(m=cython.longlong, unit=cython.longlong, went_on=cython.bint)
+    cpdef void relearn(self) noexcept nogil

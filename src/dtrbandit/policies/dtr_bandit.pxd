@@ -1,0 +1,49 @@
+cimport cython
+from dtrbandit.kernels cimport constants as c
+from dtrbandit.design.schedule cimport place
+from dtrbandit.estimators.forced cimport ForcedLearner
+from dtrbandit.policies.plans cimport PlanState
+
+cdef class DTRBanditState(PlanState):
+    cdef public long long q, stale
+    cdef public bint permuted
+    cdef public double floor
+    cdef public double[::1] delta
+    cdef public ForcedLearner forced
+    cdef public unsigned char[::1] frozen
+    cdef public double[:, :, :, ::1] tilde
+    cdef public long long[:, :, ::1] drawn
+    cdef public int[::1] planned
+
+    @cython.locals(forced=cython.bint, latest=cython.longlong, offset=cython.longlong, feasible=cython.longlong, contenders=cython.longlong, reason=cython.longlong, arm=cython.longlong)
+    cdef long long decide(self, long long unit, long long m, long long node, double u) noexcept nogil
+    @cython.locals(latest=cython.longlong, a=cython.longlong, j=cython.longlong, total=cython.double, beta=cython.double)
+    cdef void explain(self, long long unit, long long m) noexcept nogil
+    @cython.locals(a=cython.longlong, contenders=cython.longlong, top=cython.double)
+    cdef long long keep_contenders(self, double delta) noexcept nogil
+
+    @cython.locals(plan=cython.longlong, arm=cython.longlong)
+    cdef long long scheduled_arm(self, long long latest, long long offset, long long unit, long long m, long long node, double u) noexcept nogil
+    @cython.locals(plan=cython.longlong, slot=cython.longlong, other=cython.longlong)
+    cdef long long plan_of_slot(self, long long offset) noexcept nogil
+    @cython.locals(plan=cython.longlong, count=cython.longlong)
+    cdef long long open_plans(self) noexcept nogil
+    @cython.locals(here=cython.longlong, k=cython.longlong, a=cython.longlong, plan=cython.longlong, remaining=cython.double, each=cython.double, slots=cython.double, possible=cython.bint)
+    cdef long long drawn_arm(self, long long latest, long long unit, long long m, long long node, double u) noexcept nogil
+    @cython.locals(k=cython.longlong, same=cython.bint)
+    cdef bint agrees(self, long long plan, long long unit, long long m, long long a) noexcept nogil
+    @cython.locals(arm=cython.longlong, a=cython.longlong, below=cython.double, weight=cython.double)
+    cdef long long draw(self, double u, double total) noexcept nogil
+
+    cdef void note(self, long long fact, long long unit, long long m, double value) noexcept nogil
+    @cython.locals(in_block=cython.bint, latest=cython.longlong)
+    cdef void note_assignment(self, long long unit, long long m, bint forced) noexcept nogil
+    @cython.locals(offset=cython.longlong)
+    cdef void keep_plan(self, long long unit, long long m, bint forced) noexcept nogil
+    @cython.locals(node=cython.longlong, k=cython.longlong)
+    cdef void use_up(self, long long latest, long long unit, long long m) noexcept nogil
+    @cython.locals(k=cython.longlong, a=cython.longlong, j=cython.longlong)
+    cdef void freeze(self, long long latest) noexcept nogil
+    cdef void refit_forced(self, long long first) noexcept nogil
+    cdef void suppose(self, long long unit, long long m, long long arm, bint forced) noexcept nogil
+    cdef void retract(self, long long unit, long long m) noexcept nogil
