@@ -143,14 +143,17 @@ def _require_fit(units: Courses, design: Design) -> None:
     in_range = units.column.min() >= 0 and units.column.max() < columns and units.leaf.min() >= 0
     if shapes != own or not in_range or units.leaf.max() >= units.outcome.shape[1]:
         raise DesignError("these units are of another design; potential_courses(units, design=design) fits it")
-    if not ((units.events >= 0) & (units.events < [stages + 2, n])).all():
+    what, who = units.events.T
+    if len(who) and (units.events.min() < 0 or what.max() > stages + 1 or who.max() >= n):
         raise DesignError(f"events must be pairs of 0 to {stages + 1} and a unit below {n}")
 
 
 def at_once(n: int, stages: int) -> NDArray[np.int32]:
     """Return the events of n units without delay: each is through before the next comes."""
-    what = np.tile(np.arange(stages + 1, dtype=np.int32), n)
-    return np.column_stack([what, np.repeat(np.arange(n, dtype=np.int32), stages + 1)])
+    events = np.empty((n, stages + 1, 2), dtype=np.int32)
+    events[:, :, 0] = np.arange(stages + 1)
+    events[:, :, 1] = np.arange(n)[:, None]
+    return events.reshape(-1, 2)
 
 
 def potential_courses(
@@ -159,7 +162,7 @@ def potential_courses(
     """Return units with their features at every node; ``design`` is the learner's, by default the units' own."""
     table, design = by_node(units, design), design or units.design
     n, inner = table.enters.shape
-    order = at_once(n, len(design.stages)) if events is None else np.array(events, dtype=np.int32, order="C")
+    order = at_once(n, len(design.stages)) if events is None else np.require(events, np.int32, ["C", "W"])
     return Courses(order, np.arange(inner), *table, *sets_of(units.excluded, n))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.environments import PotentialOutcomes, Synthetic
+from dtrbandit.environments import PotentialOutcomes, Synthetic, checked
 from dtrbandit.simulation.regret import Truth, feasible_arms
 from simulation import plain_regret
 from simulation.worlds import FEW, NARROW, Branching, Slow, units_of
@@ -75,6 +75,20 @@ def test_feasible_arms_are_those_of_some_plan() -> None:
 
     assert first.tolist() == [[True, True]]
     assert second.tolist() == [[True, True], [False, True]]
+
+
+@pytest.mark.parametrize("unknown", [np.nan, -np.inf])
+def test_whatever_q_a_unit_that_left_has_the_oracle_takes_a_feasible_arm(unknown: float) -> None:
+    stages = [dtr.Stage("first", ("a", "b"), "1"), dtr.Stage("second", ("a", "b"), "1", enter_if="x > 0")]
+    design = dtr.Design(stages, plans=[("a", "b"), ("b", "a"), ("b", "b")])
+    outcome = np.array([[[np.nan, 1.0], [2.0, 2.0]]])
+    q = np.array([[3.0, 0.0]]), np.array([[[np.nan, unknown], [0.0, 0.0]]])
+    units = checked(PotentialOutcomes(design, ({}, {"x": np.array([[0.0, 0.0]])}), outcome, q))
+
+    truth = Truth(units)
+
+    assert truth.oracle.tolist() == [1.0]
+    assert truth.regret(np.array([[1, -1]], dtype=np.int8)).tolist() == [[3.0, 0.0]]
 
 
 def test_of_equal_arms_the_oracle_takes_the_lowest() -> None:

@@ -44,13 +44,15 @@ def by_node(units: PotentialOutcomes, design: Design | None = None) -> ByNode:
     """
     design = design or units.design
     n, inner, plans = len(units.outcome), len(design.tree.child), design.arm_plans
-    features = np.full((n, inner, max(design.dimensions)), np.nan)
+    features = np.empty((n, inner, max(design.dimensions)))
     enters, leaf = np.ones((n, inner), dtype=np.bool_), np.zeros(inner + len(plans), dtype=np.int64)
     for node, arms in enumerate(design.tree.arms_to[:inner]):
         m, columns = len(arms), observed(units, arms)
         given = {design.stages[k].name: np.full(n, arm) for k, arm in enumerate(arms)}
         arrival = design.parsed[m]
-        features[:, node, : design.dimensions[m]] = arrival.features.matrix(columns, given, n)
+        for j, values in enumerate(arrival.features.matrix(columns, given, n).T):  # not whole rows, which are short
+            features[:, node, j] = values
+        features[:, node, design.dimensions[m] :] = np.nan
         if arrival.condition is not None:
             enters[:, node] = arrival.condition.mask(columns)
             for name in arrival.columns:  # a leaver whose context is not whole has no features

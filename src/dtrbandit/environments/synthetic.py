@@ -54,15 +54,27 @@ class Synthetic:
         """Draw n units with their true Q-functions."""
         n = whole(n, "Synthetic: n", low=0)
         x1 = rng.random(n)
-        first_component = rng.random((2, n)) < x1  # of the mixture, for each arm
-        root = np.sqrt(rng.random((2, n)))  # by inverse distribution functions: Beta(2, 1), and 1 − root is Beta(1, 2)
-        x2 = np.where(first_component, np.sqrt(root), 1 - root)  # Beta(4, 1), Beta(1, 2)
-        x2[1] = 1 - x2[1]  # Beta(1, 4), Beta(2, 1)
+        x2 = _second_contexts(x1, rng)
         q1, q2 = _lines(FIRST, x1), _lines(SECOND, x2)
-        outcome = q2 + rng.standard_normal((2, 2, n))
+        outcome = rng.standard_normal((2, 2, n))
+        outcome += q2
         contexts = {"x1": x1}, {"x2": units_first(x2)}
         return PotentialOutcomes(DESIGN, contexts, units_first(outcome), (units_first(q1), units_first(q2)))
 
 
+def _second_contexts(x1: Array, rng: np.random.Generator) -> Array:
+    """Draw x₂ after each first arm, (2, n)."""
+    first_component = rng.random((2, len(x1))) < x1  # of the mixture, for each arm
+    root = rng.random((2, len(x1)))
+    np.sqrt(root, out=root)  # by inverse distribution functions: Beta(2, 1), and 1 − root is Beta(1, 2)
+    x2: Array = np.where(first_component, np.sqrt(root), 1 - root)  # Beta(4, 1), Beta(1, 2)
+    np.subtract(1, x2[1], out=x2[1])  # Beta(1, 4), Beta(2, 1)
+    return x2
+
+
 def _lines(coefficients: tuple[tuple[float, float], ...], x: Array) -> Array:
-    return np.stack([intercept + slope * x for intercept, slope in coefficients], axis=-2)
+    """Return the line of each arm at x, (…, arms, n)."""
+    intercepts, slopes = np.array(coefficients).T[:, :, None]
+    lines: Array = slopes * x[..., None, :]
+    lines += intercepts
+    return lines

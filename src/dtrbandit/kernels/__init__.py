@@ -1,1 +1,8 @@
-"""Numerics that know no domain word: arrays in, arrays out."""
+"""Numerics that are compiled when the package is built. Not compiled, they run as plain Python and give the same bits."""
+
+import warnings
+
+# Compiled, a number that overflows becomes infinite without a word. NumPy's scalars, of plain Python, would warn.
+warnings.filterwarnings(
+    "ignore", ".* encountered in scalar", RuntimeWarning, r"dtrbandit\.(kernels|estimators|policies)\."
+)

@@ -57,7 +57,7 @@ def require_arms_for_all(units: Courses, design: Design, closings: Sequence[Clos
     for first, each in [(1, None), *((each.round, each) for each in closings)]:
         closed = closed if each is None else tuple(sorted((*closed, number_of_arm(design, each.stage, each.arm))))
         later = units.barring[first - 1 :]
-        for number in np.unique(later).tolist():
+        for number in np.flatnonzero(np.bincount(later)).tolist():
             if not any(arms_left(design.tree, units.excluded[number], closed)[0]):
                 unit = first + int(np.argmax(later == number))
                 raise DesignError(

@@ -70,12 +70,11 @@ class Manifest:
 
 def manifest_of(inputs: Inputs) -> Manifest:
     """Return what identifies a study."""
-    _require_randomness_of(inputs)
     manifest = Manifest(
         version=__version__,
         numerics=NUMERICS,
         environment=name_of(inputs.environment),
-        fingerprint=fingerprint(inputs.environment, min(SAMPLE, inputs.horizon)),
+        fingerprint=_fingerprint_of(inputs),
         arrivals=_arrivals_of(inputs),
         policies={name: policy_to_dict(policy) for name, policy in inputs.players.items()},
         design=inputs.learner.to_dict(),
@@ -88,16 +87,17 @@ def manifest_of(inputs: Inputs) -> Manifest:
     return Manifest(**json.loads(plain))  # as a file would give it back
 
 
-def _require_randomness_of(inputs: Inputs) -> None:
-    """Refuse an environment that draws by another generator than the one it is given, or by none."""
+def _fingerprint_of(inputs: Inputs) -> str:
+    """Return the environment's; refuse one that draws by another generator than the one it is given, or by none."""
     environment, n = inputs.environment, min(SAMPLE, inputs.horizon)
     first, again, other = (fingerprint(environment, n, seed) for seed in (0, 0, 1))
     must = "draw(n, rng) must take all its randomness from rng"
     if first != again:
         raise DesignError(f"the environment drew other units from the same generator: {must}, and keep no generator")
-    varied = np.nanstd(sample(environment, n).outcome) > 0
-    if first == other and varied and n == SAMPLE and inputs.paths > 1:
+    same = first == other and n == SAMPLE and inputs.paths > 1
+    if same and np.nanstd(sample(environment, n).outcome) > 0:
         raise DesignError(f"the environment drew the same {n} units from two generators, so all paths are one: {must}")
+    return first
 
 
 def name_of(thing: object) -> str:

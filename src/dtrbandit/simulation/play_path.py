@@ -52,10 +52,10 @@ def play_path(inputs: Inputs, number: int) -> PlayedPath:
     courses = potential_courses(units, design=inputs.learner, events=order)
     require_finite(courses, inputs.learner)
     require_arms_for_all(courses, inputs.learner, inputs.closings)
-    truth = None if units.q is None else Truth(units)
+    given = {name: play_policy(each, units, courses, inputs, seed=seed) for name, each in inputs.players.items()}
+    truth = None if units.q is None else Truth(units)  # only now: what policies learnt needs no memory any more
     performances = {}
-    for name, policy in inputs.players.items():
-        arms = play_policy(policy, units, courses, inputs, seed=seed)
+    for name, arms in given.items():
         regret = None if truth is None else truth.regret(arms)
         performances[name] = Performance(arms, regret, outcomes_of(arms, courses, inputs.learner, seen))
     return PlayedPath(number, performances, None if truth is None else truth.oracle)
@@ -84,10 +84,11 @@ def play_policy(policy: Policy[Any], units: PotentialOutcomes, courses: Courses,
 
 def outcomes_of(arms: Arms, courses: Courses, design: Design, seen: NDArray[np.bool_] | None) -> Array:
     """Return the outcome of each unit under the arms it was given, (n,); NaN where it was lost."""
+    child = design.tree.child
+    following = np.column_stack([child, np.arange(len(child))])  # arm −1: a unit that left stays where it was
     node = np.zeros(len(arms), dtype=np.int64)
-    for m in range(arms.shape[1]):
-        entered = arms[:, m] >= 0
-        node = np.where(entered, design.tree.child[np.where(entered, node, 0), np.maximum(arms[:, m], 0)], node)
+    for arm in arms.T:
+        node = following[node, arm]
     found: Array = courses.outcome[np.arange(len(arms)), courses.leaf[node]]
     return found if seen is None else np.where(seen, found, np.nan)
 
@@ -124,8 +125,8 @@ def require_finite(courses: Courses, design: Design) -> None:
     """Refuse units whose features, as the learner makes them, are not finite where a policy could see them."""
     for node, through in enumerate(reached(courses.enters, design.tree).T):
         m = len(design.tree.arms_to[node])
-        whole = np.isfinite(courses.features[:, node, : design.dimensions[m]]).all(axis=1)
-        if not (whole | ~through).all():
+        columns = courses.features[:, node, : design.dimensions[m]].T
+        if not all((np.isfinite(values) | ~through).all() for values in columns):
             raise ObservationError(
                 f"the environment drew a unit that enters stage {design.stages[m].name!r} with features that are "
                 "not finite numbers; a context may be NaN only where it cannot occur, or of a unit that has left"

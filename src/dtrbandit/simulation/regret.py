@@ -29,9 +29,10 @@ class Truth:
         assert units.q is not None
         n, counts = len(units.outcome), units.design.arm_counts
         feasible = feasible_arms(units.design) if units.excluded is None else feasible_for_each(units)
-        self._q = [_masked(q.reshape(n, -1, k), mask) for q, k, mask in zip(units.q, counts, feasible, strict=True)]
-        self._gaps = [_best(q)[:, :, None] - q for q in self._q]
-        self.oracle = self._oracle(units, feasible)
+        q = [_masked(q.reshape(n, -1, k), mask) for q, k, mask in zip(units.q, counts, feasible, strict=True)]
+        with np.errstate(invalid="ignore"):  # a unit that left may have any Q, infinite ones too
+            self._gaps = [_best(values)[:, :, None] - values for values in q]
+        self.oracle = _oracle(units, q, feasible)
 
     def regret(self, arms: Arms) -> Array:
         """Return max_a Q_m − Q_m(A_m) along each unit's own history, (n, M); 0 at stages without an arm.
@@ -48,18 +49,6 @@ class Truth:
             np.copyto(regret[:, m], gap[rows, cell, arm], where=entered)
             cell = cell * gap.shape[2] + arm
         return regret
-
-    def _oracle(self, units: PotentialOutcomes, feasible: list[NDArray[np.bool_]]) -> Array:
-        n = len(units.outcome)
-        rows, cell = np.arange(n), np.zeros(n, dtype=np.int64)
-        for q, mask in zip(self._q, feasible, strict=True):
-            own = q[rows, cell]
-            own[np.isnan(own)] = LOWEST
-            if not mask.all():
-                own[~(mask[cell] if mask.ndim == 2 else mask[rows, cell])] = -np.inf
-            cell = cell * q.shape[2] + _first_best(own)
-        outcome: Array = units.outcome.reshape(n, -1)[rows, cell]
-        return outcome
 
 
 def feasible_arms(design: Design) -> list[NDArray[np.bool_]]:
@@ -97,11 +86,18 @@ def _best(q: Array) -> Array:
     return best
 
 
-def _first_best(q: Array) -> NDArray[np.int64]:
-    """Return the first argmax over the last axis of (n, K)."""
-    arm, best = np.zeros(len(q), dtype=np.int64), q[:, 0]
-    for other in range(1, q.shape[1]):
-        better = q[:, other] > best
-        arm[better] = other
-        best = np.where(better, q[:, other], best)
-    return arm
+def _oracle(units: PotentialOutcomes, q: list[Array], feasible: list[NDArray[np.bool_]]) -> Array:
+    """Return the outcome of each unit under the first best of the feasible arms at each stage, (n,)."""
+    n = len(units.outcome)
+    rows, cell = np.arange(n), np.zeros(n, dtype=np.int64)
+    for values, mask in zip(q, feasible, strict=True):
+        best, first, every = np.full(n, -np.inf), np.zeros(n, dtype=np.int64), mask.all()
+        for arm in range(values.shape[2]):
+            own = np.fmax(values[rows, cell, arm], LOWEST)
+            if not every:
+                own[~(mask[cell, arm] if mask.ndim == 2 else mask[rows, cell, arm])] = -np.inf
+            np.putmask(first, own > best, arm)
+            np.maximum(best, own, out=best)
+        cell = cell * values.shape[2] + first
+    outcome: Array = units.outcome.reshape(n, -1)[rows, cell]
+    return outcome
