@@ -36,6 +36,7 @@ DIRECTIVES = {
     "wraparound": False,
     "cdivision": True,
     "initializedcheck": False,
+    "auto_pickle": False,  # a state says itself how it is copied and pickled
     "autotestdict": False,
     "show_performance_hints": False,
 }
@@ -125,7 +126,7 @@ def kernels():
         )
         for name, source in BUILD["kernel_modules"](PACKAGE).items()
     ]
-    return [*modules, Extension(SHARED, [], extra_compile_args=FLAGS)] if modules else []
+    return [*modules, Extension(SHARED, [], extra_compile_args=["-O1", "-g0"])] if modules else []
 
 
 def translate(extensions, *, force):
