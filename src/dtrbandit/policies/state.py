@@ -1,7 +1,7 @@
 """The state of a built-in policy: what was observed and learnt, and the methods by which it decides and learns.
 
-A policy's own file has a subclass, whose rule is ``decide``. Sessions ask for one unit at a time, and compiled loops for
-thousands, by the same methods. Kernels trust what they are told: ``policies/facts.py`` checks.
+A policy's own file has a subclass, whose rule is ``decide``. Sessions ask for one unit at a time, and compiled loops
+for thousands, by the same methods. Kernels trust what they are told: ``policies/facts.py`` checks.
 
 A rule fills the *sheet*: for each arm Q̃, Q̂, its propensity, and whether it contends.
 """
