@@ -155,4 +155,5 @@ class Observed:
             return False
         if arm == -1:  # a unit of an earlier trial may have dropped out before it was given one
             return unit < self.taught and node >= 0
-        return 0 <= arm < self.arm_count[m] and self.child[index, arm] >= 0
+        feasible: bool = 0 <= arm < self.arm_count[m] and self.child[index, arm] >= 0
+        return feasible
