@@ -165,5 +165,3 @@ def potential_courses(
     order = at_once(n, len(design.stages)) if events is None else np.require(events, np.int32, ["C", "W"])
     return Courses(order, np.arange(inner), *table, *sets_of(units.excluded, n))
 
-
-Arrivals, potential_arrivals = Courses, potential_courses  # as they were called; kept for this release
