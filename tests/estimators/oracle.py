@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 import dtrbandit as dtr
 from dtrbandit.estimators.exact import ExactLearner
 from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels import constants as c
 from dtrbandit.record import Assigned, Completed, Corrected, Enrolled, History, Responded
 from dtrbandit.record.events import Fact as Event
 from estimators.few_units import LABELS
@@ -96,6 +98,17 @@ class Both:
         rows: list[list[int]] = np.asarray(self.learner.rows).tolist()
         return [own[:k] for own, k in zip(rows, self.design.arm_counts, strict=True)]
 
+    def bits(self) -> dict[str, bytes]:
+        """Return all that the learner knows, without room for more units and their slots, which must be blank."""
+        arrays, blocks = self.learner.arrays(), max(np.asarray(self.learner.used), default=0)
+        used = {"counted": self.observed.units, "follows": blocks}
+        used |= dict.fromkeys(("cells", "units", "nodes", "labels"), blocks * c.BLOCK)
+        for name, length in used.items():
+            whole = arrays[name] if name == "counted" else np.moveaxis(arrays[name], 1, 0)
+            assert not whole[length:].any()
+            arrays[name] = whole[:length]
+        return {name: array.tobytes() for name, array in arrays.items()}
+
     def error(self) -> float:
         """Return the largest difference of coefficients, each times the size of its feature; rows must agree."""
         beta, counts, scales, _ = refit(self.design, self.facts)
@@ -111,6 +124,23 @@ class Both:
                 break
             worst = max(worst or 0.0, difference(self.coefficients()[m], beta[m], scales[m]))
         return worst
+
+
+def all_plans(*arms: int) -> list[tuple[int, ...]]:
+    """Return the plans of a design in which everything is feasible."""
+    return list(product(*map(range, arms)))
+
+
+def well_behaved(both: Both, unit: int, rng: np.random.Generator) -> None:
+    """Take a unit through all stages, with features (1, normal, …) and effects of every arm."""
+    node, value = 0, rng.normal()
+    for m, d in enumerate(both.design.dimensions):
+        psi = np.append(1.0, rng.normal(size=d - 1))
+        both.arrive(unit, m, node, psi)
+        arm = int(rng.choice(np.flatnonzero(both.design.tree.feasible[node])))
+        value += (arm - 1.0) * psi[-1]
+        node = both.give(unit, m, arm)
+    both.complete(unit, len(both.design.dimensions) - 1, value)
 
 
 def difference(mine: Vector, beta: Vector, scales: Vector) -> float:
