@@ -85,9 +85,8 @@ def play(session: dtr.Session, steps: list[tuple[int, int]], closing: int = -1) 
             waiting.append((unit, m + 1 if decision else 3))
 
 
-def state_of(session: dtr.Session) -> list[bytes]:
-    session._belief.state.settle()
-    return [array.tobytes() for array in session._belief.state.arrays()]
+def state_of(session: dtr.Session) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in session._belief.state.arrays().items()}
 
 
 steps = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), min_size=1, max_size=120)

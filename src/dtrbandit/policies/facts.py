@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from dtrbandit.design.formula import Vector
-from dtrbandit.design.spec import Design
-from dtrbandit.errors import DesignError, ProtocolError
+from dtrbandit.errors import ProtocolError
 from dtrbandit.kernels import constants as c
 from dtrbandit.policies.backlog import AT_ONCE, Call, work_off
 from dtrbandit.policies.policy import Choice

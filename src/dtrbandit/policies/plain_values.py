@@ -14,8 +14,8 @@ from dtrbandit.design.identity import identity
 from dtrbandit.design.parameters import tuples
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, LogError
-from dtrbandit.policies.registry import BUILTIN
 from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.registry import BUILTIN
 from dtrbandit.policies.said import said
 from dtrbandit.record.events import Opened
 

@@ -56,7 +56,7 @@ def blanks_of(texts: list[bytes]) -> Blanks:
         [bare[start:stop] for start, stop in zip([0, *stops], stops, strict=False)],
         found[:, c.NUMBERS],
         b"[" + numbers.tobytes() + b"]",
-        [letters[start:stop] for start, stop in found[:, c.UNIT:].tolist()],
+        [letters[start:stop] for start, stop in found[:, c.UNIT :].tolist()],
     )
 
 

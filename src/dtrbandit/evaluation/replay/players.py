@@ -105,7 +105,7 @@ def player_of(  # what a path of a replay has
     """Return a policy ready to play: by kernels from arrays, or through Python from facts."""
     if isinstance(material, CohortArrays):
         assert isinstance(policy, BuiltinPolicy)
-        player = CompiledPlayer(policy, design, material, horizon=horizon, seed=seed)
+        player = BuiltinPlayer(policy, design, material, horizon=horizon, seed=seed)
         if earlier is not None:
             player.state.reserve(earlier.lessons.units + horizon + 1)
             teach(player.state, earlier.lessons)
@@ -113,7 +113,7 @@ def player_of(  # what a path of a replay has
     return PythonPlayer(policy, material, horizon=horizon, seed=seed, told=earlier.told if earlier else ())
 
 
-class CompiledPlayer:
+class BuiltinPlayer:
     """A built-in policy, played by kernels."""
 
     def __init__(self, policy: BuiltinPolicy, design: Design, units: CohortArrays, *, horizon: int, seed: int) -> None:
