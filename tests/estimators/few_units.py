@@ -5,10 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 import dtrbandit as dtr
-from dtrbandit.estimators.observed import ARRIVED, COMPLETED, GIVEN, LEFT, Observed, create, grow, observe
-from estimators.oracle import bare_design
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels import constants as c
 
+LABELS = "abcd"
 PLANS: list[tuple[int, ...]] = [(0, 0), (0, 1), (1, 1)]
+
+
+def bare_design(plans: list[tuple[int, ...]], arms: list[int], features: list[int]) -> dtr.Design:
+    """Return a design whose features are bare columns."""
+    stages = [
+        dtr.Stage(f"s{m}", tuple(LABELS[:k]), "0 + " + " + ".join(f"x{m}_{j}" for j in range(d)))
+        for m, (k, d) in enumerate(zip(arms, features, strict=True))
+    ]
+    return dtr.Design(stages, plans=[tuple(LABELS[arm] for arm in plan) for plan in plans])
 
 
 def small_design(features: tuple[int, int] = (2, 3)) -> dtr.Design:
@@ -18,7 +28,9 @@ def small_design(features: tuple[int, int] = (2, 3)) -> dtr.Design:
 
 def store(design: dtr.Design, room: int) -> Observed:
     """Return an empty store with room for some units."""
-    return grow(create(design), room)
+    seen = Observed(design)
+    seen.reserve(room)
+    return seen
 
 
 def observed_units(design: dtr.Design, n: int, *, seed: int = 0, leave: int = 0) -> Observed:
@@ -27,11 +39,13 @@ def observed_units(design: dtr.Design, n: int, *, seed: int = 0, leave: int = 0)
     for unit in range(n):
         node, left = 0, bool(leave) and unit % leave == 0
         for m in range(1 if left else stages):
-            observe(seen, ARRIVED, unit, m, node, 0.0, rng.normal(size=design.dimensions[m]))
+            seen.psi[: design.dimensions[m]] = rng.normal(size=design.dimensions[m])
+            seen.observe(c.ARRIVED, unit, m, node, 0.0)
             arm = int(rng.choice(np.flatnonzero(design.tree.child[node] >= 0)))
-            observe(seen, GIVEN, unit, m, arm, 0.0, np.zeros(0))
+            seen.observe(c.GIVEN, unit, m, arm, 0.0)
             node = int(design.tree.child[node, arm])
         if left:
-            observe(seen, LEFT, unit, 1, node, 0.0, rng.normal(size=design.dimensions[1]))
-        observe(seen, COMPLETED, unit, 0 if left else stages - 1, -1, float(rng.normal()), np.zeros(0))
+            seen.psi[: design.dimensions[1]] = rng.normal(size=design.dimensions[1])
+            seen.observe(c.LEFT, unit, 1, node, 0.0)
+        seen.observe(c.COMPLETED, unit, 0 if left else stages - 1, -1, float(rng.normal()))
     return seen
