@@ -82,7 +82,9 @@ class FixedRegime(BuiltinPolicy):
         return callable(self.rule)
 
     def state(self, design: Design) -> FixedRegimeState:
-        """Return its state before the first unit."""
+        """Return its state before the first unit, unless the rule is a function."""
+        if callable(self.rule):
+            raise DesignError(f"{self!r} holds a Python function: it has no compiled state")
         return FixedRegimeState(self, design)
 
     def init(self, design: Design) -> Any:
