@@ -121,8 +121,8 @@ class BuiltinPlayer:
         self.state: Any = policy.init(design)
         self.state.reserve(horizon + 1)
         drawn = drawn_for(seed, horizon + 1, len(design.stages))
-        *arrays, excluded = units
-        self._rows = OfferedRows(self.state, *arrays, self._roots(excluded, design), drawn)
+        roots = self._roots(units.excluded, design)
+        self._rows = OfferedRows(self.state, units.features, units.arms, units.outcome, roots, drawn)
 
     def offer(self, order: Rows) -> int:
         """Offer rows in order until T are accepted; return how many were offered."""
