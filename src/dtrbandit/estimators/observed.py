@@ -54,7 +54,10 @@ class Observed:
         self.stages, self.most, self.width = len(counts), max(dimensions), max(counts)
         self.arm_count = np.array(counts, dtype=np.int64)
         self.dimension = np.array(
-            [[d if a < k else 0 for a in range(self.width)] for k, d in zip(counts, dimensions, strict=True)]
+            [
+                [d if arm < count else 0 for arm in range(self.width)]
+                for count, d in zip(counts, dimensions, strict=True)
+            ]
         )
         self.widest = np.max(self.dimension, axis=1)
         following = children_left(design.tree, (), ())

@@ -212,8 +212,7 @@ def _take_amendment(state: PolicyState, history: History, fact: int) -> None:
 
 def _require_known(state: PolicyState, history: History, what: str) -> None:
     """Refuse an amendment of a unit that has other arms here than its history."""
-    unit = _number(state, history)
-    arms = np.asarray(state.observed.arms)
+    unit, arms = _number(state, history), np.asarray(state.observed.arms)
     if not state.taught <= unit < state.capacity or (arms[unit] >= 0).sum() != len(history.arms):
         raise _misfit(state, history, what)
 

@@ -147,8 +147,7 @@ class PolicyState:
                 self.observed.psi[j] = features[i, j]
             if not self.take_if_it_fits(facts[i, 0], facts[i, 1], facts[i, 2], facts[i, 3], facts[i, 4], values[i]):
                 return i
-        taken: int = facts.shape[0]
-        return taken
+        return len(facts)
 
     def ask(self, unit: int, m: int, node: int, u: float) -> int:
         """Decide for the features at hand; what the sheet holds is finite, or NaN.

@@ -120,8 +120,7 @@ class BuiltinPlayer:
         self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
         self.state: Any = policy.init(design)
         self.state.reserve(horizon + 1)
-        drawn = drawn_for(seed, horizon + 1, len(design.stages))
-        roots = self._roots(units.excluded, design)
+        roots, drawn = self._roots(units.excluded, design), drawn_for(seed, horizon + 1, len(design.stages))
         self._rows = OfferedRows(self.state, units.features, units.arms, units.outcome, roots, drawn)
 
     def offer(self, order: Rows) -> int:
