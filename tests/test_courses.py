@@ -25,6 +25,7 @@ from plain.least_squares import least_squares
 from policies.states import differences, every_policy
 from small_taught import earlier_trial
 
+
 def three_stages(n: int) -> PotentialOutcomes:
     """Draw units under an irregular tree, with early leavers before the second and the third stage."""
     rng = np.random.default_rng(8)

@@ -100,13 +100,17 @@ def test_the_features_of_a_stage_are_those_after_the_arms_that_were_given() -> N
     assert 0 < (result.arms[:, 1] < 0).sum() < UNITS
 
 
-def test_reasons_are_numbers_of_names() -> None:
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [(dtr.UniformRandom(), "uniform"), (dtr.LSVIUCB(beta=1.0), "optimistic"), (dtr.Greedy(), "forced")],
+)
+def test_reasons_are_numbers_of_names(policy: Any, reason: str) -> None:
     events = [(what, unit) for unit in range(UNITS) for what in (FIRST, SECOND, OUTCOME)]
 
-    for policy, reason in ((dtr.UniformRandom(), "uniform"), (dtr.LSVIUCB(beta=1.0), "optimistic"), (dtr.Greedy(), "forced")):
-        result = played(events, policy)
-        assert {REASON_NAMES[number] for number in result.reasons[result.arms >= 0].tolist()} == {reason}
-        assert set(result.reasons[result.arms < 0].tolist()) <= {-1}
+    result = played(events, policy)
+
+    assert {REASON_NAMES[number] for number in result.reasons[result.arms >= 0].tolist()} == {reason}
+    assert set(result.reasons[result.arms < 0].tolist()) == {-1}
 
 
 def test_a_unit_decides_by_its_own_numbers() -> None:
@@ -149,9 +153,12 @@ def test_units_come_after_those_of_an_earlier_trial(policy: Any) -> None:
 
 def test_what_is_played_may_be_read_only() -> None:
     """As joblib gives large arrays to its workers."""
+    expected = play(dtr.Greedy(), potential_courses(WORLD), DESIGN)
     units = potential_courses(WORLD)
     for array in units[:7]:
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
 
-    assert play(dtr.Greedy(), units, DESIGN).arms.tolist() == play(dtr.Greedy(), potential_courses(WORLD), DESIGN).arms.tolist()
+    found = play(dtr.Greedy(), units, DESIGN)
+
+    assert found.arms.tolist() == expected.arms.tolist()
