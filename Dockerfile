@@ -1,21 +1,17 @@
 # The service in an image: docs/deployment.md says how to run it.
 #   docker build --tag dtrbandit .
-FROM python:3.13-slim AS build
+FROM python:3.13 AS build
 WORKDIR /source
-COPY pyproject.toml README.md LICENSE ./
+COPY LICENSE README.md pyproject.toml setup.py ./
 COPY src src
-RUN python -m venv /opt/dtrbandit \
-    && /opt/dtrbandit/bin/pip install --no-cache-dir '.[serve,postgres]'
-# Machine code for every processor of this kind, so that no server compiles and the file system can be read-only.
-ENV NUMBA_CPU_NAME=generic DTRBANDIT_CACHE_DIR=/opt/dtrbandit/cache
-RUN /opt/dtrbandit/bin/dtrbandit compile \
-    && chmod --recursive a+rX /opt/dtrbandit/cache
+# Kernels are compiled here; what runs has no compiler.
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
+    && python -m venv /opt/dtrbandit \
+    && /opt/dtrbandit/bin/pip install --no-cache-dir "$(echo /wheels/dtrbandit-*.whl)[serve,postgres]"
 
 FROM python:3.13-slim
 COPY --from=build /opt/dtrbandit /opt/dtrbandit
 ENV PATH=/opt/dtrbandit/bin:$PATH \
-    NUMBA_CPU_NAME=generic \
-    DTRBANDIT_CACHE_DIR=/opt/dtrbandit/cache \
     DTRBANDIT_STORAGE=sqlite:////data/trial.db \
     MPLCONFIGDIR=/tmp \
     PYTHONDONTWRITEBYTECODE=1 \

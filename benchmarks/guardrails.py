@@ -54,7 +54,7 @@ TAUGHT = (("DTRB(5, 0.5)", dtr.DTRBandit(q=5, delta=0.5)), ("Greedy", dtr.Greedy
 EARLIER = (100, 500)  # units of an earlier trial
 LAWS = ("same law", "second stage reversed")
 EARLY_ROUNDS = (100, 500, 1_000, 2_000)
-SOURCES = str(Path(__file__).parents[1] / "src")
+SOURCES = str(Path(dtr.__file__).parents[1])  # where this package is installed
 COUNTED, TURNS = 4_000, 7
 
 
@@ -222,7 +222,7 @@ def main() -> None:
     parser.add_argument("--paths", type=int, default=1_000)
     parser.add_argument("--repetitions", type=int, default=1_000)
     parser.add_argument("--jobs", type=int, default=-1)
-    parser.add_argument("--old", help="the src folder of an earlier state, to compare costs with")
+    parser.add_argument("--old", help="a folder that holds an earlier dtrbandit, to compare costs with")
     asked, console = parser.parse_args(), Console(width=150)
     for part in asked.parts:
         for table in PARTS[part](asked):

@@ -12,7 +12,19 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.cli.doctor import GOOD, MISSING, WRONG, all_findings, clock, disk, examine, sqlite_of_this_machine
+from dtrbandit.build import CHECKED, COMPILED, PLAIN, STALE
+from dtrbandit.cli.doctor import (
+    GOOD,
+    MISSING,
+    NOTE,
+    WRONG,
+    all_findings,
+    clock,
+    disk,
+    examine,
+    kernels,
+    sqlite_of_this_machine,
+)
 from trial.small_trial import begun
 
 DESIGN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
@@ -120,3 +132,20 @@ def test_a_full_disk_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**9, 10**9, 1000))
 
     assert disk(tmp_path / "trial.db").how == WRONG
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "how", "said"),
+    [
+        (COMPILED, COMPILED, GOOD, "2 modules, compiled"),
+        (CHECKED, CHECKED, NOTE, "bounds checks"),
+        (PLAIN, PLAIN, NOTE, "200 times slower"),
+        (COMPILED, PLAIN, WRONG, "some are compiled and some are not"),
+        (COMPILED, STALE, WRONG, "other sources than those beside them: b; install"),
+    ],
+)
+def test_kernels_are_compiled_plain_or_stale(first: str, second: str, how: str, said: str) -> None:
+    finding = kernels({"a": first, "b": second})
+
+    assert finding.how == how
+    assert said in finding.found

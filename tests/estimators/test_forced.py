@@ -108,9 +108,12 @@ def test_a_row_whose_arm_was_not_the_scheduled_one_is_left_out() -> None:
 
 
 def test_nothing_of_an_earlier_fit_is_left_in_the_next() -> None:
+    """A column that was 1e12 times as long would make the others look as if they lacked rank."""
     seen = observed_units(DESIGN, 40)
-    learner = scheduled(seen)
+    learner, features = scheduled(seen), np.asarray(seen.features)
+    features[:, :, 0] *= 1e12
     learner.refit(0, 1)
+    features[:, :, 0] /= 1e12
     np.asarray(seen.outcome)[:] += 3.0
 
     learner.refit(0, 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dtrbandit.estimators.exact import ExactLearner
@@ -25,7 +25,7 @@ from estimators.level_checks import (
 from estimators.oracle import Both, RandomTrial, all_plans, well_behaved
 
 DESIGN = small_design()
-numbers = st.integers(-3, 3).map(float)
+numbers = st.integers(-2, 2).map(float)
 
 
 # -- what holds at all times ---------------------------------------------------------------------------------
@@ -178,6 +178,8 @@ def enter(learner: ExactLearner, unit: int, psi: Any) -> None:
     st.lists(st.booleans(), min_size=3, max_size=3),
     st.tuples(numbers, numbers).filter(any),
 )
+@example([(1.0, 0.0), (1.0, 1.0), (1.0, -1.0)], [1, 1, 1], [True, True, True], (1.0, 0.0))
+@example([(1.0, 0.0), (1.0, 1.0), (1.0, -1.0)], [0, 1, 1], [True, True, True], (1.0, 0.0))
 def test_the_label_is_the_lowest_of_the_best_arms_that_are_feasible_and_have_rows(
     coefficients: list[tuple[float, float]], rows: list[int], feasible: list[bool], psi: tuple[float, float]
 ) -> None:

@@ -10,17 +10,11 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit import belief
+from dtrbandit.policies.registry import examples
 from dtrbandit.record.codec import decode, encode
 from dtrbandit.record.events import ArmClosed
 
 DESIGN = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b", "c"), "1 + z")])
-POLICIES = [
-    dtr.DTRBandit(q=1, delta=0.5),
-    dtr.DTRBandit(q=2, delta=0.5, schedule="permuted"),
-    dtr.EpsilonGreedy(epsilon=0.3),
-    dtr.LSVIUCB(beta=0.5),
-    dtr.UniformRandom(),
-]
 
 
 def play(session: dtr.Session, rounds: range) -> None:
@@ -35,7 +29,7 @@ def given(session: dtr.Session, stage: str) -> list[str]:
     return [e.decision.arm for e in session.log if isinstance(e, dtr.record.Assigned) and e.decision.stage == stage]
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+@pytest.mark.parametrize("policy", examples(), ids=repr)
 def test_no_decision_from_then_on_gives_a_closed_arm_and_all_ways_back_agree(policy: Any) -> None:
     session = dtr.Session(DESIGN, policy, seed=1)
     play(session, range(20))

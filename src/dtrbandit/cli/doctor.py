@@ -6,17 +6,15 @@ import json
 import shutil
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import typer
 
+from dtrbandit import build
 from dtrbandit.errors import DTRError, NotFound
-from dtrbandit.kernels.cache import NoCache, find_cache
-from dtrbandit.kernels.digest import key_of
-from dtrbandit.kernels.fill import own_entries
 from dtrbandit.storage import SQLiteStore, Store, connect_existing, is_postgres, path_of, without_secret
 from dtrbandit.storage.key_events import describe_keys, key_fault
 from dtrbandit.storage.schema import is_safe_for_wal
@@ -56,7 +54,7 @@ def all_findings(storage: str) -> Iterator[Finding]:
     if not is_postgres(storage):
         yield sqlite_of_this_machine(sqlite3.sqlite_version_info)
         yield disk(Path.cwd() if path is None else path)
-    yield kernel_cache()
+    yield kernels(build.states())
     if path is not None and path.exists():
         yield permissions(path)
     try:
@@ -105,18 +103,20 @@ def clock(last: datetime | None, now: datetime) -> Finding:
     return Finding("clock", GOOD, f"it says {now:%Y-%m-%d %H:%M}Z; decisions do not depend on it")
 
 
-def kernel_cache() -> Finding:
-    """Say whether machine code is there."""
-    try:
-        cache = find_cache()
-        missing = sum(not cache.has(key_of(name)) for name in own_entries())
-    except (NoCache, OSError) as error:
-        return Finding("kernels", NOTE, f"no cache ({error}): set DTRBANDIT_CACHE_DIR to a folder of your own")
-    if missing:
-        return Finding(
-            "kernels", NOTE, f"{counted(missing, 'kernel')} not compiled yet; dtrbandit compile does it beforehand"
-        )
-    return Finding("kernels", GOOD, f"all compiled, in {cache.folder}")
+def kernels(found: Mapping[str, str]) -> Finding:
+    """Say whether the kernels are compiled, all of them, from the sources that are installed."""
+    if other := build.stale(found):
+        told = f"compiled from other sources than those beside them: {', '.join(other)}; install dtrbandit again"
+        return Finding("kernels", WRONG, told)
+    match sorted(set(found.values())):
+        case [build.COMPILED]:
+            return Finding("kernels", GOOD, f"{counted(len(found), 'module')}, compiled from the sources beside them")
+        case [build.CHECKED]:
+            return Finding("kernels", NOTE, "compiled with bounds checks, for tests; the same results, slower")
+        case [build.PLAIN]:
+            told = "plain Python: the same results, some 200 times slower; install dtrbandit where a C compiler is"
+            return Finding("kernels", NOTE, told)
+    return Finding("kernels", WRONG, "some are compiled and some are not; install dtrbandit again")
 
 
 def permissions(path: Path) -> Finding:

@@ -51,19 +51,19 @@ cdef class OptimisticLearner:
     cpdef bint doubled(self) noexcept nogil
 
     @cython.locals(a=cython.longlong, j=cython.longlong)
-    cpdef void sweep(self, long long m, long long changed) noexcept nogil
+    cdef void sweep(self, long long m, long long changed) noexcept nogil
     @cython.locals(a=cython.longlong, i=cython.longlong, j=cython.longlong, k=cython.longlong, block=cython.longlong, total=cython.double)
     cdef void add_imputed(self, long long m, long long changed) noexcept nogil
     @cython.locals(i=cython.longlong, k=cython.longlong, fill=cython.longlong, value=cython.double)
     cpdef void find_targets(self, long long m, long long block, long long changed) noexcept nogil
-    @cython.locals(i=cython.longlong, j=cython.longlong, d=cython.longlong, fill=cython.longlong, bonus=cython.double, clip=cython.double, weight=cython.double, entry=cython.double, value=cython.double)
+    @cython.locals(i=cython.longlong, j=cython.longlong, fill=cython.longlong, bonus=cython.double, clip=cython.double)
     cpdef void value_rows(self, long long m, long long block, long long a) noexcept nogil
-    @cython.locals(i=cython.longlong, weight=cython.double, second_weight=cython.double, entry=cython.double, first=cython.double, second=cython.double, value=cython.double, later=cython.double)
-    cdef void start_rows(self, long long m, long long block, long long a) noexcept nogil
-    @cython.locals(i=cython.longlong, k=cython.longlong, fill=cython.longlong, first=cython.double, second=cython.double, weight=cython.double, value=cython.double)
+    @cython.locals(i=cython.longlong, fill=cython.longlong, weight=cython.double, other=cython.double, corner=cython.double, first=cython.double, second=cython.double, upper=cython.double, lower=cython.double)
+    cdef void begin_rows(self, long long m, long long block, long long a) noexcept nogil
+    @cython.locals(i=cython.longlong, k=cython.longlong, fill=cython.longlong, weight=cython.double, first=cython.double, second=cython.double, value=cython.double)
     cdef void add_feature(self, long long m, long long block, long long a, long long j) noexcept nogil
     @cython.locals(a=cython.longlong, i=cython.longlong, j=cython.longlong)
-    cpdef void add_products(self, long long m, long long block) noexcept nogil
+    cdef void add_products(self, long long m, long long block) noexcept nogil
 
     @cython.locals(m=cython.longlong, a=cython.longlong, j=cython.longlong)
     cdef void start(self) noexcept nogil

@@ -44,10 +44,8 @@ class OptimisticLearner:
         (M, K, D, D): the triangular factor R of Λ = λI + Σ φφᵀ in use; (M, K, D): 1 over each entry of its diagonal.
     moment, weights
         (M, K, D): Σ φ·target and w in use.
-    newest
-        (M, K, D, D): R of all rows so far.
-    fixed
-        (M, K, D): Σ φ·outcome over the rows whose target is the outcome.
+    newest, fixed
+        (M, K, D, D): R of all rows so far; (M, K, D): Σ φ·outcome over the rows whose target is the outcome.
     latest, used
         (M − 1, nodes): the block that a node's rows go to, −1 before the first; (M − 1,): how many blocks there are.
     node, fill
@@ -62,48 +60,28 @@ class OptimisticLearner:
     """
 
     def __init__(
-        self,
-        observed: Observed,
-        *,
-        bonus: float,
-        ridge: float,
-        leavers_observed: bool,
-        rare: bool,
-        clip: Vector,
-        divisors: Matrix,
-    ) -> None:
-        stages, arms, most = observed.stages, observed.width, observed.most
+        self, observed: Observed, *,
+        bonus: float, ridge: float, leavers_observed: bool, rare: bool, clip: Vector, divisors: Matrix,
+    ) -> None:  # fmt: skip
+        links, arms, most = observed.stages - 1, observed.width, observed.most
+        coefficients = observed.stages, arms, most
         self.observed = observed
         self.bonus, self.ridge, self.leavers_observed, self.rare = bonus, ridge, leavers_observed, rare
-        self.clip = np.array(clip, dtype=np.float64)
-        self.divisors = np.array(divisors, dtype=np.float64, order="C")
+        self.clip, self.divisors = np.array(clip, dtype=np.float64), np.array(divisors, dtype=np.float64, order="C")
         self.arm_before = _arms_before(np.asarray(observed.following))
-        self.factor = np.zeros((stages, arms, most, most))
-        self.reciprocal = np.zeros((stages, arms, most))
-        self.moment = np.zeros((stages, arms, most))
-        self.weights = np.zeros((stages, arms, most))
-        self.newest = np.zeros((stages, arms, most, most))
-        self.fixed = np.zeros((stages, arms, most))
-        self.latest = np.full((stages - 1, observed.nodes_of_tree), -1, dtype=np.int64)
-        self.used = np.zeros(stages - 1, dtype=np.int64)
-        self.node = np.zeros((stages - 1, 0), dtype=np.int64)
-        self.fill = np.zeros((stages - 1, 0), dtype=np.int64)
-        self.own = np.zeros((stages - 1, 0, most, c.ROWS))
-        self.later = np.zeros((stages - 1, 0, most, c.ROWS))
-        self.values = np.zeros((stages - 1, 0, arms, c.ROWS))
-        self.valued = np.zeros((stages - 1, 0, arms), dtype=np.int64)
-        self.phi = np.zeros(most)
-        # of a row: its own divided features, and what is used up in rotating or solving
-        self.row = np.zeros(most)
-        self.work = np.zeros(most)
-        # of a sweep: R⁻ᵀ of each arm of the next stage; place by place of a block Σ φ·target, the target,
+        self.factor, self.newest = np.zeros((*coefficients, most)), np.zeros((*coefficients, most))
+        self.reciprocal, self.moment, self.weights, self.fixed = (np.zeros(coefficients) for _ in range(4))
+        self.latest = np.full((links, observed.nodes_of_tree), -1, dtype=np.int64)
+        self.used = np.zeros(links, dtype=np.int64)
+        self.node, self.fill = (np.zeros((links, 0), dtype=np.int64) for _ in range(2))
+        self.own, self.later = np.zeros((links, 0, most, c.ROWS)), np.zeros((links, 0, most, c.ROWS))
+        self.values, self.valued = np.zeros((links, 0, arms, c.ROWS)), np.zeros((links, 0, arms), dtype=np.int64)
+        # of a row: divided features, of the next stage and its own, and what is used up in rotating or solving
+        self.phi, self.row, self.work = (np.zeros(most) for _ in range(3))
+        # of a sweep: R⁻ᵀ of each arm of the next stage; and for each place of a block: Σ φ·target, the target,
         # wᵀφ, ‖R⁻ᵀφ‖² and an entry of R⁻ᵀφ
-        self.inverse = np.zeros((arms, most, most))
-        self.sums = np.zeros((arms, most, c.ROWS))
-        self.target = np.zeros(c.ROWS)
-        self.mean = np.zeros(c.ROWS)
-        self.square = np.zeros(c.ROWS)
-        self.entry = np.zeros(c.ROWS)
+        self.inverse, self.sums = np.zeros((arms, most, most)), np.zeros((arms, most, c.ROWS))
+        self.target, self.mean, self.square, self.entry = (np.zeros(c.ROWS) for _ in range(4))
         self.start()
 
     def reserve(self, capacity: int, nodes: int) -> None:
@@ -330,47 +308,47 @@ class OptimisticLearner:
 
     def value_rows(self, m: int, block: int, a: int) -> None:
         """Write min(wᵀφ + β‖R⁻ᵀφ‖, clip) of an arm of stage m + 1 for all rows of a block."""
-        fill, d, bonus, clip = self.fill[m, block], self.observed.dimension[m + 1, a], self.bonus, self.clip[m + 1]
-        weight, entry = self.weights[m + 1, a, 0], self.inverse[a, 0, 0]
-        if d == 1:
-            for i in range(fill):
-                value = entry * self.later[m, block, 0, i]
-                self.mean[i] = weight * self.later[m, block, 0, i]
-                self.square[i] = value * value
-        else:
-            self.start_rows(m, block, a)
-        for j in range(2, d):
+        fill, bonus, clip = self.fill[m, block], self.bonus, self.clip[m + 1]
+        self.begin_rows(m, block, a)
+        for j in range(2, self.observed.dimension[m + 1, a]):
             self.add_feature(m, block, a, j)
         for i in range(fill):
             self.values[m, block, a, i] = min(self.mean[i] + bonus * math.sqrt(self.square[i]), clip)
 
-    def start_rows(self, m: int, block: int, a: int) -> None:
-        """Set wᵀφ and ‖R⁻ᵀφ‖² to what the first two features make of them."""
-        weight, second_weight = self.weights[m + 1, a, 0], self.weights[m + 1, a, 1]
-        entry, first, second = self.inverse[a, 0, 0], self.inverse[a, 1, 0], self.inverse[a, 1, 1]
-        for i in range(self.fill[m, block]):
-            value = entry * self.later[m, block, 0, i]
-            later = first * self.later[m, block, 0, i] + second * self.later[m, block, 1, i]
-            self.mean[i] = weight * self.later[m, block, 0, i] + second_weight * self.later[m, block, 1, i]
-            self.square[i] = value * value + later * later
+    def begin_rows(self, m: int, block: int, a: int) -> None:
+        """Begin wᵀφ and ‖R⁻ᵀφ‖² with the first two features, or the only one: each pass over the rows takes time."""
+        fill, weight, corner = self.fill[m, block], self.weights[m + 1, a, 0], self.inverse[a, 0, 0]
+        if self.observed.dimension[m + 1, a] == 1:
+            for i in range(fill):
+                upper = corner * self.later[m, block, 0, i]
+                self.mean[i] = weight * self.later[m, block, 0, i]
+                self.square[i] = upper * upper
+            return
+        other, first, second = self.weights[m + 1, a, 1], self.inverse[a, 1, 0], self.inverse[a, 1, 1]
+        for i in range(fill):
+            upper = corner * self.later[m, block, 0, i]
+            lower = first * self.later[m, block, 0, i] + second * self.later[m, block, 1, i]
+            self.mean[i] = weight * self.later[m, block, 0, i] + other * self.later[m, block, 1, i]
+            self.square[i] = upper * upper + lower * lower
 
     def add_feature(self, m: int, block: int, a: int, j: int) -> None:
-        """Add what feature ``j``, the third or a later one, makes of wᵀφ and ‖R⁻ᵀφ‖²."""
-        fill = self.fill[m, block]
+        """Add what feature ``j``, the third or a later one, adds to wᵀφ and ‖R⁻ᵀφ‖²; those before it two by two."""
+        fill, weight = self.fill[m, block], self.weights[m + 1, a, j]
         first, second = self.inverse[a, j, 0], self.inverse[a, j, 1]
         for i in range(fill):
             self.entry[i] = first * self.later[m, block, 0, i] + second * self.later[m, block, 1, i]
         for k in range(2, j - 1, 2):
             first, second = self.inverse[a, j, k], self.inverse[a, j, k + 1]
             for i in range(fill):
-                self.entry[i] = self.entry[i] + first * self.later[m, block, k, i] + second * self.later[m, block, k + 1, i]
+                value = self.entry[i] + first * self.later[m, block, k, i]
+                self.entry[i] = value + second * self.later[m, block, k + 1, i]
         if j % 2 == 1:
             first = self.inverse[a, j, j - 1]
             for i in range(fill):
                 self.entry[i] += first * self.later[m, block, j - 1, i]
-        weight, second = self.weights[m + 1, a, j], self.inverse[a, j, j]
+        first = self.inverse[a, j, j]
         for i in range(fill):
-            value = self.entry[i] + second * self.later[m, block, j, i]
+            value = self.entry[i] + first * self.later[m, block, j, i]
             self.mean[i] += weight * self.later[m, block, j, i]
             self.square[i] += value * value
 
@@ -385,13 +363,10 @@ class OptimisticLearner:
 
     def start(self) -> None:
         """Start from Λ = λI, no rows."""
-        self.moment[...] = 0.0
-        self.weights[...] = 0.0
         self.newest[...] = 0.0
         self.fixed[...] = 0.0
         self.latest[...] = -1
-        for m in range(self.observed.stages - 1):
-            self.used[m] = 0
+        self.used[...] = 0
         self.node[...] = 0
         self.fill[...] = 0
         self.own[...] = 0.0
