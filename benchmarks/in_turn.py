@@ -1,4 +1,4 @@
-"""The core's speed against commit 78463e0, measured in turn: `bash benchmarks/today.sh`, then `python benchmarks/in_turn.py`.
+"""The core against commit 78463e0, measured in turn: `bash benchmarks/today.sh`, then `python benchmarks/in_turn.py`.
 
 Two processes stay alive, one with each package. They take turns, so that a machine which slows down slows both. What is
 compared is processor time, and the median of the ratios of all turns. A first turn of each is not counted.
