@@ -1,6 +1,4 @@
-"""The core's speed against commit 78463e0, measured in turn.
-
-First `bash benchmarks/today.sh`, then `python benchmarks/in_turn.py`.
+"""The core against commit 78463e0, measured in turn: `bash benchmarks/today.sh`, then `python benchmarks/in_turn.py`.
 
 Two processes stay alive, one with each package. They take turns, so that a machine which slows down slows both. What is
 compared is processor time, and the median of the ratios of all turns. A first turn of each is not counted.
@@ -14,8 +12,9 @@ import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 TURNS = 9
 TODAY = Path(__file__).resolve().parents[1] / ".venv-today/bin/python"
@@ -59,10 +58,7 @@ def prepared(name: str, n: int) -> Callable[[], object]:
     if name == "replay":
         cohort = _cohort(2_000)
         return lambda: dtr.replay(bandit, cohort, horizon=n // 5, paths=1)
-    try:
-        courses: Any = import_module("dtrbandit.courses")
-    except ImportError:  # as it was called
-        courses = import_module("dtrbandit.compiled")
+    courses = import_module(f"dtrbandit.{'courses' if find_spec('dtrbandit.courses') else 'compiled'}")  # its old name
     if name.startswith("two"):
         units = courses.potential_courses(Synthetic().draw(n, np.random.default_rng(1)))
         return lambda: courses.play(bandit, units, Synthetic().design, seed=1)
@@ -138,7 +134,7 @@ class Worker:
     def seconds(self, case: Case) -> float:
         """Return the processor time of a case."""
         told, answers = self._process.stdin, self._process.stdout
-        assert isinstance(told, IO) or told is not None
+        assert told is not None
         assert answers is not None
         told.write(f"{case.name};{case.units}\n")
         told.flush()

@@ -15,7 +15,7 @@ from dtrbandit.policies.plans import PlanState
 from dtrbandit.policies.registry import examples, forces_plans
 
 STAGES = ("s1", "s2", "s3")
-PLANS = [(0, 0, 1), (0, 1, 0), (1, 1, 0), (1, 1, 1)]
+PLANS: list[tuple[int, ...]] = [(0, 0, 1), (0, 1, 0), (1, 1, 0), (1, 1, 1)]
 DESIGN = dtr.Design(
     [dtr.Stage(name, ("a", "b"), "1") for name in STAGES], plans=[tuple("ab"[a] for a in plan) for plan in PLANS]
 )

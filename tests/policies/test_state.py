@@ -38,7 +38,7 @@ def one_stage(arms: int, features: str = "1") -> dtr.Design:
 
 
 def sheet(state: PolicyState, row: int) -> list[float]:
-    return np.asarray(state.sheet)[row].tolist()
+    return [float(number) for number in state.sheet[row]]
 
 
 def eventful(policy: BuiltinPolicy) -> Any:
@@ -156,7 +156,8 @@ def test_an_arrival_is_taken_with_its_arm_and_what_does_not_fit_is_not(policy: B
 
 def test_facts_are_taken_up_to_the_first_that_does_not_fit() -> None:
     state: Any = dtr.Greedy().init(DESIGN)
-    facts = np.array([(c.ARRIVED, 0, 0, 0, 1), (c.ARRIVED, 1, 0, 0, 0), (c.ARRIVED, 1, 0, 0, 0), (c.LOST, 0, 1, -1, -1)])
+    again = (c.ARRIVED, 1, 0, 0, 0)
+    facts = np.array([(c.ARRIVED, 0, 0, 0, 1), again, again, (c.LOST, 0, 1, -1, -1)])
 
     taken = state.take_all(facts, np.zeros(4), np.arange(8.0).reshape(4, 2))
 
@@ -237,7 +238,7 @@ def test_units_of_an_earlier_trial_come_before_those_who_enrol() -> None:
 
 
 def leads_where_it_should(state: PolicyState, root: int, excluded: Barred, closed: Barred = ()) -> bool:
-    """Say whether a copy of the tree leads on where arms are left, within itself; where none is left, nobody decides."""
+    """Say whether a copy of the tree leads on, within itself, where arms are left; elsewhere nothing is decided."""
     (left,) = left_for_sets(THREE_STAGES.tree, [excluded], closed)
     child = np.asarray(state.observed.child)[root : root + state.observed.nodes_of_tree]
     own, somewhere = child[: len(left)], left.any(axis=1)
@@ -321,12 +322,13 @@ def test_a_copy_knows_the_same_decides_the_same_and_has_arrays_of_its_own(
     policy: BuiltinPolicy, copied: Callable[[Any], Any]
 ) -> None:
     session = eventful(policy)
-    before = bits(session._belief.state)
+    state = session._belief.state
+    before = bits(state)
 
-    kept = copied(session._belief.state)
+    kept = copied(state)
 
-    assert type(kept) is type(session._belief.state)
-    assert (kept.policy, kept.closed, kept.copies) == (policy, session._belief.state.closed, session._belief.state.copies)
+    assert type(kept) is type(state)
+    assert (kept.policy, kept.closed, kept.copies) == (policy, state.closed, state.copies)
     assert kept.closed
     assert len(kept.copies) > 1
     assert bits(kept) == before
