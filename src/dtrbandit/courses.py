@@ -164,4 +164,3 @@ def potential_courses(
     n, inner = table.enters.shape
     order = at_once(n, len(design.stages)) if events is None else np.require(events, np.int32, ["C", "W"])
     return Courses(order, np.arange(inner), *table, *sets_of(units.excluded, n))
-

@@ -305,7 +305,7 @@ def test_a_damaged_log_is_taken_or_refused_as_its_events_one_by_one_are(
     assert in_stretches == one_by_one
 
 
-def result_of(log: list[Event]) -> str | tuple[list[bytes], list[Event]]:
+def result_of(log: list[Event]) -> str | tuple[dict[str, bytes], list[Event]]:
     """Return why a log is refused, or the state that it leads to and what goes on record."""
     try:
         session = dtr.Session.resume(log)

@@ -113,7 +113,10 @@ class Levels:
         self.psi, self.gap, self.whitened = np.zeros(most), np.zeros(most), np.zeros(most)
 
     def make_room(self, capacity: int) -> None:
-        """Make room for ``capacity`` units. Every level may have one block partly filled, and one more is being read."""
+        """Make room for ``capacity`` units.
+
+        Every level may have one block partly filled, and one more is being read.
+        """
         blocks = (capacity + c.BLOCK - 1) // c.BLOCK + c.LEVELS + 1
         grow(self, {"cells": 0, "units": 0, "nodes": 0, "labels": 0}, blocks * c.BLOCK, axis=1)
         grow(self, {"follows": 0}, blocks, axis=1)

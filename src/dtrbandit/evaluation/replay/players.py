@@ -120,9 +120,8 @@ class BuiltinPlayer:
         self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
         self.state: Any = policy.init(design)
         self.state.reserve(horizon + 1)
-        drawn = drawn_for(seed, horizon + 1, len(design.stages))
-        *arrays, excluded = units
-        self._rows = OfferedRows(self.state, *arrays, self._roots(excluded, design), drawn)
+        roots, drawn = self._roots(units.excluded, design), drawn_for(seed, horizon + 1, len(design.stages))
+        self._rows = OfferedRows(self.state, units.features, units.arms, units.outcome, roots, drawn)
 
     def offer(self, order: Rows) -> int:
         """Offer rows in order until T are accepted; return how many were offered."""
