@@ -10,9 +10,10 @@ import pytest
 
 import dtrbandit as dtr
 from digest_worlds import Leaving, ThreeStages
+from dtrbandit.build import PLAIN, states
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from effort import seeded
-from plain_process import PlainProcess, kernel_files, plain_process
+from plain_process import PlainProcess, plain_process
 from policies.states import every_policy
 from random_runs import DESIGNS, Bits, replay_bits, session_bits, study_bits
 
@@ -37,11 +38,10 @@ def different(process: PlainProcess, run: Callable[Given, Bits], *given: Given.a
 
 
 def test_modules_are_plain_in_the_other_process(process: PlainProcess) -> None:
-    there = process.ask(kernel_files).result()
+    there = process.ask(states).result()
 
     assert "dtrbandit.policies.state" in there
-    assert list(there) == list(kernel_files())
-    assert all(file.endswith(".py") for file in there.values())
+    assert there == dict.fromkeys(states(), PLAIN)
 
 
 @seeded(60)
