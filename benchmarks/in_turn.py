@@ -1,4 +1,4 @@
-"""The core's speed against commit 78463e0, measured in turn: `bash benchmarks/today.sh`, then `python benchmarks/in_turn.py`.
+"""The core against commit 78463e0, measured in turn: `bash benchmarks/today.sh`, then `python benchmarks/in_turn.py`.
 
 Two processes stay alive, one with each package. They take turns, so that a machine which slows down slows both. What is
 compared is processor time, and the median of the ratios of all turns. A first turn of each is not counted.
@@ -11,8 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 TURNS = 9
 TODAY = Path(__file__).resolve().parents[1] / ".venv-today/bin/python"
@@ -56,10 +58,7 @@ def prepared(name: str, n: int) -> Callable[[], object]:
     if name == "replay":
         cohort = _cohort(2_000)
         return lambda: dtr.replay(bandit, cohort, horizon=n // 5, paths=1)
-    try:
-        from dtrbandit import courses
-    except ImportError:  # as it was called
-        from dtrbandit import compiled as courses
+    courses = import_module(f"dtrbandit.{'courses' if find_spec('dtrbandit.courses') else 'compiled'}")  # its old name
     if name.startswith("two"):
         units = courses.potential_courses(Synthetic().draw(n, np.random.default_rng(1)))
         return lambda: courses.play(bandit, units, Synthetic().design, seed=1)
@@ -103,7 +102,7 @@ def _cohort(n: int) -> Any:
 
     rng = np.random.default_rng(3)
     design = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + x + z")])
-    x, z, arms = rng.normal(size=n), rng.normal(size=n), rng.integers(2, size=(n, 2))
+    x, z, arms = rng.normal(size=n), rng.normal(size=n), rng.integers(2, size=(n, 2)).astype(np.int8)
     outcome = np.where(arms[:, 0] == 1, x, -x) + np.where(arms[:, 1] == 1, z, 0.2) + rng.normal(size=n)
     return dtr.Cohort(design, tuple(map(str, range(n))), ({"x": x}, {"z": z}), arms, outcome, np.ones(n))
 
@@ -135,7 +134,7 @@ class Worker:
     def seconds(self, case: Case) -> float:
         """Return the processor time of a case."""
         told, answers = self._process.stdin, self._process.stdout
-        assert isinstance(told, IO) or told is not None
+        assert told is not None
         assert answers is not None
         told.write(f"{case.name};{case.units}\n")
         told.flush()
@@ -160,7 +159,9 @@ def main() -> int:
         failed = failed or (case.most is not None and ratio > case.most)
         goal = "" if case.most is None else f"≤ {case.most}"
         found = f"{ratios[0]:.2f} – {ratios[-1]:.2f}"
-        print(f"{case.name:<26}{case.units:>10,}{old:>9.2f} µs{new:>9.2f} µs{ratio:>8.2f}{found:>16}  {goal}", flush=True)
+        print(
+            f"{case.name:<26}{case.units:>10,}{old:>9.2f} µs{new:>9.2f} µs{ratio:>8.2f}{found:>16}  {goal}", flush=True
+        )
     for name in ("two features, two arms", "simulate"):
         growth = costs[name, 10**6] / costs[name, 10**4]
         failed = failed or growth > GROWTH

@@ -360,4 +360,4 @@ def test_a_session_that_is_copied_while_another_thread_writes_is_not_torn() -> N
         fresh = dtr.Session.resume(each.log)
         assert fresh.coefficients() == each.coefficients()
         found, expected = each._belief.state, fresh._belief.state
-        assert found.observed.units[0] == expected.observed.units[0] == len(each._belief.histories)
+        assert found.observed.units == expected.observed.units == len(each._belief.histories)

@@ -11,7 +11,7 @@ import pytest
 import dtrbandit as dtr
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("numba", "numpy", "pandas", "pyarrow", "matplotlib", "joblib", "rich")
+HEAVY = ("numpy", "pandas", "pyarrow", "matplotlib", "joblib", "rich")
 
 
 @pytest.mark.parametrize("name", dtr.__all__)

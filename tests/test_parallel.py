@@ -11,8 +11,7 @@ import joblib
 import pytest
 
 from dtrbandit import parallel
-from dtrbandit.kernels.supplier import SUPPLIER
-from dtrbandit.parallel import elsewhere, map_unordered
+from dtrbandit.parallel import map_unordered
 
 
 def where(_: int) -> tuple[int, int, str | None]:
@@ -113,23 +112,3 @@ def test_an_error_in_the_work_comes_through(capfd: pytest.CaptureFixture[str]) -
     with pytest.raises(ValueError, match="two"):
         list(results)
     assert "Traceback" not in capfd.readouterr().err
-
-
-def is_worker(_: int) -> bool:
-    """Say whether this process knows that it works for another one."""
-    return SUPPLIER.worker
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_only_another_process_is_told_that_it_is_a_worker(jobs: int) -> None:
-    assert set(map_unordered(is_worker, range(4), n_jobs=jobs)) == {jobs == 2}
-
-
-def test_work_is_elsewhere_if_other_processes_do_it() -> None:
-    assert elsewhere(2)
-    assert not elsewhere(1)
-    assert not elsewhere(None)
-    with joblib.parallel_config(n_jobs=2):
-        assert elsewhere(None)
-    with joblib.parallel_config(backend="threading", n_jobs=2):
-        assert not elsewhere(None)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrbandit.kernels.triangular import RANK_TOLERANCE
+from dtrbandit.kernels.constants import RANK_TOLERANCE
 from dtrbandit.rank import scaled_rows
 
 

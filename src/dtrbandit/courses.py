@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.feasibility import Barred, arms_left, sets_of
 from dtrbandit.design.spec import Design
+from dtrbandit.driver import Driver
 from dtrbandit.environments.by_node import by_node
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes
-from dtrbandit.driver import Driver
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.kernels.constants import UNDER_WAY
 from dtrbandit.kernels.stream import drawn_for
@@ -164,4 +164,3 @@ def potential_courses(
     n, inner = table.enters.shape
     order = at_once(n, len(design.stages)) if events is None else np.require(events, np.int32, ["C", "W"])
     return Courses(order, np.arange(inner), *table, *sets_of(units.excluded, n))
-

@@ -1,4 +1,4 @@
-"""The loop of a study: events of many units in order, decided and learnt by the methods that serve one unit at a time."""
+"""The loop of a study: events of many units in order, by the methods that decide and learn for one unit at a time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Driver:
 
     def play(
         self,
-        events: Integers, column: Integers, features: Floats, enters: NDArray[np.uint8], leaf: Integers, outcome: Matrix,
+        events: Integers, column: Integers, features: Floats,
+        enters: NDArray[np.uint8], leaf: Integers, outcome: Matrix,
     ) -> None:  # fmt: skip
         """Take events in order, decide for those who arrive, and write down their arms and reasons.
 

@@ -25,7 +25,7 @@ class Rehearsed:
 
     def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-m", "dtrbandit", "serve", "--rehearse", "--port", "0", "--pace", "20"]
-        environment = {**os.environ, "DTRBANDIT_KERNELS": "plain", "PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}
         environment["DTRBANDIT_STORAGE"] = f"sqlite:///{folder}/trial.db"  # of this machine's own service
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=folder)
         assert self.process.stdout is not None

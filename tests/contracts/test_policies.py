@@ -9,10 +9,9 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.policies import Choice, Policy
+from dtrbandit.policies.registry import BUILTIN
 from dtrbandit.record import History
-from dtrbandit.record.events import (
-    Fact,
-)
+from dtrbandit.record.events import Fact
 from dtrbandit.testing import PolicyContract as UntaughtContract
 
 
@@ -22,9 +21,18 @@ class PolicyContract(UntaughtContract):
     teachable = True
 
 
-class TestDTRBandit(PolicyContract):
-    def policy(self) -> Policy[Any]:
-        return dtr.DTRBandit(q=1, delta=0.5)
+def contract_of(example: Policy[Any]) -> type[PolicyContract]:
+    """Return the contract that an example of a built-in policy must keep."""
+    return type("Contract", (PolicyContract,), {"policy": lambda _: example, "__doc__": repr(example)})
+
+
+for name, kind in BUILTIN.items():
+    for number, example in enumerate(kind.examples()):
+        contract = contract_of(example)
+        globals()[f"Test{name}{number or ''}"] = pytest.mark.full(contract) if number else contract
+
+
+# -- with parameters that depend on the design, and options that no example has -----------------------------------
 
 
 class TestDTRBanditPermuted(PolicyContract):
@@ -32,34 +40,12 @@ class TestDTRBanditPermuted(PolicyContract):
         return dtr.DTRBandit(q=1, delta=(0.5, 2.0, 1.0)[: len(design.stages)], schedule="permuted")
 
 
-@pytest.mark.full
-class TestDTRBanditPermutedTwice(PolicyContract):
-    def policy(self) -> Policy[Any]:
-        return dtr.DTRBandit(q=2, delta=0.5, schedule="permuted")
-
-
-class TestEpsilonGreedy(PolicyContract):
-    def policy(self) -> Policy[Any]:
-        return dtr.EpsilonGreedy(epsilon=0.3)
-
-
-class TestGreedy(PolicyContract):
-    def policy(self) -> Policy[Any]:
-        return dtr.Greedy()
-
-
 class TestDTRBanditWithFloor(PolicyContract):
     def policy(self) -> Policy[Any]:
         return dtr.DTRBandit(q=1, delta=0.5, floor=0.15)
 
 
-@pytest.mark.full
-class TestGreedyWithFloor(PolicyContract):
-    def policy(self) -> Policy[Any]:
-        return dtr.Greedy(floor=0.2)
-
-
-class TestLSVIUCB(PolicyContract):
+class TestLSVIUCBWithBounds(PolicyContract):
     def policy_for(self, design: dtr.Design) -> Policy[Any]:
         bound = (1.0, (1.0, 2.0, 3.0), 2.0)[: len(design.stages)]
         return dtr.LSVIUCB(beta=0.5, bound=bound, clip=5.0, leavers="optimistic")
@@ -77,9 +63,7 @@ class TestFixedRegime(PolicyContract):
         return dtr.FixedRegime(rule={stage.name: rule[stage.name] for stage in design.stages})
 
 
-class TestUniformRandom(PolicyContract):
-    def policy(self) -> Policy[Any]:
-        return dtr.UniformRandom()
+# -- of a third party ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

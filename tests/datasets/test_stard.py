@@ -69,7 +69,7 @@ def offline_arms(start: int, slope: float, preference: float) -> list[bool]:
 @pytest.mark.parametrize("codes", [(1.0, -1.0), (1.0, 2.0), (2.0, 1.0)])
 def test_the_offline_rule_is_the_published_one_in_every_coding(codes: tuple[float, float]) -> None:
     design = STARD(preference=codes).design
-    scores = offline_regime(codes).memory(design).scores
+    scores = np.asarray(offline_regime(codes).init(design).scores)
 
     for start in range(27):
         for slope in (

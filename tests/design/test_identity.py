@@ -144,6 +144,21 @@ def test_code_of_installed_packages_counts_by_its_name() -> None:
     )
 
 
+def test_functions_of_this_package_count_by_their_names_compiled_or_not() -> None:
+    names = "feasible_arms", "place", "forced_plan"
+    user = written(
+        "from dtrbandit.policies.policy import feasible_arms\n"
+        "from dtrbandit.design.schedule import forced_plan, place\n"
+        "def f(x): return feasible_arms, place, forced_plan\n"
+    )
+
+    described = [identity(getattr(user, name)) for name in names]
+
+    homes = "dtrbandit.policies.policy", "dtrbandit.design.schedule", "dtrbandit.design.schedule"
+    assert described == [{"name": f"{home}.{name}"} for home, name in zip(homes, names, strict=True)]
+    assert identity(user.f).keys() == {"source", *(f"global {name}" for name in names)}
+
+
 def test_functions_that_name_themselves_or_each_other_come_to_an_end() -> None:
     text = "def even(n): return n == 0 or odd(n - 1)\ndef odd(n): return n != 0 and even(n - 1)\n"
 

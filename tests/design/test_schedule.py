@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dtrbandit.design.schedule import forced_plan, place
 
 
-@given(st.integers(1, 10**12), st.integers(1, 50), st.integers(1, 50))
+@given(st.integers(1, 2**63 - 1), st.integers(1, 50), st.integers(1, 50))
 def test_a_round_stands_in_the_block_that_counting_bits_gives(t: int, plans: int, q: int) -> None:
     block, offset = divmod(t - 1, plans * q)
 
@@ -28,3 +28,14 @@ def test_each_forced_block_gives_each_plan_to_q_rounds_in_order(q: int) -> None:
     assert block == [plan for plan in plans for _ in range(q)]
     assert forced_plan(2 * 3 * q + 1, plans, q=q) is None
     assert forced_plan(4 * 3 * q + 1, plans, q=q) is None
+
+
+@pytest.mark.parametrize("t", [2**31, 2**32, 2**32 + 1, 2**62 - 1, 2**62, 2**63 - 1])
+def test_as_many_rounds_as_can_be_counted_have_a_place(t: int) -> None:
+    assert place(t, 1, 1) == (t & (t - 1) == 0, t.bit_length() - 1, 0)
+
+
+def test_a_block_of_no_rounds_does_not_end_the_program() -> None:
+    assert place(1, 0, 1) == place(1, 4, 0) == (True, 0, 0)
+    with pytest.raises(ZeroDivisionError):
+        forced_plan(1, ((0,), (1,)), q=0)

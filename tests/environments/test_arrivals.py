@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from dtrbandit.compiled import at_once, play, potential_courses
+from dtrbandit.courses import at_once, play, potential_courses
 from dtrbandit.environments import (
     ArrivalProcess,
     Duration,

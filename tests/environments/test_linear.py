@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dtrbandit.compiled import potential_courses
+from dtrbandit.courses import potential_courses
 from dtrbandit.environments import Linear, PotentialOutcomes
 from dtrbandit.environments.potential_outcomes import along
 from dtrbandit.errors import DesignError

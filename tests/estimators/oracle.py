@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from dtrbandit.estimators.exact_layout import ROWS
-from dtrbandit.kernels.triangular import BETA
+from dtrbandit.estimators.exact import ExactLearner
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels import constants as c
 from dtrbandit.record import Assigned, Completed, Corrected, Enrolled, History, Responded
 from dtrbandit.record.events import Fact as Event
+from estimators.few_units import LABELS
+from estimators.few_units import bare_design as bare_design
 from plain.least_squares import least_squares
 
 Vector = NDArray[np.float64]
 Counts = NDArray[np.int64]
-LABELS = "abcd"
 
 
 @dataclass
@@ -31,15 +34,6 @@ class Fact:
     outcome: float = np.nan
 
 
-def bare_design(plans: list[tuple[int, ...]], arms: list[int], features: list[int]) -> dtr.Design:
-    """Return a design whose features are bare columns."""
-    stages = [
-        dtr.Stage(f"s{m}", tuple(LABELS[:k]), "0 + " + " + ".join(f"x{m}_{j}" for j in range(d)))
-        for m, (k, d) in enumerate(zip(arms, features, strict=True))
-    ]
-    return dtr.Design(stages, plans=[tuple(LABELS[arm] for arm in plan) for plan in plans])
-
-
 class Both:
     """The compiled learner and the plain refit, told the same things."""
 
@@ -51,8 +45,14 @@ class Both:
         self.facts: dict[int, Fact] = {}
 
     @property
-    def beliefs(self) -> Any:
-        return self.state.beliefs
+    def learner(self) -> ExactLearner:
+        learner: ExactLearner = self.state.learner
+        return learner
+
+    @property
+    def observed(self) -> Observed:
+        observed: Observed = self.state.observed
+        return observed
 
     def _tell(self, unit: int, event: Event) -> None:
         """Let the learner hear of an event, with the unit's history as the facts have it."""
@@ -88,14 +88,31 @@ class Both:
         self._tell(unit, Corrected(f"u{unit}", self.facts[unit].outcome, None, None, "to begin anew"))
 
     def coefficients(self) -> list[Vector]:
+        """Return the learner's coefficients, (K_m, d_m) for each stage, 0 where an arm has no rows."""
+        beta, problem = np.asarray(self.learner.fits.beta), np.asarray(self.learner.problem)
         shapes = enumerate(zip(self.design.arm_counts, self.design.dimensions, strict=True))
-        return [self.beliefs.pages[m, :k, BETA, :d].copy() for m, (k, d) in shapes]
+        return [beta[problem[m, :k], :d] for m, (k, d) in shapes]
+
+    def rows(self) -> list[list[int]]:
+        """Return how many rows count, by stage and arm."""
+        rows: list[list[int]] = np.asarray(self.learner.rows).tolist()
+        return [own[:k] for own, k in zip(rows, self.design.arm_counts, strict=True)]
+
+    def bits(self) -> dict[str, bytes]:
+        """Return all that the learner knows, without room for more units and their slots, which must be blank."""
+        arrays, blocks = self.learner.arrays(), max(np.asarray(self.learner.used), default=0)
+        used = {"counted": self.observed.units, "follows": blocks}
+        used |= dict.fromkeys(("cells", "units", "nodes", "labels"), blocks * c.BLOCK)
+        for name, length in used.items():
+            whole = arrays[name] if name == "counted" else np.moveaxis(arrays[name], 1, 0)
+            assert not whole[length:].any()
+            arrays[name] = whole[:length]
+        return {name: array.tobytes() for name, array in arrays.items()}
 
     def error(self) -> float:
         """Return the largest difference of coefficients, each times the size of its feature; rows must agree."""
         beta, counts, scales, _ = refit(self.design, self.facts)
-        for m, mine in enumerate(self.coefficients()):
-            assert self.beliefs.tallies[m, : len(mine), ROWS].tolist() == counts[m].tolist()
+        assert self.rows() == [own.tolist() for own in counts]
         return max(map(difference, self.coefficients(), beta, scales))
 
     def error_of_determined(self) -> float | None:
@@ -107,6 +124,23 @@ class Both:
                 break
             worst = max(worst or 0.0, difference(self.coefficients()[m], beta[m], scales[m]))
         return worst
+
+
+def all_plans(*arms: int) -> list[tuple[int, ...]]:
+    """Return the plans of a design in which everything is feasible."""
+    return list(product(*map(range, arms)))
+
+
+def well_behaved(both: Both, unit: int, rng: np.random.Generator) -> None:
+    """Take a unit through all stages, with features (1, normal, …) and effects of every arm."""
+    node, value = 0, rng.normal()
+    for m, d in enumerate(both.design.dimensions):
+        psi = np.append(1.0, rng.normal(size=d - 1))
+        both.arrive(unit, m, node, psi)
+        arm = int(rng.choice(np.flatnonzero(both.design.tree.feasible[node])))
+        value += (arm - 1.0) * psi[-1]
+        node = both.give(unit, m, arm)
+    both.complete(unit, len(both.design.dimensions) - 1, value)
 
 
 def difference(mine: Vector, beta: Vector, scales: Vector) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrbandit.estimators.estimates import per_stage, rows_by_arm
+import dtrbandit as dtr
+from dtrbandit.estimators.estimates import Estimates, per_stage, rows_by_arm
+from dtrbandit.estimators.exact import ExactLearner
 from estimators.few_units import observed_units, small_design
 
 DESIGN = small_design()
@@ -31,10 +33,27 @@ def test_rows_are_those_that_count_each_with_its_arm() -> None:
         assert sum(map(len, rows[m])) == 8
         for arm, own in enumerate(rows[m]):
             units = [unit for unit in range(9) if unit != 4 and seen.arms[unit, m] == arm]
-            assert own.tolist() == seen.features[units, m, :d].tolist()
+            assert own.tolist() == np.asarray(seen.features)[units, m, :d].tolist()
+
+
+def test_rows_can_be_read_off_the_flags_of_a_learner() -> None:
+    seen = observed_units(DESIGN, 9)
+    learner = ExactLearner(seen)
+    learner.reserve(9)
+    np.asarray(learner.counted)[2:5] = 1
+
+    rows = rows_by_arm(DESIGN, seen, learner.counted)
+
+    assert [sum(map(len, stage)) for stage in rows] == [3, 3]
 
 
 def test_an_arm_without_rows_has_an_empty_matrix_of_its_width() -> None:
     none = rows_by_arm(DESIGN, observed_units(DESIGN, 3), np.zeros((3, 2), dtype=np.bool_))
 
     assert [[own.shape for own in stage] for stage in none] == [[(0, 2)] * 2, [(0, 3)] * 2]
+
+
+def test_who_estimates_nothing_has_nothing_to_tell() -> None:
+    state = dtr.UniformRandom().init(DESIGN)
+
+    assert state.estimates() == Estimates(hat=()) == ((), None, (), ())

@@ -2,48 +2,64 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from dtrbandit.estimators.exact_layout import (
-    BLOCK,
-    FILL,
-    HEAD,
-    HELD,
-    LABEL,
-    LEVELS,
-    OLD_FILL,
-    OLD_HEAD,
-    RADIUS,
-    RECHECKS,
-    ROWS,
-    SLACK,
-    UNIT,
-    USED,
-    Beliefs,
+from dtrbandit.estimators.exact import ExactLearner
+from dtrbandit.kernels import constants as c
+from effort import seeded
+from estimators.few_units import bare_design, observed_units, small_design, store
+from estimators.level_checks import (
+    assert_blocks_are_used_once,
+    assert_cross_moments_are_sums,
+    assert_sound,
+    chain,
+    labels,
+    level_of,
 )
-from dtrbandit.estimators.levels import expire, find_level
-from dtrbandit.kernels.triangular import BETA
-from estimators.oracle import Both, bare_design
+from estimators.oracle import Both, RandomTrial, all_plans, well_behaved
+
+DESIGN = small_design()
+numbers = st.integers(-2, 2).map(float)
 
 
-def all_plans(*arms: int) -> list[tuple[int, ...]]:
-    return list(product(*map(range, arms)))
+# -- what holds at all times ---------------------------------------------------------------------------------
 
 
-def labels(beliefs: Beliefs, m: int) -> dict[int, int]:
-    """Return the label of each unit that is in a level of link ``m``."""
-    found = {}
-    for level in range(LEVELS):
-        block, _, left = beliefs.chains[m, level, :3].tolist()
-        while left > 0:
-            for slot in range(block * BLOCK, block * BLOCK + min(left, BLOCK)):
-                found[int(beliefs.tags[m, slot, UNIT])] = int(beliefs.tags[m, slot, LABEL])
-            block, left = int(beliefs.follows[m, block]), left - BLOCK
-    return found
+@seeded(40)
+def test_all_that_the_proof_rests_on_holds_after_every_event(seed: int) -> None:
+    arms, features = [[2, 2], [2, 3], [2, 3, 2]][seed % 3], [[2, 3], [1, 2], [2, 2, 3]][seed % 3]
+    trial = RandomTrial(arms, features, seed, decades=2)
+    for step in range(240):
+        trial.step()
+        for m in range(len(arms) - 1):
+            assert_blocks_are_used_once(trial.both.learner, m)
+            if step % 8 == 0:
+                assert_sound(trial.both, m)
+                assert_cross_moments_are_sums(trial.both, m)
+
+
+@pytest.mark.parametrize("arms", [2, 3], ids=["one product for two arms", "all arms"])
+def test_it_holds_while_labels_flip_and_are_made_afresh_at_both_links_of_three_stages(arms: int) -> None:
+    both, limits = Both(bare_design(all_plans(2, arms, arms), [2, arms, arms], [2, 2, 2])), set()
+    for unit in range(120):
+        well_behaved(both, unit, np.random.default_rng(unit))
+        limits.add(tuple(np.asarray(both.learner.limit)))
+        if unit % 10 == 9:
+            for m in range(2):
+                assert_sound(both, m)
+                assert_cross_moments_are_sums(both, m)
+
+    assert both.learner.rechecks > both.learner.flips > 0
+    assert len(limits) > 3
+
+
+# -- scenarios -----------------------------------------------------------------------------------------------
 
 
 def test_a_unit_is_placed_by_its_current_lead_not_by_the_lead_at_the_reference() -> None:
@@ -60,13 +76,13 @@ def test_a_unit_is_placed_by_its_current_lead_not_by_the_lead_at_the_reference()
     enrol(0, 0, 5.0)
     enrol(1, 1, 0.0)
     for turn, mean in enumerate((5.0, -5.0, 5.0, -5.0, 5.0)):
-        rows = both.beliefs.tallies[1, 0, ROWS]
-        total = both.beliefs.pages[1, 0, BETA, 0] * rows
+        rows = both.rows()[1][0]
+        total = both.coefficients()[1][0, 0] * rows
         enrol(2 + 2 * turn, 0, mean * (rows + 1) - total)  # arm 0's coefficient is now ``mean``
         enrol(3 + 2 * turn)
 
-        assert both.beliefs.pages[1, 0, BETA, 0] == pytest.approx(mean)
-        assert set(labels(both.beliefs, 0).values()) == {0 if mean > 0 else 1}
+        assert both.coefficients()[1][0, 0] == pytest.approx(mean)
+        assert set(labels(both.learner, 0).values()) == {0 if mean > 0 else 1}
         assert both.error() < 1e-10
 
 
@@ -91,7 +107,7 @@ def test_labels_are_right_while_coefficients_wander_to_and_fro(seed: int) -> Non
 
     for arm, j in product((0, 1), (0, 1)):
         enrol(np.eye(2)[j], arm, place[j] if arm == 0 else 0.0)
-    for _ in range(120):
+    for turn in range(120):
         enrol(rng.normal(size=2))
         j, moved = int(rng.integers(2)), rng.normal(scale=0.7)
         rows = sum(fact.last == 1 and fact.arm[1] == 0 and fact.psi[1][j] == 1.0 for fact in both.facts.values())
@@ -101,35 +117,8 @@ def test_labels_are_right_while_coefficients_wander_to_and_fro(seed: int) -> Non
 
         assert both.coefficients()[1][0] == pytest.approx(place)
         assert both.error() < 1e-9
-
-
-def test_a_unit_enters_the_widest_level_whose_radius_its_lead_exceeds() -> None:
-    gauges = np.zeros((1, 2, LEVELS + 1))
-    gauges[0, RADIUS, :4] = gauges[0, SLACK, :4] = [8.0, 4.0, 2.0, 0.0]  # no level has moved yet
-
-    assert [find_level(gauges, 0, 0, 4, lead) for lead in (9.0, 8.0, 7.0, 3.0, 1.0, 0.0)] == [0, 0, 1, 2, 3, 3]
-    assert find_level(gauges, 0, 3, 4, 9.0) == 0  # wherever the search begins
-
-
-def test_a_level_that_has_moved_asks_for_a_longer_lead() -> None:
-    """With radius 4 and slack 1 the coefficients have moved by 3: only a lead of 7 is safe."""
-    gauges = np.zeros((1, 2, LEVELS + 1))
-    gauges[0, RADIUS, :2] = gauges[0, SLACK, :2] = [4.0, 0.0]
-    gauges[0, SLACK, 0] = 1.0
-
-    assert find_level(gauges, 0, 0, 2, 7.0) == 0
-    assert find_level(gauges, 0, 0, 2, 6.9) == 1
-
-
-def test_a_level_expires_when_it_has_moved_as_far_as_its_radius() -> None:
-    chains, gauges = np.zeros((1, LEVELS + 1, 5), dtype=np.int64), np.zeros((1, 2, LEVELS + 1))
-    gauges[0, RADIUS, 0], chains[0, 0, HEAD], chains[0, 0, FILL] = 4.0, 7, 3
-
-    assert not expire(chains, gauges, 0, 0, 1.5)
-    assert gauges[0, SLACK, 0] == 2.5
-    assert expire(chains, gauges, 0, 0, 4.0)
-    assert chains[0, 0, [FILL, OLD_HEAD, OLD_FILL]].tolist() == [0, 7, 3]
-    assert gauges[0, SLACK, 0] == 4.0
+        if turn % 10 == 9:
+            assert_sound(both, 0)
 
 
 def test_blocks_that_were_given_back_are_used_again() -> None:
@@ -142,10 +131,315 @@ def test_blocks_that_were_given_back_are_used_again() -> None:
         both.give(unit, 1, unit % 3)
         both.complete(unit, 1, float(rng.normal()))
 
-    beliefs = both.beliefs
-    held = labels(beliefs, 0)
-    assert len(held) == beliefs.chains[0, LEVELS, HELD] <= 400
-    assert beliefs.chains[0, LEVELS, USED] <= beliefs.follows.shape[1]
-    assert beliefs.sizes[RECHECKS] > 0
-    values = both.state.observed.features[list(held), 1, :2] @ both.coefficients()[1].T
+    learner, held = both.learner, labels(both.learner, 0)
+    assert len(held) == learner.held[0] <= 400
+    assert learner.used[0] <= learner.follows.shape[1]
+    assert learner.rechecks > 0
+    assert_blocks_are_used_once(learner, 0)
+    values = np.asarray(both.observed.features)[list(held), 1, :2] @ both.coefficients()[1].T
     assert values[np.arange(len(held)), list(held.values())] == pytest.approx(values.max(axis=1))
+
+
+# -- one unit at a time: coefficients, ranks and radii are set by hand ---------------------------------------
+
+
+def by_hand(beta: Any, radii: list[float], units: int = 200) -> ExactLearner:
+    """Return a learner of one arm, then of arms with these coefficients (K, 2), in the metric of plain length."""
+    arms = len(beta)
+    learner = ExactLearner(store(bare_design(all_plans(1, arms), [1, arms], [1, 2]), units))
+    learner.reserve(units)
+    np.asarray(learner.rows)[1] = 1
+    np.asarray(learner.whitener)[0] = np.eye(2)
+    np.asarray(learner.radius)[0, : len(radii)] = np.asarray(learner.slack)[0, : len(radii)] = radii
+    learner.depth[0], learner.limit[0] = len(radii), 10**6
+    set_coefficients(learner, beta)
+    return learner
+
+
+def set_coefficients(learner: ExactLearner, beta: Any) -> None:
+    np.asarray(learner.fits.beta)[np.asarray(learner.problem)[1]] = beta
+    np.asarray(learner.white)[np.asarray(learner.problem)[1]] = beta
+
+
+def enter(learner: ExactLearner, unit: int, psi: Any) -> None:
+    """Let a unit come to the second stage with these features."""
+    seen = learner.observed
+    seen.psi[0] = 1.0
+    seen.observe(c.ARRIVED, unit, 0, 0, 0.0)
+    seen.observe(c.GIVEN, unit, 0, 0, 0.0)
+    seen.psi[:] = np.array(psi, dtype=np.float64)
+    seen.observe(c.ARRIVED, unit, 1, 1, 0.0)
+    learner.learn(c.ARRIVED, unit, 1)
+
+
+@given(
+    st.lists(st.tuples(numbers, numbers), min_size=3, max_size=3),
+    st.lists(st.integers(0, 1), min_size=3, max_size=3),
+    st.lists(st.booleans(), min_size=3, max_size=3),
+    st.tuples(numbers, numbers).filter(any),
+)
+@example([(1.0, 0.0), (1.0, 1.0), (1.0, -1.0)], [1, 1, 1], [True, True, True], (1.0, 0.0))
+@example([(1.0, 0.0), (1.0, 1.0), (1.0, -1.0)], [0, 1, 1], [True, True, True], (1.0, 0.0))
+def test_the_label_is_the_lowest_of_the_best_arms_that_are_feasible_and_have_rows(
+    coefficients: list[tuple[float, float]], rows: list[int], feasible: list[bool], psi: tuple[float, float]
+) -> None:
+    learner = by_hand(coefficients, [0.0])
+    np.asarray(learner.rows)[1] = rows
+    child = np.asarray(learner.observed.child)[1]
+    child[:] = np.where(feasible, child, -1)
+
+    enter(learner, 0, psi)
+
+    values = {a: float(np.dot(coefficients[a], psi)) for a in range(3) if rows[a] and feasible[a]}
+    label = min(values, key=lambda a: (-values[a], a)) if values else -1
+    cross = np.asarray(learner.cross)[learner.problem[0, 0], :, :, 0]  # ψ of the first stage is 1
+    assert cross.tolist() == [[*psi] if a == label else [0.0, 0.0] for a in range(3)]
+    assert learner.rows[0, 0] == learner.counted[0, 0] == (label >= 0)
+    assert learner.held[0] == (len(values) > 1)
+    if len(values) > 1:
+        assert labels(learner, 0) == {0: label}
+
+
+@given(
+    st.lists(st.tuples(numbers, numbers), min_size=3, max_size=3),
+    st.tuples(numbers, numbers).filter(any),
+    st.sampled_from([0.5, 1.0, 1.0 + 1e-9, 2.0]),
+)
+def test_the_lead_is_best_minus_second_best_over_the_length_of_the_features(
+    coefficients: list[tuple[float, float]], psi: tuple[float, float], of_lead: float
+) -> None:
+    """A unit enters the wider of two levels, whose radius is a multiple of its lead, if that is at most 1."""
+    best, second, _ = sorted((float(np.dot(beta, psi)) for beta in coefficients), reverse=True)
+    lead = (best - second) / np.sqrt(np.dot(psi, psi))
+    learner = by_hand(coefficients, [of_lead * lead, 0.0])
+
+    enter(learner, 0, psi)
+
+    assert level_of(learner, 0) == (0 if of_lead <= 1.0 or lead == 0.0 else 1)
+
+
+def test_features_that_are_all_zero_have_a_label_and_no_level() -> None:
+    learner = by_hand([(1.0, 0.0), (0.0, 1.0)], [0.0])
+
+    enter(learner, 0, (0.0, 0.0))
+
+    assert learner.rows[0, 0] == 1
+    assert learner.held[0] == 0
+
+
+def test_a_unit_enters_the_widest_level_whose_radius_its_lead_exceeds() -> None:
+    learner = by_hand([(0.0, 0.0), (0.0, 0.0)], [8.0, 4.0, 2.0, 0.0])
+    leads = (9.0, 8.0, 7.0, 3.0, 1.0, 0.0)
+
+    for unit, lead in enumerate(leads):
+        set_coefficients(learner, [(lead, 0.0), (0.0, 0.0)])
+        enter(learner, unit, (3.0, 0.0))
+
+    assert [level_of(learner, unit) for unit in range(len(leads))] == [0, 0, 1, 2, 3, 3]
+
+
+def test_a_level_that_has_moved_asks_for_a_longer_lead() -> None:
+    """With radius 4 and slack 1 the coefficients have moved by 3: only a lead of 7 is safe."""
+    learner = by_hand([(0.0, 0.0), (0.0, 0.0)], [4.0, 0.0])
+    learner.slack[0, 0] = 1.0
+
+    for unit, lead in enumerate((7.0, 6.9)):
+        set_coefficients(learner, [(lead, 0.0), (0.0, 0.0)])
+        enter(learner, unit, (1.0, 0.0))
+
+    assert [level_of(learner, unit) for unit in range(2)] == [0, 1]
+
+
+def test_a_level_has_the_coefficients_when_its_first_unit_entered_as_its_reference() -> None:
+    learner = by_hand([(9.0, 0.0), (0.0, 0.0)], [8.0, 0.0])
+
+    enter(learner, 0, (1.0, 0.0))
+    set_coefficients(learner, [(10.0, 2.0), (0.0, 0.0)])
+    enter(learner, 1, (1.0, 0.0))
+
+    assert np.asarray(learner.references)[0, 0].tolist() == [[9.0, 0.0], [0.0, 0.0]]
+
+
+def test_units_of_a_level_lie_in_a_chain_of_blocks_in_the_order_in_which_they_came() -> None:
+    learner, n = by_hand([(9.0, 0.0), (0.0, 0.0)], [8.0, 4.0, 0.0]), 3 * c.BLOCK + 5
+
+    for unit in range(n):
+        wide = unit % 2 == 0  # the chains of two levels grow in turn
+        enter(learner, unit, (1.0, 0.0) if wide else (1.0, 1.5))
+
+    for level in (0, 1):
+        slots = chain(learner, 0, level)
+        assert [learner.units[0, slot] for slot in slots] == list(range(level, n, 2))
+        assert len({slot // c.BLOCK for slot in slots}) == 2
+    assert_blocks_are_used_once(learner, 0)
+
+
+def expiring(radii: list[float], means: tuple[float, ...]) -> Both:
+    """Return units with the feature 1 that wait, while the mean of arm 0 over arm 1 goes through some values.
+
+    The metric has length 1 of that feature, up to the ridge of 1e-6. The levels are set by hand, at the first mean.
+    """
+    both, units = Both(bare_design(all_plans(1, 2), [1, 2], [1, 1])), iter(range(100))
+
+    def enrol(arm: int, outcome: float | None) -> None:
+        unit = next(units)
+        both.arrive(unit, 0, 0, [1.0])
+        both.arrive(unit, 1, both.give(unit, 0, 0), [1.0])
+        both.give(unit, 1, arm)
+        if outcome is not None:
+            both.complete(unit, 1, outcome)
+
+    enrol(0, means[0])
+    enrol(1, 0.0)
+    learner = both.learner
+    np.asarray(learner.radius)[0, : len(radii)] = np.asarray(learner.slack)[0, : len(radii)] = radii
+    np.asarray(learner.fill)[0] = 0
+    learner.depth[0], learner.limit[0], learner.held[0], learner.used[0], learner.free[0] = len(radii), 10**6, 0, 0, -1
+    for _ in range(5):
+        enrol(1, None)
+    for rows, (before, mean) in enumerate(pairwise(means), 1):
+        enrol(0, mean * (rows + 1) - before * rows)
+    return both
+
+
+def test_a_level_expires_when_it_has_moved_as_far_as_its_radius_and_not_before() -> None:
+    """Five units wait with a lead of 10 in a level of radius 4: up to a lead of 6.1 nobody looks at them."""
+    calm = expiring([4.0, 0.0], (10.0, 8.5, 6.1))
+    moved = expiring([4.0, 0.0], (10.0, 8.5, 5.9))
+
+    assert calm.learner.rechecks == 0
+    assert calm.learner.slack[0, 0] == pytest.approx(0.1, rel=1e-3)
+    assert level_of(calm.learner, 2) == 0
+    assert moved.learner.rechecks == 7  # those who came before the second step, and the two who brought the outcomes
+    assert moved.learner.slack[0, 0] == 4.0
+    assert np.asarray(moved.learner.references)[0, 0].ravel() == pytest.approx([5.9, 0.0], rel=1e-5)
+    assert np.asarray(moved.learner.old_fill).tolist() == [[0] * c.LEVELS]
+
+
+def test_the_slack_is_measured_anew_before_a_level_expires() -> None:
+    """To and fro is a long way, and leads nowhere: 3, back, and 3 again are within a radius of 4."""
+    both = expiring([4.0, 0.0], (10.0, 7.0, 10.0, 7.0, 10.0))
+
+    assert both.learner.rechecks == 0
+    assert both.learner.slack[0, 0] == pytest.approx(4.0)
+    assert set(labels(both.learner, 0).values()) == {0}
+
+
+def test_units_of_an_expired_level_go_to_the_widest_that_may_take_them() -> None:
+    """They lead by 0.5, in the narrowest level; then by 20: there is no level that is too wide for them."""
+    both = expiring([8.0, 4.0, 2.0, 0.0], (0.5, 20.0))
+
+    assert [level_of(both.learner, unit) for unit in range(2, 7)] == [0] * 5
+    assert level_of(expiring([8.0, 4.0, 2.0, 0.0], (0.5, 5.0)).learner, 2) == 1
+
+
+def test_labels_flip_when_the_other_arm_is_better() -> None:
+    both = expiring([4.0, 0.0], (10.0, -1.0))
+
+    assert set(labels(both.learner, 0).values()) == {1}
+    assert both.learner.flips == len(labels(both.learner, 0)) == 6
+    moments = np.asarray(both.learner.cross)[0, :, 0, 0]
+    assert moments.tolist() == [2.0, 6.0]  # of 1 · 1 each; the first two units are in no level, and stay
+
+
+# -- the metric ----------------------------------------------------------------------------------------------
+
+
+def measured(seen: Any) -> ExactLearner:
+    learner = ExactLearner(seen)
+    learner.reserve(seen.capacity)
+    learner.relearn()
+    return learner
+
+
+def test_the_whitener_is_the_factor_of_the_mean_product_of_features() -> None:
+    seen = observed_units(DESIGN, 30, leave=4)
+
+    factor = np.asarray(measured(seen).whitener)[0]
+
+    came = np.asarray(seen.nodes)[:, 1] >= 0
+    features = np.asarray(seen.features)[came, 1]
+    gram = features.T @ features / came.sum()
+    assert 0 < came.sum() < 30
+    assert np.triu(factor) == pytest.approx(np.linalg.cholesky(gram + c.RIDGE * np.diag(np.diag(gram))).T)
+
+
+def test_a_feature_that_is_always_zero_has_length_one() -> None:
+    seen = observed_units(DESIGN, 10)
+    np.asarray(seen.features)[:, 1, 2] = 0.0
+
+    assert measured(seen).whitener[0, 2, 2] == 1.0
+
+
+def test_a_difference_of_values_is_bounded_by_the_two_lengths() -> None:
+    """|Δ·ψ| ≤ ‖CΔ‖ ‖C⁻ᵀψ‖, with equality where Δ is parallel to (CᵀC)⁻¹ψ; in levels features have the length 1."""
+    seen = observed_units(DESIGN, 60)
+    learner = measured(seen)
+    problems, factor = np.asarray(learner.problem)[1], np.triu(np.asarray(learner.whitener)[0])
+
+    beta, white = np.asarray(learner.fits.beta)[problems], np.asarray(learner.white)[problems]
+
+    slots = [slot for level in range(learner.depth[0]) for slot in chain(learner, 0, level)]
+    assert white == pytest.approx(beta @ factor.T)
+    assert len(slots) > 20
+    for slot in slots:
+        psi, unit = np.asarray(learner.cells)[0, slot], learner.units[0, slot]
+        original = np.asarray(seen.features)[unit, 1]
+        assert psi == pytest.approx(original / np.linalg.norm(np.linalg.solve(factor.T, original)))
+        assert abs((beta[0] - beta[1]) @ psi) <= np.linalg.norm(white[0] - white[1]) * (1 + 1e-12)
+        tight = np.linalg.solve(factor.T @ factor, psi)
+        assert tight @ psi == pytest.approx(np.linalg.norm(factor @ tight))
+
+
+# -- from the beginning --------------------------------------------------------------------------------------
+
+
+def test_radii_shrink_from_how_far_apart_the_arms_are_to_half_the_usual_step() -> None:
+    both = Both(bare_design(all_plans(2, 2), [2, 2], [2, 3]))
+    for unit in range(200):
+        well_behaved(both, unit, np.random.default_rng(unit))
+
+    learner = both.learner
+    depth, radii = learner.depth[0], np.asarray(learner.radius)[0]
+    assert 2 < depth < c.LEVELS
+    assert (radii[: depth - 2] == c.SHRINK * radii[1 : depth - 1]).all()
+    assert 0.0 < radii[depth - 1] < 1e-12  # rounding error: closer than that, two arms give the same target
+
+
+def test_learning_again_sets_the_first_radius_to_the_distance_of_the_arms() -> None:
+    learner = measured(observed_units(DESIGN, 60))
+
+    white = np.asarray(learner.white)[np.asarray(learner.problem)[1]]
+    assert learner.radius[0, 0] == pytest.approx(np.linalg.norm(white[0] - white[1]))
+    assert learner.depth[0] == c.LEVELS  # no step was made yet
+    assert learner.radius[0, c.LEVELS - 1] == c.ROUNDING * max(np.linalg.norm(white, axis=1))
+
+
+# -- room ----------------------------------------------------------------------------------------------------
+
+
+def test_no_block_is_free_before_one_was_given_back() -> None:
+    assert np.asarray(ExactLearner(store(DESIGN, 0)).free).tolist() == [-1]
+
+
+def test_a_design_of_one_stage_has_no_links() -> None:
+    learner = ExactLearner(store(bare_design([(0,), (1,)], [2], [2]), 10))
+    learner.reserve(10)
+
+    assert all(len(learner.arrays()[name]) == 0 for name in ("whitener", "radius", "head", "cells", "units", "follows"))
+
+
+@pytest.mark.parametrize("capacity", [1, c.BLOCK, c.BLOCK + 1, 1000])
+def test_there_are_blocks_for_all_units_however_they_are_spread_over_levels(capacity: int) -> None:
+    learner = ExactLearner(store(DESIGN, capacity))
+
+    learner.reserve(capacity)
+
+    arrays = learner.arrays()
+    blocks = arrays["follows"].shape[1]
+    for name in ("cells", "units", "nodes", "labels"):
+        assert arrays[name].shape[1] == blocks * c.BLOCK
+    assert (
+        blocks - c.LEVELS - 1
+    ) * c.BLOCK >= capacity  # one block of each level may be partly filled, one is being read
+    assert arrays["counted"].shape == (capacity, 2)

@@ -5,60 +5,82 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dtrbandit.estimators.observed import (
+from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.constants import (
     AMENDED,
     ARRIVED,
+    CLOSED,
     COMPLETED,
     GIVEN,
     LEFT,
     LOST,
+    NO_FACT,
     STAYED,
     UNKNOWN,
     VOID,
-    Observed,
-    erase,
-    fits,
-    grow,
-    longer,
-    observe,
-    same_place,
-    stands_at,
-    walk,
+    VOIDED,
 )
-from estimators.few_units import small_design, store
+from estimators.few_units import bare_design, observed_units, small_design, store
 
 DESIGN = small_design()
-PSI, NOTHING = np.array([2.0, 3.0, 4.0]), np.zeros(0)
+PSI = np.array([2.0, 3.0, 4.0])
+COLUMNS = ("features", "nodes", "arms", "left", "last", "outcome")  # with an entry for each unit
 Told = list[tuple[int, int, int, int]]  # fact, unit, stage, index
 FIRST: Told = [(ARRIVED, 0, 0, 0), (GIVEN, 0, 0, 1)]  # after arm 1 only arm 1 is feasible
 SECOND: Told = [*FIRST, (ARRIVED, 0, 1, 2), (GIVEN, 0, 1, 1)]
 
 
 def told(facts: Told) -> Observed:
+    """Return a store with room for two units that was told these facts, with the same features each time."""
     seen = store(DESIGN, 2)
+    seen.psi[:] = PSI
     for fact, unit, m, index in facts:
-        observe(seen, fact, unit, m, index, 5.0, PSI)
+        seen.observe(fact, unit, m, index, 5.0)
     return seen
+
+
+def bits(seen: Observed) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in seen.arrays().items()}
 
 
 def test_nothing_is_known_before_the_first_unit() -> None:
     seen = store(DESIGN, 3)
 
-    assert seen.units.tolist() == [0]
-    assert seen.shape.tolist() == [[2, 2], [2, 3]]
-    assert (seen.arms == -1).all()
-    assert (seen.nodes == -1).all()
-    assert (seen.last == -1).all()
-    assert (seen.left == STAYED).all()
+    assert (seen.units, seen.taught, seen.capacity) == (0, 0, 3)
+    for name in ("arms", "nodes", "last"):
+        assert (seen.arrays()[name] == -1).all()
+    assert (np.asarray(seen.left) == STAYED).all()
+
+
+def test_a_design_says_how_many_arms_and_features_there_are() -> None:
+    seen = Observed(bare_design([(0, 0), (0, 1), (1, 2)], [2, 3], [3, 1]))
+
+    assert (seen.stages, seen.most, seen.width) == (2, 3, 3)
+    assert np.asarray(seen.arm_count).tolist() == [2, 3]
+    assert np.asarray(seen.dimension).tolist() == [[3, 3, 0], [1, 1, 1]]  # of each arm; none of one that is not there
+    assert np.asarray(seen.widest).tolist() == [3, 1]
+
+
+def test_the_tree_is_that_of_the_design_with_room_for_a_copy() -> None:
+    seen, nodes = Observed(DESIGN), len(DESIGN.tree.feasible)
+
+    assert seen.nodes_of_tree == nodes
+    assert np.asarray(seen.following).shape == (nodes, 2)
+    for node, feasible in enumerate(DESIGN.tree.feasible):
+        for arm, yes in enumerate(feasible):
+            leads_to = DESIGN.tree.child[node, arm] if yes else -1
+            assert seen.following[node, arm] == seen.child[node, arm] == leads_to
+    assert np.asarray(seen.child).shape == (2 * nodes, 2)
+    assert (np.asarray(seen.child)[nodes:] == -1).all()
 
 
 def test_an_arrival_brings_its_stages_features_and_no_more() -> None:
     seen = told(FIRST)
 
-    assert seen.features[0, 0].tolist() == [2.0, 3.0, 0.0]
-    assert seen.nodes[0].tolist() == [0, -1]
-    assert seen.arms[0].tolist() == [1, -1]
-    assert seen.units.tolist() == [1]
+    assert np.asarray(seen.features)[0, 0].tolist() == [2.0, 3.0, 0.0]
+    assert np.asarray(seen.nodes)[0].tolist() == [0, -1]
+    assert np.asarray(seen.arms)[0].tolist() == [1, -1]
+    assert seen.units == 1
 
 
 def test_an_outcome_belongs_to_the_last_stage_of_its_unit() -> None:
@@ -74,38 +96,52 @@ def test_who_leaves_may_bring_the_features_of_the_stage_it_does_not_enter(
     seen = told([*FIRST, (LEFT, 0, 1, index)])
 
     assert seen.left[0] == left
-    assert seen.features[0, 1].tolist() == features
+    assert np.asarray(seen.features)[0, 1].tolist() == features
     assert seen.nodes[0, 1] == -1
 
 
 def test_a_store_that_grows_keeps_what_it_has_and_knows_nothing_of_the_rest() -> None:
-    before = told(SECOND)
+    seen = told(SECOND)
+    before = {name: array.copy() for name, array in seen.arrays().items()}
 
-    after = grow(before, 5)
+    seen.reserve(5)
 
-    assert after.child is before.child
-    assert after.units is before.units
-    for name in ("features", "nodes", "arms", "left", "last", "outcome"):
-        assert np.array_equal(getattr(after, name)[:2], getattr(before, name))
-    assert (after.nodes[2:] == -1).all()
-    assert (after.left[2:] == STAYED).all()
+    after = seen.arrays()
+    assert seen.capacity == 5
+    for name in COLUMNS:
+        assert after[name].dtype == before[name].dtype
+        assert len(after[name]) == 5
+        assert np.array_equal(after[name][:2], before[name])
+    for name in ("units", "taught", "child"):
+        assert np.array_equal(after[name], before[name])
+    assert (after["nodes"][2:] == -1).all()
+    assert (after["arms"][2:] == -1).all()
+    assert (after["last"][2:] == -1).all()
+    assert (after["left"][2:] == STAYED).all()
 
 
-def test_a_longer_array_has_the_same_type_and_a_blank() -> None:
-    long = longer(np.array([[1, 2]], dtype=np.int8), 3, -1)
+def test_a_copy_knows_the_same_and_shares_nothing() -> None:
+    seen, copy = observed_units(DESIGN, 7, leave=3), Observed(DESIGN)
+    seen.taught = 2
+    seen.child[len(DESIGN.tree.feasible), 1] = 3
 
-    assert long.tolist() == [[1, 2], [-1, -1], [-1, -1]]
-    assert long.dtype == np.int8
+    copy.load(seen.arrays())
+
+    assert bits(copy) == bits(seen)
+    assert (copy.units, copy.taught, copy.capacity) == (7, 2, 7)
+    copy.erase(1)
+    assert bits(copy) != bits(seen)
+    assert seen.left[1] == STAYED
 
 
 def test_a_unit_stands_where_its_arms_lead() -> None:
     seen = told(FIRST)
 
-    assert stands_at(seen, 0, 0) == 0
-    assert stands_at(seen, 0, 1) == DESIGN.tree.after((1,)) == 2
-    assert stands_at(seen, 0, 2) == -1  # it has not come to stage 2
-    assert stands_at(seen, 1, 1) == -1
-    assert stands_at(seen, 99, 1) == -1  # beyond the store
+    assert seen.stands_at(0, 0) == 0
+    assert seen.stands_at(0, 1) == DESIGN.tree.after((1,)) == 2
+    assert seen.stands_at(0, 2) == -1  # it has not come to stage 2
+    assert seen.stands_at(1, 1) == -1
+    assert seen.stands_at(99, 1) == -1  # beyond the store
 
 
 @pytest.mark.parametrize(
@@ -137,46 +173,55 @@ def test_a_unit_stands_where_its_arms_lead() -> None:
 def test_a_fact_fits_only_what_came_before_it(before: Told, fact: tuple[int, ...], holds: bool) -> None:
     kind, unit, m, index, arm = fact
 
-    assert bool(fits(told(before), kind, unit, m, index, arm)) is holds
+    assert bool(told(before).fits(kind, unit, m, index, arm)) is holds
+
+
+def test_only_a_unit_of_an_earlier_trial_may_arrive_without_an_arm() -> None:
+    seen = told([])
+    seen.taught = 1
+
+    assert seen.fits(ARRIVED, 0, 0, 0, -1)
+    assert not seen.fits(ARRIVED, 0, 1, 2, -1)  # the second stage before the first
+    assert not seen.fits(ARRIVED, 1, 0, 0, -1)
+    assert not seen.fits(ARRIVED, 0, 0, 0, -2)
 
 
 def test_what_a_loss_or_an_amendment_changes_is_written_elsewhere() -> None:
-    seen, before = told(SECOND), told(SECOND)
+    seen = told(SECOND)
 
-    for fact in (LOST, AMENDED):
-        observe(seen, fact, 0, 1, -1, 9.0, PSI)
+    for fact in (LOST, AMENDED, VOIDED, CLOSED, NO_FACT):
+        seen.observe(fact, 0, 1, -1, 9.0)
 
-    for name in Observed._fields:
-        assert np.array_equal(getattr(seen, name), getattr(before, name))
+    assert bits(seen) == bits(told(SECOND))
 
 
 def test_of_a_void_unit_nothing_is_left_and_nothing_may_follow() -> None:
     seen, empty = told([*SECOND, (COMPLETED, 0, 1, -1), (ARRIVED, 1, 0, 0), (GIVEN, 1, 0, 0)]), store(DESIGN, 2)
 
-    erase(seen, 0)
+    seen.erase(0)
 
     for name in ("features", "nodes", "arms", "last", "outcome"):
-        assert (getattr(seen, name)[0] == getattr(empty, name)[0]).all()
-    assert seen.left.tolist() == [VOID, STAYED]
-    assert seen.arms[1].tolist() == [0, -1]
+        assert (seen.arrays()[name][0] == empty.arrays()[name][0]).all()
+    assert np.asarray(seen.left).tolist() == [VOID, STAYED]
+    assert np.asarray(seen.arms)[1].tolist() == [0, -1]
     for fact in (ARRIVED, LEFT, COMPLETED):
-        assert not any(fits(seen, fact, 0, m, node, arm) for m in (0, 1) for node in (-1, 0, 1) for arm in (0, 1))
+        assert not any(seen.fits(fact, 0, m, node, arm) for m in (0, 1) for node in (-1, 0, 1) for arm in (0, 1))
 
 
 def test_a_unit_walks_within_its_copy_of_the_tree_and_a_place_is_the_same_in_all() -> None:
     seen, count = store(DESIGN, 2), len(DESIGN.tree.feasible)
 
-    assert walk(seen, 0, 1) == DESIGN.tree.after((1,))
-    assert walk(seen, 3 * count, 1) == 3 * count + DESIGN.tree.after((1,))
-    assert same_place(seen, 2, 2 + 4 * count)
-    assert not same_place(seen, 2, 3 + 4 * count)
-    assert not same_place(seen, -1, count - 1)
+    assert seen.walk(0, 1) == DESIGN.tree.after((1,))
+    assert seen.walk(3 * count, 1) == 3 * count + DESIGN.tree.after((1,))
+    assert seen.same_place(2, 2 + 4 * count)
+    assert not seen.same_place(2, 3 + 4 * count)
+    assert not seen.same_place(-1, count - 1)
 
 
 def test_a_fact_at_a_copy_that_is_not_there_does_not_fit() -> None:
     seen, count = store(DESIGN, 2), len(DESIGN.tree.feasible)
-    seen.child[count] = [count + 1, -1]  # for units with contraindications
+    np.asarray(seen.child)[count] = [count + 1, -1]  # for units with contraindications
 
-    assert fits(seen, ARRIVED, 0, 0, count, 0)
-    assert not fits(seen, ARRIVED, 0, 0, count, 1)
-    assert not fits(seen, ARRIVED, 0, 0, 7 * count, 0)
+    assert seen.fits(ARRIVED, 0, 0, count, 0)
+    assert not seen.fits(ARRIVED, 0, 0, count, 1)
+    assert not seen.fits(ARRIVED, 0, 0, 7 * count, 0)

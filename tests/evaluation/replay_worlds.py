@@ -12,6 +12,7 @@ import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.replay.paths import POLICY, ROWS
+from dtrbandit.policies.registry import examples
 from effort import scaled
 from estimators.oracle import random_plans
 from plain.replay import Point
@@ -109,6 +110,7 @@ def policies(design: dtr.Design) -> dict[str, Any]:
         "LSVI-UCB, theory": dtr.LSVIUCB(),
         "rule": dtr.FixedRegime(rule=rule),
         "uniform": dtr.UniformRandom(),
+        **{repr(each): each for each in examples()},
     }
 
 

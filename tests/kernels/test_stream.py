@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from dtrbandit.kernels.stream import uniform, uniforms
+from dtrbandit.kernels.stream import ROUNDS, drawn_for, uniform, uniforms
 
 
 def test_a_number_depends_on_its_address_alone() -> None:
@@ -20,6 +21,22 @@ def test_the_numbers_are_philox_words_with_seed_and_block_as_key() -> None:
 
     assert uniforms(7, 2, 3)[:2].ravel().tolist() == [(int(word) >> 11) / 2**53 for word in words]
     assert uniform(7, 513, 0, 3) == uniforms(7, 2, 3)[0, 0]
+
+
+@pytest.mark.parametrize("rounds", [0, 1, ROUNDS, ROUNDS + 1, 3 * ROUNDS])
+def test_the_numbers_of_many_rounds_are_those_of_each(rounds: int) -> None:
+    drawn = drawn_for(7, rounds, 3)
+
+    blocks, rest = divmod(len(drawn), ROUNDS)
+    assert (rest, len(drawn) >= max(rounds, 1), len(drawn) < rounds + 2 * ROUNDS) == (0, True, True)
+    assert drawn.tolist() == [row for block in range(blocks) for row in uniforms(7, block, 3).tolist()]
+    assert drawn.flags.c_contiguous
+    assert drawn[-1, 2] == uniform(7, len(drawn), 2, 3)
+
+
+def test_numbers_that_are_shared_cannot_be_written_over() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        uniforms(7, 0, 2)[0, 0] = 0.5
 
 
 def test_the_numbers_are_uniform() -> None:

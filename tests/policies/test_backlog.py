@@ -10,31 +10,22 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.policies import backlog as backlogs
 from dtrbandit.policies.backlog import Backlog, all_at_once, learn_from_now_on, work_off
-from dtrbandit.policies.compiled_policy import CompiledPolicy, CompiledState
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
+from dtrbandit.policies.state import PolicyState
 from dtrbandit.record import Assigned, Completed, History
+from policies.states import bits, every_policy
 
 DESIGN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
-POLICIES: list[CompiledPolicy] = [
-    dtr.DTRBandit(q=1, delta=0.5),
-    dtr.Greedy(),
-    dtr.LSVIUCB(beta=1.0),
-    dtr.UniformRandom(),
-]
-each_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+each_policy = pytest.mark.parametrize("policy", every_policy(DESIGN), ids=repr)
 
 
-def tell(policy: CompiledPolicy, state: CompiledState, t: int) -> None:
+def tell(policy: BuiltinPolicy, state: PolicyState, t: int) -> None:
     """Let a unit come, be given an arm, and end."""
     arm, psi = t % 2, np.array([1.0, t / 7])
     given = History(f"u{t}", t, 1 + arm, (psi,), (arm,), (), None)
     decision = dtr.Decision(given.unit, t, "only", "ab"[arm], "forced", 1.0, {}, {}, ("a",))
     policy.update(state, given, Assigned(decision))
     policy.update(state, given._replace(outcome=float(t)), Completed(given.unit, float(t)))
-
-
-def bits(state: CompiledState) -> list[bytes]:
-    state.settle()
-    return [array.tobytes() for array in state.arrays()]
 
 
 def test_what_waits_comes_out_as_arrays_in_order() -> None:
@@ -54,7 +45,7 @@ def test_what_waits_comes_out_as_arrays_in_order() -> None:
 @each_policy
 @pytest.mark.parametrize("most", [3, 4096], ids=["some at a time", "all"])
 def test_facts_that_waited_leave_the_same_bits(
-    policy: CompiledPolicy, most: int, monkeypatch: pytest.MonkeyPatch
+    policy: BuiltinPolicy, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dtrbandit.policies import facts
 
@@ -81,8 +72,8 @@ def test_what_is_only_written_down_is_not_learnt() -> None:
         learn_from_now_on(state)
         tell(policy, state, 11)
 
-    assert state.observed.units[0] == 11
-    assert state.beliefs.counted[:11, 0].tolist() == [False] * 10 + [True]
+    assert state.observed.units == 11
+    assert np.asarray(state.learner.counted)[:11, 0].tolist() == [False] * 10 + [True]
     assert state.learning
 
 
@@ -104,7 +95,7 @@ def test_a_fact_that_does_not_fit_is_named_and_nothing_waits_any_more() -> None:
 
 def test_there_is_nothing_to_work_off_without_a_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
     state = dtr.Greedy().init(DESIGN)
-    monkeypatch.setattr(backlogs, "call_take_all", None)
+    monkeypatch.setattr(backlogs, "take_all", None)
 
     work_off(state)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
+from dtrbandit.kernels import constants as c
+from dtrbandit.policies.state import REASON_NAMES
 from dtrbandit.record import Assigned
 from plain.dtr_bandit import filtered
 
@@ -38,6 +41,44 @@ def test_an_arm_without_a_forced_estimate_is_never_filtered_out(q_tilde: list[fl
 
     assert {arm for arm, q in enumerate(q_tilde) if q is None} <= set(kept)
     assert kept
+
+
+def with_tilde(design: dtr.Design, coefficients: Any, delta: float) -> Any:
+    """Return a state whose Q̃ has these coefficients (M, K, D), frozen."""
+    state = dtr.DTRBandit(q=1, delta=delta).init(design)
+    np.asarray(state.frozen)[:] = 1
+    np.asarray(state.tilde)[:] = coefficients
+    return state
+
+
+@given(st.lists(values, min_size=3, max_size=3), st.sampled_from([0.5, 1.0, 3.0]), st.integers(0, 2))
+def test_a_free_round_keeps_the_arms_that_the_plain_rule_keeps(
+    q_tilde: list[float | None], delta: float, barred: int
+) -> None:
+    numbers = np.array([np.nan if q is None else q for q in q_tilde])
+    state = with_tilde(dtr.Design([dtr.Stage("only", ("a", "b", "c"), "1")]), numbers[:, None], delta)
+    state.observed.psi[0] = 1.0
+    feasible = tuple(arm for arm in range(3) if arm != barred)
+
+    arm = state.ask(6, 0, state.root_for(((0, barred),)), 0.5)  # round 7, the first free one
+
+    kept = filtered(numbers, feasible, delta)
+    assert tuple(np.flatnonzero(np.asarray(state.sheet)[c.CONTENDER]).tolist()) == kept
+    assert arm == min(kept)  # none has Q̂
+    assert REASON_NAMES[state.reason] == ("clear" if len(kept) == 1 else "close")
+
+
+def test_q_tilde_is_the_product_of_coefficients_and_features() -> None:
+    """The first stage has two features, the second four: what lies beyond the second is not looked at."""
+    design = dtr.Design([dtr.Stage("s", ("a", "b", "c"), "1 + x"), dtr.Stage("t", ("a", "b"), "1 + z1 + z2 + z3")])
+    coefficients = np.arange(24.0).reshape(2, 3, 4)
+    coefficients[0, 1] = np.nan
+    state = with_tilde(design, coefficients, 0.5)
+    state.observed.psi[:] = np.array([1.0, 10.0, 99.0, 99.0])
+
+    state.ask(12, 0, 0, 0.5)  # round 13, the first free one
+
+    assert np.asarray(state.sheet)[c.Q_TILDE] == pytest.approx([10.0, np.nan, 98.0], nan_ok=True)
 
 
 def unit(session: dtr.Session, name: str, *, x: float = 0.0, z: float = 0.0, y: float = 0.0) -> None:

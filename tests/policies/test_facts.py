@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,33 +14,26 @@ from hypothesis import strategies as st
 
 import dtrbandit as dtr
 from dtrbandit.errors import DTRError
-from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.policy import Choice
-from dtrbandit.policies.rule import Rule
+from dtrbandit.policies.registry import forces_plans
 from dtrbandit.record import Assigned, Completed, Corrected, History, Overridden, Responded, Voided, Withdrawn
 from dtrbandit.record.events import Fact
 from effort import scaled
+from policies.states import bits, every_policy
 
-POLICIES: list[CompiledPolicy] = [
-    dtr.DTRBandit(q=1, delta=0.5),
-    dtr.DTRBandit(q=2, delta=0.5, schedule="permuted"),
-    dtr.DTRBandit(q=1, delta=0.5, floor=0.2),
-    dtr.EpsilonGreedy(epsilon=0.3),
-    dtr.Greedy(floor=0.2),
-    dtr.LSVIUCB(beta=1.0, leavers="optimistic"),
-    dtr.LSVIUCB(beta=1.0, switching="rare"),
-    dtr.FixedRegime(rule={"1": "1", "2": "2"}),
-    dtr.UniformRandom(),
-]
 DESIGN = dtr.Design([dtr.Stage("1", ("1", "2"), "1 + x"), dtr.Stage("2", ("1", "2", "3"), "1 + z", enter_if="z > 0")])
+POLICIES = [*every_policy(DESIGN), dtr.FixedRegime(rule={"1": "1", "2": "2"}), dtr.LSVIUCB(beta=1.0, switching="rare")]
 each_policy = pytest.mark.parametrize("policy", POLICIES, ids=repr)
+knows_units = pytest.mark.parametrize("policy", [*filter(forces_plans, POLICIES)], ids=repr)
+knows_no_units = pytest.mark.parametrize("policy", [each for each in POLICIES if not forces_plans(each)], ids=repr)
 
 
 @dataclass(frozen=True)
 class Forgetful:
     """Holds a built-in policy and keeps some facts from it."""
 
-    held: CompiledPolicy
+    held: BuiltinPolicy
     withheld: tuple[type, ...]
 
     def init(self, design: dtr.Design) -> Any:
@@ -61,8 +54,8 @@ def history(t: int, arms: tuple[int, ...] = (), **others: Any) -> History:
     return plain._replace(**others)
 
 
-@pytest.mark.parametrize("policy", POLICIES[:5], ids=repr)
-def test_a_built_in_policy_that_was_not_told_of_an_arm_says_so(policy: CompiledPolicy) -> None:
+@knows_units
+def test_a_built_in_policy_that_was_not_told_of_an_arm_says_so(policy: BuiltinPolicy) -> None:
     session = dtr.Session(DESIGN, Forgetful(policy, (Assigned,)))
     session.enroll("u1", {"x": 0.5})
 
@@ -72,14 +65,14 @@ def test_a_built_in_policy_that_was_not_told_of_an_arm_says_so(policy: CompiledP
     assert session.version == 3
 
 
-@pytest.mark.parametrize("policy", POLICIES[5:], ids=repr)
-def test_a_policy_that_looks_at_no_unit_decides_for_one_that_it_was_not_told_of(policy: CompiledPolicy) -> None:
+@knows_no_units
+def test_a_policy_that_looks_at_no_unit_decides_for_one_that_it_was_not_told_of(policy: BuiltinPolicy) -> None:
     """As when a regime is asked what it would have given to the units of a cohort."""
     assert policy.decide(policy.init(DESIGN), history(7, (1,)), 0.5).arm in (0, 1, 2)
 
 
 @each_policy
-def test_a_round_far_ahead_is_decided_without_room_for_it(policy: CompiledPolicy) -> None:
+def test_a_round_far_ahead_is_decided_without_room_for_it(policy: BuiltinPolicy) -> None:
     state = policy.init(DESIGN)
 
     choice = policy.decide(state, history(10**8), 0.5)
@@ -89,7 +82,7 @@ def test_a_round_far_ahead_is_decided_without_room_for_it(policy: CompiledPolicy
 
 
 @each_policy
-def test_rounds_may_have_gaps(policy: CompiledPolicy) -> None:
+def test_rounds_may_have_gaps(policy: BuiltinPolicy) -> None:
     """As when a policy of one's own holds several, each for some of the units."""
     state = policy.init(DESIGN)
     decision = dtr.Decision("u70", 70, "1", "2", "greedy", 1.0, {}, {}, ("2",))
@@ -113,18 +106,18 @@ def test_rounds_may_have_gaps(policy: CompiledPolicy) -> None:
     ],
     ids=["round 0", "before", "node", "no node", "no features", "long features", "beyond the last stage"],
 )
-def test_a_decision_for_a_unit_that_is_not_there_is_refused(policy: CompiledPolicy, wrong: History) -> None:
+def test_a_decision_for_a_unit_that_is_not_there_is_refused(policy: BuiltinPolicy, wrong: History) -> None:
     state = policy.init(DESIGN)
-    before = [array.tobytes() for array in state.arrays()]
+    before = bits(state)
 
     with pytest.raises(dtr.ProtocolError, match="does not fit what this policy was told"):
         policy.decide(state, wrong, 0.5)
 
-    assert [array.tobytes() for array in state.arrays()] == before
+    assert bits(state) == before
 
 
 @each_policy
-def test_features_may_be_whole_numbers(policy: CompiledPolicy) -> None:
+def test_features_may_be_whole_numbers(policy: BuiltinPolicy) -> None:
     state = policy.init(DESIGN)
     whole = policy.decide(state, history(1, features=(np.array([1, 2]),)), 0.5)
 
@@ -179,7 +172,7 @@ facts = st.one_of(
 @given(st.sampled_from(POLICIES), st.lists(st.tuples(histories, facts), max_size=30), st.booleans())
 @settings(max_examples=scaled(300))
 def test_whatever_a_policy_is_told_it_learns_or_refuses(
-    policy: CompiledPolicy, told: list[tuple[History, Fact]], sane: bool
+    policy: BuiltinPolicy, told: list[tuple[History, Fact]], sane: bool
 ) -> None:
     """Half of the runs begin with whole units, so that what is wrong comes upon a state that has learnt."""
     state = policy.init(DESIGN)
@@ -283,17 +276,3 @@ def test_an_override_after_the_response_moves_the_row_at_once(policy: Any, ridge
     psi = np.array([1.0, 2.0])
     first = [c.hat for c in session.coefficients() if (c.stage, c.arm) == ("first", other)]
     assert first == pytest.approx(target * psi / (ridge + psi @ psi), abs=1e-6)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Unlisted(dtr.UniformRandom):
-    """A policy whose rule was not added to the switch."""
-
-    @property
-    def compiled_rule(self) -> Rule:
-        return replace(super().compiled_rule, name="unlisted")
-
-
-def test_a_rule_that_the_switch_does_not_know_is_refused_with_advice() -> None:
-    with pytest.raises(dtr.DesignError, match=r"Unlisted\(\): its rule 'unlisted' is not among RULES .*; add it there"):
-        Unlisted().init(DESIGN)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
-from dtrbandit.policies.floor import keep_floor, take_or_explore
+from dtrbandit.kernels import constants as c
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict
-from dtrbandit.policies.sheet import CONTENDER, EXPLORE, GREEDY, PROPENSITY
 from dtrbandit.record import Assigned
 from dtrbandit.record.codec import encode
 from evaluation.collected import synthetic_session
@@ -49,32 +48,45 @@ def decisions(session: dtr.Session) -> list[dtr.Decision]:
 # -- the draw ------------------------------------------------------------------------------------------------
 
 
+def ready(policy: Any, arms: int, favourite: int) -> Any:
+    """Return a state in which each arm was forced twice: one is clearly the best, and the next round is free."""
+    state = policy.init(dtr.Design([dtr.Stage("only", tuple("abcdef"[:arms]), "1")]))
+    state.observed.psi[0] = 1.0
+    for unit in range(2 * arms):
+        assert state.take_if_it_fits(c.ARRIVED, unit, 0, 0, unit % arms, 1.0)
+        assert state.take_if_it_fits(c.COMPLETED, unit, 0, -1, -1, float(unit % arms == favourite))
+    return state
+
+
 @given(
+    rules_out=st.booleans(),
     feasible=st.lists(st.booleans(), min_size=1, max_size=6).filter(any),
     share=st.floats(0, 1),
     u=st.floats(0, 1, exclude_max=True),
     pick=st.integers(0, 5),
 )
 def test_others_have_the_floor_each_and_the_best_has_the_rest(
-    feasible: list[bool], share: float, u: float, pick: int
+    rules_out: bool, feasible: list[bool], share: float, u: float, pick: int
 ) -> None:
+    """Whoever is ruled out keeps it: DTRBandit's Q̃ tells the best from all others."""
     arms = [arm for arm, yes in enumerate(feasible) if yes]
     floor, favourite = share / len(feasible), arms[pick % len(arms)]
-    sheet = np.zeros((4, len(feasible)))
-    sheet[CONTENDER] = feasible
+    policy = dtr.DTRBandit(q=1, delta=0.1, floor=floor) if rules_out else dtr.Greedy(floor=floor)
+    state = ready(policy, len(feasible), favourite)
+    root = state.root_for(tuple((0, arm) for arm, yes in enumerate(feasible) if not yes))
 
-    keep_floor(sheet, floor)
-    sheet[CONTENDER] = 0.0  # whoever is ruled out keeps it
-    arm, reason = take_or_explore(sheet, favourite, GREEDY, u)
+    arm = state.ask(2 * len(feasible), 0, root, u)
 
-    others = [other for other in arms if other != favourite]
-    assert [sheet[PROPENSITY, other] for other in others] == [floor] * len(others)
-    assert sheet[PROPENSITY, favourite] == pytest.approx(1 - len(others) * floor, abs=1e-15)
-    assert all(sheet[PROPENSITY, arm] == 0 for arm, yes in enumerate(feasible) if not yes)
+    propensities, others = np.asarray(state.sheet)[c.PROPENSITY], [other for other in arms if other != favourite]
+    usual = c.ONLY_FEASIBLE if not others else c.CLEAR if rules_out else c.GREEDY
+    assert propensities[others].tolist() == [floor] * len(others)
+    assert propensities[favourite] == pytest.approx(1 - len(others) * floor, abs=1e-15)
+    assert all(propensities[arm] == 0 for arm, yes in enumerate(feasible) if not yes)
+    assert np.flatnonzero(np.asarray(state.sheet)[c.CONTENDER]).tolist() == ([favourite] if rules_out else arms)
     if all(abs(u - place * floor) > 1e-12 for place in range(len(others) + 1)):  # else rounding decides
         drawn = [other for place, other in enumerate(others) if place * floor < u < (place + 1) * floor]
         assert [arm] == (drawn or [favourite])
-    assert reason == (GREEDY if arm == favourite else EXPLORE)
+    assert state.reason == (usual if arm == favourite else c.EXPLORE)
 
 
 # -- in sessions ---------------------------------------------------------------------------------------------

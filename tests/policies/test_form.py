@@ -6,8 +6,8 @@ import numpy as np
 
 import dtrbandit as dtr
 from dtrbandit.kernels.arrays import Matrix
+from dtrbandit.kernels.constants import CONTENDER, PROPENSITY, Q_HAT, Q_TILDE
 from dtrbandit.policies.form import form_of
-from dtrbandit.policies.sheet import CONTENDER, PROPENSITY, Q_HAT, Q_TILDE
 from dtrbandit.record.values import unpacked
 
 STAGE = dtr.Stage("first", ("a", "b"), "1")

@@ -13,6 +13,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.policies import Choice
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
+from dtrbandit.policies.registry import examples
 from dtrbandit.record import History, Opened
 from dtrbandit.record.events import Fact
 
@@ -139,19 +140,15 @@ def test_a_study_goes_on_under_the_same_function_only() -> None:
 @pytest.mark.parametrize(
     "policy",
     [
+        *examples(),
         dtr.DTRBandit(q=2, delta=(0.5, 1.0), schedule="permuted"),
-        dtr.EpsilonGreedy(epsilon=0.1),
-        dtr.Greedy(),
-        dtr.Greedy(floor=0.1),
-        dtr.DTRBandit(q=1, delta=0.5, floor=0.1),
         dtr.LSVIUCB(beta=1.0, bound=(1.0, (1.0, 26.0)), clip=(1.0, 2.0), scale=13.0),
         dtr.FixedRegime(rule={"first": "a", "second": {"a": (0.0, 1.0), "b": (0.0, 0.0)}}),
-        dtr.UniformRandom(),
     ],
-    ids=lambda policy: type(policy).__name__,
+    ids=repr,
 )
-def test_a_policy_survives_a_dict(policy: object) -> None:
-    again = policy_from_dict(policy_to_dict(policy))  # type: ignore[arg-type]
+def test_a_policy_survives_a_dict(policy: Any) -> None:
+    again = policy_from_dict(policy_to_dict(policy))
 
     assert again == policy
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.policies.policy import Choice, Estimating, certain, feasible_arms, is_policy
+from dtrbandit.policies.policy import Choice, Estimating, Policy, certain, feasible_arms, is_policy
+from dtrbandit.policies.registry import examples, learns
 from dtrbandit.record import History
 
 
@@ -32,7 +33,7 @@ HISTORY = History("u1", 1, 0, (), (), (True, False, True), None)
 
 
 @pytest.mark.parametrize(
-    "policy", [Own(), dtr.Greedy(), dtr.FixedRegime(rule=lambda _: "a")], ids=lambda p: type(p).__name__
+    "policy", [Own(), *examples(), dtr.FixedRegime(rule=lambda _: "a")], ids=lambda p: type(p).__name__
 )
 def test_whatever_has_the_three_verbs_is_a_policy(policy: object) -> None:
     assert is_policy(policy)
@@ -55,14 +56,10 @@ def test_a_certain_arm_has_probability_one() -> None:
     assert choice == Choice(2, "rule", (0.0, 0.0, 1.0), (), (), ())
 
 
-@pytest.mark.parametrize(
-    ("policy", "estimates"),
-    [
-        (dtr.DTRBandit(q=1, delta=1.0), True), (dtr.EpsilonGreedy(epsilon=0.1), True), (dtr.Greedy(), True),
-        (dtr.LSVIUCB(beta=1.0), True), (dtr.UniformRandom(), False),
-        (dtr.FixedRegime(rule={"s": "a"}), False), (Own(), False),
-    ],
-    ids=lambda value: type(value).__name__,
-)  # fmt: skip
-def test_only_policies_that_learn_have_estimates_to_show(policy: object, estimates: bool) -> None:
-    assert isinstance(policy, Estimating) is estimates
+@pytest.mark.parametrize("policy", [*examples(), dtr.FixedRegime(rule={"s": "a"})], ids=repr)
+def test_only_policies_that_learn_have_estimates_to_show(policy: Policy[Any]) -> None:
+    assert isinstance(policy, Estimating) is learns(policy)
+
+
+def test_a_policy_of_ones_own_need_not_estimate() -> None:
+    assert not isinstance(Own(), Estimating)

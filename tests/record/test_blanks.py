@@ -1,4 +1,4 @@
-"""What stands in the blanks of records: machine code against expressions that say the same."""
+"""What stands in the blanks of records: one pass over the bytes against expressions that say the same."""
 
 from __future__ import annotations
 

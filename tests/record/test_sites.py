@@ -9,11 +9,12 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit import belief
+from dtrbandit.policies.registry import examples
 from dtrbandit.record import Enrolled
 from dtrbandit.record.sites import LONGEST, accept_site
 from small_session import DESIGN, FAIR, Says
 
-POLICIES = [dtr.DTRBandit(q=1, delta=0.5), dtr.EpsilonGreedy(epsilon=0.2), dtr.LSVIUCB(beta=0.5), dtr.UniformRandom()]
+POLICIES = examples()
 SITES = ("north", "south", None)
 
 

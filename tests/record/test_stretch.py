@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import dtrbandit as dtr
 from dtrbandit import belief
+from dtrbandit.policies.registry import examples
 from dtrbandit.record import Assigned, Completed, Enrolled, Event, Responded, Withdrawn
 from dtrbandit.record.chain import Record
 from dtrbandit.record.forms import Forms
@@ -29,7 +30,7 @@ DESIGN = dtr.Design(
     ],
     plans=[("a", "a", "a"), ("a", "b", "b"), ("a", "c", "a"), ("b", "a", "b"), ("b", "c", "a"), ("b", "c", "b")],
 )
-POLICIES = [dtr.DTRBandit(q=1, delta=0.4), dtr.LSVIUCB(beta=0.3, leavers="optimistic"), dtr.EpsilonGreedy(epsilon=0.3)]
+POLICY = dtr.DTRBandit(q=1, delta=0.4)
 
 
 SITES = (None, "north", "south", "east")
@@ -85,9 +86,8 @@ def play(session: dtr.Session, steps: list[tuple[int, int]], closing: int = -1) 
             waiting.append((unit, m + 1 if decision else 3))
 
 
-def state_of(session: dtr.Session) -> list[bytes]:
-    session._belief.state.settle()
-    return [array.tobytes() for array in session._belief.state.arrays()]
+def state_of(session: dtr.Session) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in session._belief.state.arrays().items()}
 
 
 steps = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), min_size=1, max_size=120)
@@ -95,7 +95,7 @@ steps = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), min_size=1, m
 
 @given(
     steps=steps,
-    policy=st.sampled_from(POLICIES),
+    policy=st.sampled_from(examples()),
     size=st.sampled_from([1, 5, 17, 1000]),
     closing=st.sampled_from([-1, 0, 20]),
     shortest=st.sampled_from([1, 7]),
@@ -143,7 +143,7 @@ def assert_same(found: dtr.Session, expected: dtr.Session) -> None:
 
 def usual_log() -> list[Event]:
     """Return a log with nothing unusual in it: units in flight, lost ones, leavers who report all or a part."""
-    session = dtr.Session(DESIGN, POLICIES[0], seed=5)
+    session = dtr.Session(DESIGN, POLICY, seed=5)
     rng = np.random.default_rng(0)
     play(session, [(int(who), 3 * int(how > 0) + int(how)) for who, how in rng.integers(0, 12, size=(300, 2))])
     return list(session.log)
@@ -280,7 +280,7 @@ def test_whatever_is_wrong_is_refused_with_the_words_of_the_rules(change: str, m
 def test_a_damaged_log_is_taken_or_refused_as_its_events_one_by_one_are(
     steps: list[tuple[int, int]], wrong: str, places: tuple[int, int], size: int
 ) -> None:
-    session = dtr.Session(DESIGN, POLICIES[0], seed=5)
+    session = dtr.Session(DESIGN, POLICY, seed=5)
     play(session, steps)
     log = list(session.log)
     first, second = (1 + place % (len(log) - 1) for place in places)
@@ -305,7 +305,7 @@ def test_a_damaged_log_is_taken_or_refused_as_its_events_one_by_one_are(
     assert in_stretches == one_by_one
 
 
-def result_of(log: list[Event]) -> str | tuple[list[bytes], list[Event]]:
+def result_of(log: list[Event]) -> str | tuple[dict[str, bytes], list[Event]]:
     """Return why a log is refused, or the state that it leads to and what goes on record."""
     try:
         session = dtr.Session.resume(log)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.policies.registry import examples
 from dtrbandit.record import Opened, Taught
 from dtrbandit.record.histories import Histories
 from dtrbandit.record.teaching import facts_of, histories_of, taught
@@ -19,7 +20,7 @@ FIRST, SECOND = {"start1": 1.0}, {"start2": 0.5, "end1": 9.0}
 WHOLE = Taught("a", (FIRST, SECOND), ("ssri", "other"), 2.0)
 LEAVER = Taught("b", (FIRST, {"end1": 2.0}), ("other",), -1.0)
 LOST = Taught("c", (FIRST, SECOND), ("ssri",), None)  # it entered the second stage, and was given nothing
-POLICIES = [dtr.DTRBandit(q=1, delta=0.5), dtr.EpsilonGreedy(epsilon=0.2), dtr.LSVIUCB(beta=0.5), dtr.UniformRandom()]
+POLICIES = examples()
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort
+from dtrbandit.policies.registry import examples
 from dtrbandit.record import Unblinded
 from small_session import DESIGN, FAIR, Says, some_session
 
-POLICIES = [dtr.DTRBandit(q=1, delta=0.5), dtr.EpsilonGreedy(epsilon=0.2), dtr.LSVIUCB(beta=0.5), dtr.UniformRandom()]
+POLICIES = examples()
 
 
 def play(policy: Any, *, looks: bool) -> dtr.Session:

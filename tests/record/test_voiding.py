@@ -10,10 +10,11 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort
+from dtrbandit.policies.registry import examples, learns
 from dtrbandit.record import Enrolled, Voided
 from small_session import DESIGN
 
-POLICIES = [dtr.DTRBandit(q=1, delta=0.5), dtr.EpsilonGreedy(epsilon=0.2), dtr.LSVIUCB(beta=0.5), dtr.UniformRandom()]
+POLICIES = examples()
 STEPS: list[tuple[str, Any]] = [
     ("enroll", {"start1": 1.0}),
     ("respond", {"start2": 0.5, "end1": 9.0}),
@@ -44,12 +45,13 @@ def test_a_unit_may_be_voided_at_any_point_and_its_round_stays_used(policy: Any,
     dtr.verify(session.log)
 
 
-@pytest.mark.parametrize("policy", POLICIES[:3], ids=repr)
+@pytest.mark.parametrize("policy", [each for each in POLICIES if learns(each)], ids=repr)
 def test_estimates_are_then_those_without_it(policy: Any) -> None:
     before, session = some_units(policy), some_units(policy)
     for verb, content in STEPS:
         getattr(session, verb)("wrong", content)
-    assert session.coefficients() != before.coefficients()
+    seldom = isinstance(policy, dtr.LSVIUCB) and policy.switching == "rare"  # one unit need not be worth new estimates
+    assert session.coefficients() != before.coefficients() or seldom
 
     session.void("wrong", reason="not eligible")
 

@@ -48,10 +48,9 @@ class Served:
         behind_proxy: bool = True,
         storage: str | None = None,
         workers: int = 1,
-        kernels: str = "plain",
     ) -> None:
         self.storage = storage or f"sqlite:///{folder}/trial.db"
-        self.workers, self.kernels, self.behind_proxy = workers, kernels, behind_proxy
+        self.workers, self.behind_proxy = workers, behind_proxy
         self.file = folder / "trial.db"
         self.key = ""
         self.port = 0
@@ -75,7 +74,7 @@ class Served:
         command += ["--workers", str(self.workers)]
         if self.behind_proxy:
             command.append("--behind-proxy")  # so that a test may say where its wrong keys come from
-        environment = {**os.environ, "DTRBANDIT_KERNELS": self.kernels, "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.told: list[str] = []  # on the terminal, before it listened

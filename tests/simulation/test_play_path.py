@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.compiled import play, potential_courses
+from dtrbandit.courses import play, potential_courses
 from dtrbandit.environments import PotentialOutcomes, Synthetic, Tabulated
 from dtrbandit.simulation.inputs import Inputs
 from dtrbandit.simulation.play_path import play_path

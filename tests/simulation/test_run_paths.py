@@ -15,10 +15,8 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.compiled import potential_courses
+from dtrbandit.courses import potential_courses
 from dtrbandit.environments import Synthetic
-from dtrbandit.kernels import supply
-from dtrbandit.kernels.supplier import SUPPLIER
 from dtrbandit.simulation.inputs import ENVIRONMENT, Inputs
 from dtrbandit.simulation.play_session import play_session
 from dtrbandit.testing.policy_contract import TWO_STAGES
@@ -169,19 +167,6 @@ def test_results_depend_neither_on_processes_nor_on_threads() -> None:
 
     assert one == two
     assert one == threads
-
-
-def test_a_study_in_other_processes_brings_no_machine_code_to_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[str] = []
-    monkeypatch.setattr(SUPPLIER, "asked", 0)
-    monkeypatch.setattr(SUPPLIER, "begin", lambda _: begun.append("a thread"))
-    monkeypatch.setattr(supply, "mode", lambda: "auto")
-
-    dtr.simulate(Synthetic(), FEW, horizon=60, paths=2, n_jobs=2)
-    assert not begun
-
-    dtr.simulate(Synthetic(), FEW, horizon=60, paths=2, n_jobs=1)
-    assert begun
 
 
 def test_a_path_does_not_depend_on_how_many_there_are() -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes, Synthetic
 from dtrbandit.policies import Choice, Policy
+from dtrbandit.policies.registry import examples
 from dtrbandit.record import History
 from dtrbandit.record.events import Fact
 from dtrbandit.simulation.inputs import ENVIRONMENT, Inputs
@@ -115,16 +116,8 @@ def rule(design: dtr.Design) -> dict[str, Any]:
 
 
 def policies(design: dtr.Design) -> dict[str, Policy[Any]]:
-    return {
-        "DTRB": dtr.DTRBandit(q=1, delta=0.5),
-        "permuted": dtr.DTRBandit(q=2, delta=2.0, schedule="permuted"),
-        "epsilon": dtr.EpsilonGreedy(epsilon=0.2),
-        "greedy": dtr.Greedy(),
-        "optimistic": dtr.LSVIUCB(beta=0.7, leavers="optimistic", clip=9.0),
-        "rare": dtr.LSVIUCB(beta=0.7, switching="rare"),
-        "rule": dtr.FixedRegime(rule=rule(design)),
-        "uniform": dtr.UniformRandom(),
-    }
+    """Return every built-in policy, with its options."""
+    return {**{repr(each): each for each in examples()}, "rule": dtr.FixedRegime(rule=rule(design))}
 
 
 def units_of(study: dtr.Study, environment: Any, path: int) -> PotentialOutcomes:

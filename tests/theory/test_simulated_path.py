@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 import dtrbandit as dtr
-from dtrbandit.compiled import Courses, play, potential_courses
+from dtrbandit.courses import Courses, play, potential_courses
 from dtrbandit.design.schedule import forced_plan
 from dtrbandit.environments import ArrivalProcess, Fixed, Synthetic
 from dtrbandit.theory.instance import Instance

@@ -31,10 +31,10 @@ from dtrbandit.evaluation.qlearning.induction import Dropouts
 from dtrbandit.evaluation.replay.result import in_words, rounds_to_draw, show_caution
 from dtrbandit.intervals import TOO_FEW
 from dtrbandit.plots import Curve, plot_curves
-from dtrbandit.policies.builtin import BUILTIN
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.policies.plain_values import policy_from_dict
 from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.registry import BUILTIN
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH
 
 if TYPE_CHECKING:

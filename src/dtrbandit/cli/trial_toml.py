@@ -10,8 +10,8 @@ from dtrbandit.design.built import built
 from dtrbandit.design.toml_text import TomlText, unknown
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
-from dtrbandit.policies.builtin import BUILTIN
 from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.registry import BUILTIN
 
 ENTRIES = ["name", "policy", "design", "plans", "stage"]
 OWN_DESIGN = ("plans", "stage")

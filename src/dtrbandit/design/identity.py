@@ -22,17 +22,7 @@ from dtrbandit.design.features import describe
 from dtrbandit.design.source import constants, defaults, digest, enclosed, global_names, source_of
 
 INSTALLED = {"site-packages", "dist-packages"}
-OURS = {
-    "dtrbandit",
-    "joblib",
-    "matplotlib",
-    "numba",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "scipy",
-    "sklearn",
-}  # with what we need
+OURS = {"dtrbandit", "joblib", "matplotlib", "numpy", "pandas", "pyarrow", "scipy", "sklearn"}  # with what we need
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 LONGEST = 40  # characters of a value that is shown rather than hashed
 
@@ -76,6 +66,8 @@ class _Reader:
             return self._known(value.__globals__.get("__name__"), value) or self._function(value)
         if isinstance(value, type):
             return self._known(value.__module__, value) or self._class(value)
+        if _is_compiled_by_us(value):
+            return {"name": _name(value)}
         if isinstance(value, ModuleType | BuiltinFunctionType | np.ufunc):
             bound = getattr(value, "__self__", None)
             return {"name": _name(value), "of": "" if isinstance(bound, ModuleType) else self.word(bound)}
@@ -176,6 +168,12 @@ def _is_installed(module: str, home: str) -> bool:
         return True
     file = getattr(sys.modules.get(module) or sys.modules.get(package), "__file__", None)
     return package != home and not INSTALLED.isdisjoint(Path(file or "").parts)
+
+
+def _is_compiled_by_us(value: object) -> bool:
+    """Say whether a value is a function of a compiled module of ours: it is known by its name, as if it were plain."""
+    module = getattr(value, "__module__", None)
+    return type(value).__name__ == "cython_function_or_method" and str(module).partition(".")[0] == "dtrbandit"
 
 
 def _home(thing: object) -> str:

@@ -24,12 +24,13 @@ def place(t: int, plans: int, q: int) -> tuple[bool, int, int]:
     >>> place(9, 4, 1)
     (False, 1, 0)
     """
-    size = plans * q
+    size = max(plans * q, 1)  # compiled, a division by zero would end the program
     block, offset = (t - 1) // size, (t - 1) % size
-    latest = 0
-    while 2 << latest <= block + 1:
+    latest, power = 0, 1
+    while latest < 62 and 2 * power <= block + 1:  # compiled, a whole number has 64 bits
         latest += 1
-    return block + 1 == 1 << latest, latest, offset
+        power *= 2
+    return block + 1 == power, latest, offset
 
 
 def forced_plan(t: int, plans: tuple[Plan, ...], *, q: int) -> Plan | None:

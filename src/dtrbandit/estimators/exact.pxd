@@ -12,7 +12,6 @@ cdef class ExactLearner(Levels):
     cpdef void learn(self, long long fact, long long unit, long long m) noexcept nogil
     @cython.locals(m=cython.longlong, unit=cython.longlong)
     cpdef void relearn(self) noexcept nogil
-    @cython.locals(p=cython.longlong, j=cython.longlong, m=cython.longlong, a=cython.longlong, unit=cython.longlong)
     cdef void clear(self) noexcept nogil
 
     @cython.locals(a=cython.longlong, j=cython.longlong, p=cython.longlong, d=cython.longlong, value=cython.double, first=cython.bint)

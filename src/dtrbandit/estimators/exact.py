@@ -95,24 +95,12 @@ class ExactLearner(Levels):
             self.refresh(m, True)
 
     def clear(self) -> None:
-        """Forget all that was learned."""
-        for p in range(self.observed.stages * self.observed.width):
-            self.fits.clear(p, self.observed.most)
-            for j in range(self.observed.most):
-                self.fits.beta[p, j] = 0.0
-                self.fits.length[p, j] = 0.0
-                self.fits.proof[p, j] = 0.0
-                self.moment[p, j] = 0.0
-                self.white[p, j] = 0.0
-        for m in range(self.observed.stages):
-            for a in range(self.observed.width):
-                self.rows[m, a] = 0
-            for unit in range(self.observed.units):
-                self.counted[unit, m] = False
-        for m in range(self.observed.stages - 1):
-            self.path[m] = 0.0
-            self.steps[m] = 0.0
-        self.rechecks, self.flips = 0, 0
+        """Forget all that was learned, so that what is learned next depends on what was observed alone."""
+        self.forget()
+        self.fits.forget()
+        self.mode[:, :] = c.FULL
+        self.moment[:, :] = 0.0
+        self.counted[:, :] = 0
 
     # -- rows ------------------------------------------------------------------------------------------------
 

@@ -59,6 +59,7 @@ cdef class Levels:
     @cython.locals(slot=cython.longlong, j=cython.longlong, pair=cython.bint, d=cython.longlong, goal=cython.longlong, label=cython.longlong, unit=cython.longlong, old=cython.longlong, lead=cython.double)
     cdef void recheck_block(self, long long m, long long level, long long first, long long count) noexcept nogil
 
+    cdef void forget(self) noexcept nogil
     @cython.locals(depth=cython.longlong, radius=cython.double, length=cython.double, usual_step=cython.double)
     cdef void clear_levels(self, long long m) noexcept nogil
     cdef void set_radius(self, long long m, long long level, double radius) noexcept nogil

@@ -103,7 +103,8 @@ class Levels:
         self.head, self.tail, self.fill, self.old_head, self.old_fill = (
             np.zeros((links, c.LEVELS), dtype=np.int64) for _ in range(5)
         )
-        self.free, self.used, self.held, self.depth, self.limit = (np.zeros(links, dtype=np.int64) for _ in range(5))
+        self.used, self.held, self.depth, self.limit = (np.zeros(links, dtype=np.int64) for _ in range(4))
+        self.free = np.full(links, -1, dtype=np.int64)
         self.cells = np.zeros((links, 0, most))
         self.units, self.nodes = np.zeros((links, 0), dtype=np.int32), np.zeros((links, 0), dtype=np.int32)
         self.labels = np.zeros((links, 0), dtype=np.int8)
@@ -112,7 +113,10 @@ class Levels:
         self.psi, self.gap, self.whitened = np.zeros(most), np.zeros(most), np.zeros(most)
 
     def make_room(self, capacity: int) -> None:
-        """Make room for ``capacity`` units. Every level may have one block partly filled, and one more is being read."""
+        """Make room for ``capacity`` units.
+
+        Every level may have one block partly filled, and one more is being read.
+        """
         blocks = (capacity + c.BLOCK - 1) // c.BLOCK + c.LEVELS + 1
         grow(self, {"cells": 0, "units": 0, "nodes": 0, "labels": 0}, blocks * c.BLOCK, axis=1)
         grow(self, {"follows": 0}, blocks, axis=1)
@@ -380,6 +384,22 @@ class Levels:
                 self.flip(m, unit, old, label)
 
     # -- from the beginning ----------------------------------------------------------------------------------
+
+    def forget(self) -> None:
+        """Forget all labels and levels: of those to come, nothing may depend on those before."""
+        self.rows[:, :] = 0
+        self.white[:, :] = 0.0
+        self.cross[:, :, :, :] = 0.0
+        self.whitener[:, :, :] = 0.0
+        self.references[:, :, :, :] = 0.0
+        self.radius[:, :], self.slack[:, :] = 0.0, 0.0
+        self.path[:], self.steps[:] = 0.0, 0.0
+        self.head[:, :], self.tail[:, :], self.fill[:, :] = 0, 0, 0
+        self.old_head[:, :], self.old_fill[:, :] = 0, 0
+        self.free[:], self.used[:], self.held[:], self.depth[:], self.limit[:] = -1, 0, 0, 0, 0
+        self.cells[:, :, :] = 0.0
+        self.units[:, :], self.nodes[:, :], self.labels[:, :], self.follows[:, :] = 0, 0, 0, 0
+        self.rechecks, self.flips = 0, 0
 
     def clear_levels(self, m: int) -> None:
         """Empty the levels of link ``m`` and set their radii.

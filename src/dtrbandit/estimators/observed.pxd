@@ -22,5 +22,5 @@ cdef class Observed:
     @cython.locals(place=cython.longlong, following=cython.longlong)
     cpdef long long walk(self, long long node, long long arm) noexcept nogil
     cpdef bint same_place(self, long long node, long long other) noexcept nogil
-    @cython.locals(node=cython.longlong)
+    @cython.locals(node=cython.longlong, feasible=cython.bint)
     cpdef bint fits(self, long long fact, long long unit, long long m, long long index, long long arm) noexcept nogil

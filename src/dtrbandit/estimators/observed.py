@@ -54,7 +54,10 @@ class Observed:
         self.stages, self.most, self.width = len(counts), max(dimensions), max(counts)
         self.arm_count = np.array(counts, dtype=np.int64)
         self.dimension = np.array(
-            [[d if arm < count else 0 for arm in range(self.width)] for count, d in zip(counts, dimensions, strict=True)]
+            [
+                [d if arm < count else 0 for arm in range(self.width)]
+                for count, d in zip(counts, dimensions, strict=True)
+            ]
         )
         self.widest = np.max(self.dimension, axis=1)
         following = children_left(design.tree, (), ())
@@ -152,4 +155,5 @@ class Observed:
             return False
         if arm == -1:  # a unit of an earlier trial may have dropped out before it was given one
             return unit < self.taught and node >= 0
-        return 0 <= arm < self.arm_count[m] and self.child[index, arm] >= 0
+        feasible: bool = 0 <= arm < self.arm_count[m] and self.child[index, arm] >= 0
+        return feasible

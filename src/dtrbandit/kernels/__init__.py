@@ -1,4 +1,4 @@
-"""Numerics that are compiled when the package is built. Not compiled, they run as plain Python and give the same bits."""
+"""Numerics that are compiled when the package is built; not compiled, they run as plain Python with the same bits."""
 
 import warnings
 

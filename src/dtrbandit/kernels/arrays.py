@@ -18,8 +18,12 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def named(part: object, names: Iterable[str]) -> Named:
-    """Return attributes as arrays by name; a number becomes an array without axes."""
-    return {name: np.asarray(getattr(part, name)) for name in names}
+    """Return attributes as arrays by name; a number becomes an array without axes, of 64 bits.
+
+    In plain Python a whole number may have the type of an array's entry; compiled it has not.
+    """
+    arrays = {name: np.asarray(getattr(part, name)) for name in names}
+    return {name: array if array.ndim else np.array(array.item()) for name, array in arrays.items()}
 
 
 def restore(part: object, names: Iterable[str], arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -14,6 +14,7 @@ cdef class LeastSquares:
 
     @cython.locals(j=cython.longlong, k=cython.longlong)
     cpdef void clear(self, long long p, long long d) noexcept nogil
+    cpdef void forget(self) noexcept nogil
     @cython.locals(j=cython.longlong, k=cython.longlong, carried=cython.double, cosine=cython.double, sine=cython.double, length=cython.double, upper=cython.double, lower=cython.double)
     cpdef void rotate_in(self, long long p, long long d, double value) noexcept nogil
     @cython.locals(j=cython.longlong, smallest=cython.double)

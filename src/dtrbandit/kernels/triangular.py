@@ -90,6 +90,11 @@ class LeastSquares:
             for k in range(d):
                 self.factor[p, j, k] = 0.0
 
+    def forget(self) -> None:
+        """Forget all problems."""
+        self.beta[:, :], self.carried[:, :], self.length[:, :], self.proof[:, :] = 0.0, 0.0, 0.0, 0.0
+        self.factor[:, :, :], self.operator[:, :, :] = 0.0, 0.0
+
     def rotate_in(self, p: int, d: int, value: float) -> None:
         """Rotate the row in ``work`` into the factor, and its target into ``carried``."""
         for j in range(d):

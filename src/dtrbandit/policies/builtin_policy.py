@@ -30,9 +30,9 @@ class BuiltinPolicy(ABC):
     @classmethod
     @abstractmethod
     def examples(cls) -> tuple[Policy[Any], ...]:
-        """Return policies of this kind that differ in what matters to their rule, for any design of one to three stages.
+        """Return policies of this kind that differ in what matters to their rule.
 
-        Tests of all policies take these. The first is the plainest.
+        They fit any design of one to three stages. Tests of all policies take them. The first is the plainest.
         """
 
     @abstractmethod

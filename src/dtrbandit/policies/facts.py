@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from dtrbandit.design.formula import Vector
-from dtrbandit.design.spec import Design
-from dtrbandit.errors import DesignError, ProtocolError
+from dtrbandit.errors import ProtocolError
 from dtrbandit.kernels import constants as c
 from dtrbandit.policies.backlog import AT_ONCE, Call, work_off
 from dtrbandit.policies.policy import Choice
@@ -107,11 +106,7 @@ def _take_lesson(state: PolicyState, history: History) -> None:
     whole = [len(psi) for psi in history.features] == list(dimensions[: len(history.features)])
     ends = history.outcome is None or m > 0
     known = m <= len(history.features) <= m + 1
-    if (
-        state.observed.units > state.taught
-        or _after(state, history) != history.node
-        or not (whole and ends and known)
-    ):
+    if state.observed.units > state.taught or _after(state, history) != history.node or not (whole and ends and known):
         raise _misfit(state, history, "a lesson")
     teach_one(state, history)
 
@@ -217,8 +212,8 @@ def _take_amendment(state: PolicyState, history: History, fact: int) -> None:
 
 def _require_known(state: PolicyState, history: History, what: str) -> None:
     """Refuse an amendment of a unit that has other arms here than its history."""
-    unit = _number(state, history)
-    if not state.taught <= unit < state.capacity or (np.asarray(state.observed.arms)[unit] >= 0).sum() != len(history.arms):
+    unit, arms = _number(state, history), np.asarray(state.observed.arms)
+    if not state.taught <= unit < state.capacity or (arms[unit] >= 0).sum() != len(history.arms):
         raise _misfit(state, history, what)
 
 

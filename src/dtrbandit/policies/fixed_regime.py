@@ -82,7 +82,9 @@ class FixedRegime(BuiltinPolicy):
         return callable(self.rule)
 
     def state(self, design: Design) -> FixedRegimeState:
-        """Return its state before the first unit."""
+        """Return its state before the first unit, unless the rule is a function."""
+        if callable(self.rule):
+            raise DesignError(f"{self!r} holds a Python function: it has no compiled state")
         return FixedRegimeState(self, design)
 
     def init(self, design: Design) -> Any:
@@ -143,7 +145,7 @@ class FixedRegimeState(PolicyState):
     def decide(self, unit: int, m: int, node: int, u: float) -> int:
         """Apply the rule; a settled arm that is infeasible by now gives way to the lowest that is feasible."""
         feasible = self.clear_sheet(node)
-        arm = self.settled[m]
+        arm: int = self.settled[m]
         if arm < 0 or self.observed.child[node, arm] < 0:
             for a in range(self.observed.arm_count[m]):
                 total = 0.0

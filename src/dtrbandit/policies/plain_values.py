@@ -14,8 +14,8 @@ from dtrbandit.design.identity import identity
 from dtrbandit.design.parameters import tuples
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, LogError
-from dtrbandit.policies.registry import BUILTIN
 from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.registry import BUILTIN
 from dtrbandit.policies.said import said
 from dtrbandit.record.events import Opened
 
@@ -43,10 +43,11 @@ def policy_from_dict(entries: Mapping[str, object]) -> Policy[Any]:
     if kind is None:
         raise DesignError(f"unknown policy {name!r}; the built-in ones are {', '.join(BUILTIN)}")
     try:
-        return kind(**{key: tuples(value) for key, value in parameters.items()})
+        policy: Policy[Any] = kind(**{key: tuples(value) for key, value in parameters.items()})
     except TypeError as error:
         allowed = ", ".join(_parameters(kind))
         raise DesignError(f"policy {name}: {error}; its parameters are {allowed or 'none'}") from error
+    return policy
 
 
 def require_same(opened: Opened, design: Design, policy: Policy[Any]) -> None:

@@ -35,7 +35,7 @@ class PlanState(PolicyState):
         """Learn everything again from what is written down."""
         self.learner.relearn()
 
-    def make_room(self, capacity: int, nodes: int) -> None:  # noqa: ARG002  # one signature for all
+    def make_room(self, capacity: int, nodes: int) -> None:  # one signature for all
         """Make room for so many units."""
         self.learner.reserve(capacity)
 

@@ -1,7 +1,7 @@
 """The state of a built-in policy: what was observed and learnt, and the methods by which it decides and learns.
 
-A policy's own file has a subclass, whose rule is ``decide``. Sessions ask for one unit at a time, and compiled loops for
-thousands, by the same methods. Kernels trust what they are told: ``policies/facts.py`` checks.
+A policy's own file has a subclass, whose rule is ``decide``. Sessions ask for one unit at a time, and compiled loops
+for thousands, by the same methods. Kernels trust what they are told: ``policies/facts.py`` checks.
 
 A rule fills the *sheet*: for each arm Q̃, Q̂, its propensity, and whether it contends.
 """
@@ -147,7 +147,7 @@ class PolicyState:
                 self.observed.psi[j] = features[i, j]
             if not self.take_if_it_fits(facts[i, 0], facts[i, 1], facts[i, 2], facts[i, 3], facts[i, 4], values[i]):
                 return i
-        return facts.shape[0]
+        return len(facts)
 
     def ask(self, unit: int, m: int, node: int, u: float) -> int:
         """Decide for the features at hand; what the sheet holds is finite, or NaN.

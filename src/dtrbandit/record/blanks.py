@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.kernels import constants as c
 from dtrbandit.record.bundle import Integers
-
-Bytes = NDArray[np.uint8]
 
 BUILT_FROM = c.BUILT_FROM
 
@@ -48,7 +45,7 @@ def blanks_of(texts: list[bytes]) -> Blanks:
     """
     joined = b"".join(texts)
     ends = np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
-    finder = Finder(np.frombuffer(joined, dtype=np.uint8), ends)
+    finder = Finder(joined, ends)
     finder.find()
     found, numbers = np.asarray(finder.found), np.asarray(finder.numbers)[: max(finder.size - 1, 0)]
     bare, stops, letters = np.asarray(finder.forms).tobytes(), found[:, c.FORM_END].tolist(), joined.decode("latin-1")
@@ -56,7 +53,7 @@ def blanks_of(texts: list[bytes]) -> Blanks:
         [bare[start:stop] for start, stop in zip([0, *stops], stops, strict=False)],
         found[:, c.NUMBERS],
         b"[" + numbers.tobytes() + b"]",
-        [letters[start:stop] for start, stop in found[:, c.UNIT:].tolist()],
+        [letters[start:stop] for start, stop in found[:, c.UNIT :].tolist()],
     )
 
 
@@ -71,7 +68,7 @@ class Finder:
         (texts, 4): for each where its form ends, how many numbers it has, and where its unit begins and ends.
     """
 
-    def __init__(self, texts: Bytes, ends: Integers) -> None:
+    def __init__(self, texts: bytes, ends: Integers) -> None:
         self.texts, self.ends, self.count = texts, ends, len(ends)
         self.forms = np.empty(len(texts) + len(ends), dtype=np.uint8)
         self.numbers = np.empty(len(texts) + len(ends), dtype=np.uint8)

@@ -1,8 +1,8 @@
 """Records as forms that are filled in: many usual ones are read in one step, and become facts side by side.
 
 Texts that are the same but for numbers, the names of a unit and an actor, and a time have one *form*. A form is read
-once, as JSON, with the number of each blank in its place. Machine code finds what stands in the blanks of all texts
-(``record/blanks.py``). Anything that is not usual is read by itself, in ``record/chain.py``.
+once, as JSON, with the number of each blank in its place. What stands in the blanks of all texts is found by
+``record/blanks.py``, which is compiled. Anything that is not usual is read by itself, in ``record/chain.py``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 import orjson
 
 from dtrbandit.kernels.arrays import Mask, Matrix, Vector
-from dtrbandit.record import codec, packed
 from dtrbandit.kernels.constants import DECIMAL
+from dtrbandit.record import codec, packed
 from dtrbandit.record.blanks import blanks_of
 from dtrbandit.record.bundle import Bundle, Head, HeadCounter, Integers, Unusual, require_usual
 from dtrbandit.record.chain import KEYS, entries_of

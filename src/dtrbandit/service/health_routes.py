@@ -26,7 +26,7 @@ async def is_ready(request: Request) -> Response:
     """Say that all trials are read and the database takes writes; 503 otherwise."""
     service: Service = request.scope["service"]
     if not service.ready:
-        raise Refused("starting", "the service is reading its trials, or compiling its kernels")
+        raise Refused("starting", "the service is reading its trials")
     await service.probe.require_writable()
     return replied({"ready": True})
 

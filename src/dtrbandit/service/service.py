@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import math
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime

@@ -17,7 +17,7 @@ from dtrbandit.design.values import shown
 from dtrbandit.environments import DURATIONS, ENVIRONMENTS, ArrivalProcess
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.policies import UniformRandom
-from dtrbandit.policies.builtin import BUILTIN
+from dtrbandit.policies.registry import BUILTIN
 from dtrbandit.simulation.closings import Closing
 from dtrbandit.simulation.inputs import Inputs
 

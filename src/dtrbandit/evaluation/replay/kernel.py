@@ -28,7 +28,8 @@ class Rows:
     Attributes
     ----------
     features, arms, outcome
-        (n, M, D), NaN where a context is not whole; (n, M), −1 where none was given; (n,), NaN where a unit dropped out.
+        (n, M, D), NaN where a context is not whole; (n, M), −1 where none was given; (n,), NaN where a unit dropped
+        out.
     roots
         (n,): those of the copies of the tree that have what is feasible for each.
     drawn
@@ -66,9 +67,9 @@ class Rows:
             agreeing[row] = self.agrees(row, unit)
 
     def ask_chances(self, unit: int, chances: Floats) -> None:
-        """Fill ``chances`` (n, M, K): how probable each arm is for a row in this free round, after its own earlier arms.
+        """Fill ``chances`` (n, M, K): how probable each arm is for a row in this free round.
 
-        Stages at which a row had no arm are left as they are. The policy learns nothing.
+        The row has its own earlier arms. Stages at which it had none are left as they are. The policy learns nothing.
         """
         for row in range(self.arms.shape[0]):
             node, m = self.roots[row], 0

@@ -105,7 +105,7 @@ def player_of(  # what a path of a replay has
     """Return a policy ready to play: by kernels from arrays, or through Python from facts."""
     if isinstance(material, CohortArrays):
         assert isinstance(policy, BuiltinPolicy)
-        player = CompiledPlayer(policy, design, material, horizon=horizon, seed=seed)
+        player = BuiltinPlayer(policy, design, material, horizon=horizon, seed=seed)
         if earlier is not None:
             player.state.reserve(earlier.lessons.units + horizon + 1)
             teach(player.state, earlier.lessons)
@@ -113,16 +113,15 @@ def player_of(  # what a path of a replay has
     return PythonPlayer(policy, material, horizon=horizon, seed=seed, told=earlier.told if earlier else ())
 
 
-class CompiledPlayer:
+class BuiltinPlayer:
     """A built-in policy, played by kernels."""
 
     def __init__(self, policy: BuiltinPolicy, design: Design, units: CohortArrays, *, horizon: int, seed: int) -> None:
         self.accepted, self.rounds = np.empty(horizon, dtype=np.int32), 0
         self.state: Any = policy.init(design)
         self.state.reserve(horizon + 1)
-        drawn = drawn_for(seed, horizon + 1, len(design.stages))
-        *arrays, excluded = units
-        self._rows = OfferedRows(self.state, *arrays, self._roots(excluded, design), drawn)
+        roots, drawn = self._roots(units.excluded, design), drawn_for(seed, horizon + 1, len(design.stages))
+        self._rows = OfferedRows(self.state, units.features, units.arms, units.outcome, roots, drawn)
 
     def offer(self, order: Rows) -> int:
         """Offer rows in order until T are accepted; return how many were offered."""

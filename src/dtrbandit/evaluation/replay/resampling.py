@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -89,9 +89,7 @@ def require_resampling(*, cohorts: int, cohort_paths: int, paths: int) -> None:
         )
 
 
-def play_resampled(
-    resampling: Resampling, *, n_jobs: int | None, progress: bool
-) -> Resampled:
+def play_resampled(resampling: Resampling, *, n_jobs: int | None, progress: bool) -> Resampled:
     """Replay the policy along a few paths through each resampled cohort."""
     outcomes = room((resampling.cohorts, resampling.paths, resampling.inputs.horizon), np.float64)
     reasons: dict[int, str] = {}

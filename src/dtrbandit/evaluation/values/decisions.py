@@ -20,10 +20,9 @@ def decisions(cohort: Cohort, regime: FixedRegime) -> Arms:
     state = regime.init(cohort.design)  # which refuses a rule for another design
     if callable(regime.rule):
         return _one_by_one(cohort, lambda history: regime.decide(state, history, 0.0).arm)
-    memory = regime.memory(cohort.design)
-    shapes = zip(cohort.design.arm_counts, cohort.design.dimensions, strict=True)
-    chosen = decisions_by(cohort, [memory.scores[m, :arms, :d] for m, (arms, d) in enumerate(shapes)])
-    for m, arm in enumerate(memory.settled.tolist()):
+    scores, shapes = np.asarray(state.scores), zip(cohort.design.arm_counts, cohort.design.dimensions, strict=True)
+    chosen = decisions_by(cohort, [scores[m, :arms, :d] for m, (arms, d) in enumerate(shapes)])
+    for m, arm in enumerate(state.settled):
         if arm >= 0:
             chosen[(chosen[:, m] >= 0) & cohort.feasible[m][:, arm], m] = arm
     return chosen
