@@ -1,15 +1,13 @@
-"""What the first units of a trial cost on a fresh machine, and when machine code takes over.
+"""What the first units of a trial cost in a process that has just begun.
 
-Every run is a process of its own with a cache folder of its own. Times count from the start of the process.
+Every run is a process of its own. Times count from its start, except for that of importing.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,63 +20,40 @@ from stopwatch import in_words
 from table import Line, seconds
 
 SIZES = ((2, 2), (4, 2), (10, 4))  # features and arms at both stages
-NOWHERE = "/dev/null/nowhere"  # no folder can be made there
 VERBS = 3  # of a whole unit
-FASTER = 3.0  # from which compiled code is believed to have taken over
 
 
-class Stretch(NamedTuple):
-    """The first units: seconds to the first decision and to the last of 300 units, and all verbs (n,)."""
+class Beginning(NamedTuple):
+    """The seconds of importing, to the first decision, to the last of 300 units, of a correction, of all verbs (n,)."""
 
+    imported: float
     decision: float
     done: float
     correct: float
-    ended: NDArray[np.float64]
     took: NDArray[np.float64]
 
 
-def caching(folder: str) -> dict[str, str]:
-    """Return an environment whose compiled code is kept in a folder."""
-    return {**os.environ, "NUMBA_CACHE_DIR": folder, "DTRBANDIT_CACHE_DIR": folder}
-
-
-def first_units(folder: str, size: tuple[int, int], stretch: float) -> Stretch:
+def first_units(size: tuple[int, int], bursts: float) -> Beginning:
     script = Path(__file__).with_name("first_units.py")
-    command = [sys.executable, str(script), *map(str, (*size, stretch, time.time()))]
-    said = subprocess.run(command, env=caching(folder), capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, str(script), *map(str, (*size, bursts, time.time()))]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = json.loads(said.splitlines()[-1])
-    return Stretch(
-        found["decision"], found["done"], found["correct"], np.array(found["ended"]), np.array(found["took"])
-    )
+    return Beginning(found["import"], found["decision"], found["done"], found["correct"], np.array(found["took"]))
 
 
-def take_over(stretch: Stretch) -> str:
-    """Say from which second on the verbs were far faster than in the first 300 units, by their medians.
-
-    Only their time tells, and a mean would follow the first verb after each pause.
-    """
-    second = stretch.ended.astype(np.int64)
-    median = {s: float(np.median(stretch.took[second == s])) for s in np.unique(second).tolist()}
-    first, late = float(np.median(stretch.took[: FIRST * VERBS])), float(np.median(list(median.values())[-5:]))
-    if first < FASTER * late:
-        return f"no take-over seen, median {in_words(first)} at first, {in_words(late)} at last"
-    fast = 1 + max(s for s, cost in median.items() if cost > np.sqrt(first * late))
-    return f"take-over by second {fast}, median {in_words(first)} before, {in_words(late)} after"
-
-
-def lines(name: str, size: tuple[int, int], stretch: Stretch) -> Iterator[Line]:
-    """Yield what a stretch showed."""
-    what, small = f"{name}, {size}", size[0] <= 4
-    most = "≤ 250 ms" if small else "≤ 1 s"
-    early = stretch.took[: FIRST * VERBS]
-    yield Line(f"{what}: import and first explained decision", in_words(stretch.decision), "≤ 1 s")
-    measured = f"{in_words(float(early.sum()))} in verbs, {in_words(stretch.done)} from the start"
-    yield Line(f"{what}: the first {FIRST} units", measured, "≤ 2 s" if small else "")
-    yield Line(f"{what}: their longest verb", in_words(float(early.max())), most)
-    yield Line(f"{what}: a first correct() then", in_words(stretch.correct), "≤ 250 ms" if small else "")
-    later = stretch.took[FIRST * VERBS :]
-    measured = f"{in_words(float(later.max()))}; {take_over(stretch)}"
-    yield Line(f"{what}: longest later verb, until second {stretch.ended[-1]:.0f}", measured, most)
+def lines(size: tuple[int, int], found: Beginning) -> Iterator[Line]:
+    """Yield what a process showed."""
+    small = size[0] <= 4
+    early, later = found.took[: FIRST * VERBS], found.took[FIRST * VERBS :]
+    yield Line(f"{size}: import what a session needs", in_words(found.imported), "≤ 0.3 s")
+    yield Line(f"{size}: first explained decision", in_words(found.decision), "≤ 0.5 s")
+    measured = f"{in_words(float(early.sum()))} in verbs, {in_words(found.done)} from the start"
+    yield Line(f"{size}: the first {FIRST} units", measured, "≤ 0.7 s" if small else "")
+    medians = f"median {in_words(float(np.median(early)))}, and {in_words(float(np.median(later)))} afterwards"
+    yield Line(f"{size}: a verb", medians, "alike")
+    longest = f"{in_words(float(early.max()))}, and {in_words(float(later.max()))} afterwards"
+    yield Line(f"{size}: the longest verb", longest, "≤ 250 ms")
+    yield Line(f"{size}: a correct() at {FIRST} units", in_words(found.correct), "≤ 250 ms")
 
 
 def time_of_help() -> list[float]:
@@ -87,13 +62,9 @@ def time_of_help() -> list[float]:
     return [seconds(lambda: subprocess.run(command, capture_output=True, check=True)) for _ in range(5)]
 
 
-def measure_cold_start(*, empty: float, filled: float) -> Iterator[Line]:
-    """Yield lines for stretches of so many seconds, from an empty cache, a filled one, and without any."""
+def measure_cold_start(*, bursts: float) -> Iterator[Line]:
+    """Yield lines for processes that go on for so many seconds after the first units."""
     took = time_of_help()
     yield Line("dtrbandit --help", f"{in_words(float(np.median(took)))} (longest {in_words(max(took))})", "≤ 0.5 s")
     for size in SIZES:
-        # a process that compiles in the background may still write when the folder goes
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            yield from lines("empty cache", size, first_units(folder, size, empty))
-            yield from lines("filled cache", size, first_units(folder, size, filled))
-    yield from lines("no place for a cache", SIZES[0], first_units(NOWHERE, SIZES[0], filled))
+        yield from lines(size, first_units(size, bursts))

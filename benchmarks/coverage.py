@@ -4,9 +4,6 @@
 `loss`, Q-learning with the double bootstrap and with lost outcomes, are measured only if asked for.
 """
 
-if __name__ != "__main__":  # numba looks for a package of this name, and must not find this file
-    raise ImportError("this is a script")
-
 import argparse
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The first units of a trial in a fresh process: run by cold_start.py, which sets the folder of the cache.
+"""The first units of a trial in a fresh process: run by cold_start.py.
 
 It prints the first decision, and last a line of JSON. Nothing that could help is imported before dtrbandit.
 """
@@ -12,21 +12,21 @@ from typing import Any
 
 FIRST = 300  # units in a row; then bursts of some units, with a pause after each
 BURST, PAUSE = 20, 0.04
-LEAST = 2.0  # seconds of bursts
 
 
 class FirstUnits:
-    """Takes units through a session of two stages, and notes when each verb ended and how long it took."""
+    """Takes units through a session of two stages, and notes how long each verb took."""
 
     def __init__(self, features: int, arms: int) -> None:
-        import dtrbandit as dtr
+        start = time.perf_counter()
+        from dtrbandit import Design, DTRBandit, Session, Stage
 
+        self.imported = time.perf_counter() - start
         self.draw = random.Random(1)
         self.columns = [[f"x{m}_{j}" for j in range(1, features)] for m in (0, 1)]
         labels = tuple(str(arm) for arm in range(arms))
-        stages = [dtr.Stage(f"s{m}", labels, " + ".join(["1", *self.columns[m]])) for m in (0, 1)]
-        self.session = dtr.Session(dtr.Design(stages), dtr.DTRBandit(q=5, delta=0.5))
-        self.ended: list[float] = []
+        stages = [Stage(f"s{m}", labels, " + ".join(["1", *self.columns[m]])) for m in (0, 1)]
+        self.session = Session(Design(stages), DTRBandit(q=5, delta=0.5))
         self.took: list[float] = []
         self.units = 0
 
@@ -49,14 +49,12 @@ class FirstUnits:
         """Call a verb and note its time."""
         start = time.perf_counter()
         answer = verb()
-        end = time.perf_counter()
-        self.ended.append(end)
-        self.took.append(end - start)
+        self.took.append(time.perf_counter() - start)
         return answer
 
 
-def main(features: int, arms: int, stretch: float, spawned: float) -> None:
-    """Print what happens in the first seconds after ``spawned``, a time of time.time()."""
+def main(features: int, arms: int, bursts: float, spawned: float) -> None:
+    """Print what the first units take after ``spawned``, a time of time.time(), and bursts for so many seconds."""
     before = time.time() - spawned
     start = time.perf_counter()
     trial = FirstUnits(features, arms)
@@ -70,14 +68,13 @@ def main(features: int, arms: int, stretch: float, spawned: float) -> None:
     correcting = time.perf_counter()
     trial.session.correct("u1", outcome=0.5, reason="benchmark")
     corrected = time.perf_counter() - correcting
-    until = max(start - before + stretch, time.perf_counter() + LEAST)
+    until = time.perf_counter() + bursts
     while time.perf_counter() < until:
         for _ in range(BURST):
             trial.finish(trial.enroll())
         time.sleep(PAUSE)
-    ended = [end - start + before for end in trial.ended]
-    found = {"decision": first + before, "done": done + before, "correct": corrected}
-    print(json.dumps({**found, "ended": ended, "took": trial.took}))
+    found = {"import": trial.imported, "decision": first + before, "done": done + before, "correct": corrected}
+    print(json.dumps({**found, "took": trial.took}))
 
 
 if __name__ == "__main__":

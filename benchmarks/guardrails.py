@@ -24,13 +24,11 @@ from rich.console import Console
 from rich.table import Table
 
 import dtrbandit as dtr
-from dtrbandit.compiled import FOLDS, play, potential_courses
+from dtrbandit.courses import play, potential_courses
 from dtrbandit.environments import Synthetic
 from dtrbandit.evaluation.values.estimate import REACH
 from dtrbandit.intervals import mean_over_paths
-from dtrbandit.kernels import supply
 from dtrbandit.parallel import map_unordered
-from dtrbandit.policies.backlog import call_take_all
 from dtrbandit.policies.teaching import lessons_of
 from dtrbandit.record.teaching import histories_of
 from dtrbandit.simulation.regret import Truth
@@ -151,7 +149,6 @@ def prior_tables(paths: int, jobs: int) -> Iterator[Table]:
 
 def path_with_priors(number: int) -> NDArray[np.float64]:
     """Return regret at EARLY_ROUNDS, (policies, earlier trials, rounds). Each path has earlier trials of its own."""
-    supply.ensure([*FOLDS.values(), call_take_all])  # short paths, each of which would do without machine code
     rng = np.random.default_rng([16, number])
     units = Synthetic().draw(EARLY_ROUNDS[-1], rng)
     courses, truth, design = potential_courses(units), Truth(units), units.design
@@ -200,7 +197,7 @@ def cost_table(old: str | None) -> Table:
 
 def unit_cost(sources: str, kind: str) -> float:
     """Return the microseconds of a unit in a process of its own, with these sources."""
-    environment = {**os.environ, "PYTHONPATH": sources, "DTRBANDIT_KERNELS": "compiled"}
+    environment = {**os.environ, "PYTHONPATH": sources}
     command = [sys.executable, str(Path(__file__).with_name("guarded_session.py")), kind, str(COUNTED)]
     return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
 
@@ -222,7 +219,9 @@ def main() -> None:
     parser.add_argument("--paths", type=int, default=1_000)
     parser.add_argument("--repetitions", type=int, default=1_000)
     parser.add_argument("--jobs", type=int, default=-1)
-    parser.add_argument("--old", help="a folder that holds an earlier dtrbandit, to compare costs with")
+    parser.add_argument(
+        "--old", help="a folder that holds an earlier dtrbandit, built for this Python, to compare costs with"
+    )
     asked, console = parser.parse_args(), Console(width=150)
     for part in asked.parts:
         for table in PARTS[part](asked):

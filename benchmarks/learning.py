@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from table import Line, report, seconds
 
 import dtrbandit as dtr
-from dtrbandit.compiled import Courses, at_once, play, potential_courses
+from dtrbandit.courses import Courses, at_once, play, potential_courses
 from dtrbandit.environments import Synthetic
 
 POLICY = dtr.DTRBandit(q=5, delta=0.5)
 RUNS = 3
-COMPILED = 10**5  # units, so many that they are compiled for
 NULLS = 20  # problems without an effect, to average over
 BuiltIn = dtr.DTRBandit | dtr.EpsilonGreedy | dtr.Greedy | dtr.LSVIUCB
 
@@ -102,7 +101,6 @@ def numpy_refit(rounds: int) -> float:
 
 
 def measure_learning() -> Iterator[Line]:
-    microseconds(synthetic(COMPILED))  # compiles, or loads
     base = microseconds(synthetic(10**4))
     yield Line("(d=2, K=2) synthetic, 10⁴ units, per unit", str(base), "≤ 2.6 µs, as before")
     for n, name, goal in ((10**5, "10⁵", "≤ 2.3 µs, as before"), (10**6, "10⁶", "≤ 2.1 µs, as before")):

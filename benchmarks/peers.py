@@ -33,7 +33,7 @@ from stopwatch import Spread, in_words, spread
 from table import pace, seconds
 
 import dtrbandit as dtr
-from dtrbandit.compiled import play, potential_courses
+from dtrbandit.courses import play, potential_courses
 from dtrbandit.environments import PotentialOutcomes
 
 UNITS, FEWER, WARM_UP = 20_000, 5_000, 500
@@ -136,24 +136,16 @@ def driver(problem: Problem) -> Result:
     design, policy = design_of(features, arms), dtr.EpsilonGreedy(epsilon=EPSILON)
     columns = {name: problem.features[:, j] for j, name in enumerate(columns_of(features), 1)}
     units = potential_courses(PotentialOutcomes(design, (columns,), problem.outcome, None))
-    played = play(policy, units, design)  # compiles, or loads
+    played = play(policy, units, design)
     mean = seconds(lambda: play(policy, units, design)) / n
     refit = regression(problem, played.arms[:, 0].astype(np.int64), 0.0)
     judgement = verdict(policy.estimates(played.state).hat[0], refit, "least squares")
     return Result(f"dtrbandit {dtr.__version__}, compiled driver", str(problem), n, mean, "one call", judgement)
 
 
-def compile_ours(problem: Problem) -> None:
-    """Have machine code before anything is timed: a long log is resumed by it."""
-    contestant = OurSession(problem.features.shape[1], problem.outcome.shape[1])
-    run(contestant, problem, range(len(problem.features)), [])
-    dtr.Session.resume(list(contestant.session.log))
-
-
 def measure(units: int) -> Iterator[Result]:
     for features, arms in SIZES:
         problem = drawn(units + WARM_UP, features, arms)
-        compile_ours(problem)
         yield driver(problem)
         yield from (compete(make, problem) for make in CONTESTANTS)
 

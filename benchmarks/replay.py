@@ -70,7 +70,7 @@ def in_python(units: Cohort) -> NDArray[np.int64]:
 
 def measure() -> Iterator[Line]:
     units = cohort(np.random.default_rng(1))
-    replay(DTRB, units, horizon=HORIZON, paths=PATHS, n_jobs=1)  # compiles, or loads
+    replay(DTRB, units, horizon=HORIZON, paths=PATHS, n_jobs=1)  # imports what it needs
     costs = {}
     for name, policy in POLICIES.items():
         costs[name] = seconds(partial(replay, policy, units, horizon=HORIZON, paths=PATHS, n_jobs=1))

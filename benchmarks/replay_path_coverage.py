@@ -21,7 +21,7 @@ from rich.table import Table
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort, SmallCohort
 from dtrbandit.intervals import ABOUT, FULL, REPLAY, TOO_FEW, interval, level_of
-from dtrbandit.policies.compiled_policy import CompiledPolicy
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.versions import COMPUTED
 
@@ -38,7 +38,7 @@ class Case(NamedTuple):
     cohort: str
     horizon: int
     name: str
-    policy: CompiledPolicy
+    policy: BuiltinPolicy
 
     def __str__(self) -> str:
         return f"{self.cohort}, {self.horizon:,} rounds, {self.name}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import re
 import subprocess
@@ -28,7 +27,6 @@ from stopwatch import in_words
 from table import Line, report
 
 import dtrbandit as dtr
-from dtrbandit.kernels import supply
 from dtrbandit.service.key_store import first_key
 from dtrbandit.storage import connect
 from dtrbandit.trial import Ask
@@ -278,7 +276,6 @@ def whole_units(server: Server, prefix: str, count: int) -> None:
 
 def opening(units: int) -> Iterator[Line]:
     """Measure what so many units take to fill without HTTP, to open, to list, to sum up and to serve."""
-    supply.require("the benchmark", seconds=math.inf)  # no compilation is measured
     with tempfile.TemporaryDirectory(dir=".") as folder:
         server = Server(Path(folder))
         took = seconds(lambda: server.fill(units))

@@ -27,7 +27,6 @@ from dtrbandit.record.events import Assigned, Completed, Enrolled, Event, Respon
 POLICY = dtr.DTRBandit(q=5, delta=0.5)
 VERBS = ("enroll", "respond", "complete")
 FEW = 100  # first units, left out
-COMPILED = 20_000  # units of a log, so many that it is resumed by compiled code
 
 
 class Size(NamedTuple):
@@ -38,12 +37,11 @@ class Size(NamedTuple):
     corrections: int
     traced: int  # units whose memory is measured
     copies: int  # of the log, for a longer one
-    empty: float  # seconds of a stretch from an empty cache, and from a filled one
-    filled: float
+    bursts: float  # seconds of units after the first ones, in a process that has just begun
 
 
-WHOLE = Size((10**3, 10**4, 10**5, 3 * 10**5), 10**5, 20, 50_000, 10, 40.0, 6.0)
-QUICK = Size((10**3, 10**4, 2 * 10**4), 10**4, 5, 5_000, 3, 30.0, 3.0)
+WHOLE = Size((10**3, 10**4, 10**5, 3 * 10**5), 10**5, 20, 50_000, 10, 6.0)
+QUICK = Size((10**3, 10**4, 2 * 10**4), 10**4, 5, 5_000, 3, 2.0)
 
 
 class Trial:
@@ -73,14 +71,6 @@ class Trial:
             completed = clock()
             self.took[i] = enrolled - start, responded - enrolled, completed - responded
         self.enrolled += units
-
-
-def warm_up() -> None:
-    """Have machine code in this process: a long log is resumed by it."""
-    trial = Trial(COMPILED)
-    trial.enrol(COMPILED)
-    again = dtr.Session.resume(list(trial.session.log))
-    again.correct("u0", outcome=0.0, reason="warm-up")
 
 
 def measure_verbs(trial: Trial, units: int) -> Line:
@@ -184,7 +174,6 @@ def measure_memory(units: int) -> Iterator[Line]:
 
 
 def measure_sessions(size: Size) -> Iterator[Line]:
-    warm_up()
     yield from measure_memory(size.traced)
     yield from measure_trial(size)
     yield from measure_reading(size)
@@ -195,4 +184,4 @@ if __name__ == "__main__":
     options.add_argument("--quick", action="store_true", help="a short run, for trying out")
     chosen = QUICK if options.parse_args().quick else WHOLE
     report("Sessions", measure_sessions(chosen), total=10)
-    report("Cold start", measure_cold_start(empty=chosen.empty, filled=chosen.filled), total=36)
+    report("Cold start", measure_cold_start(bursts=chosen.bursts), total=19)

@@ -43,7 +43,7 @@ QUICK = Size(3, 5, 1, 640)
 
 def falls(size: Size, server: Server, folder: Path) -> Iterator[Line]:
     """F2: kill workers, cut connections, restart the server, under eight clients."""
-    served, rng = Served(folder, storage=server.new(), workers=WORKERS, kernels="auto"), random.Random(1)
+    served, rng = Served(folder, storage=server.new(), workers=WORKERS), random.Random(1)
     nurses = [Nurse(served, served.create("hurt"), number) for number in range(CLIENTS)]
     kinds: dict[str, tuple[int, Callable[[], object]]] = {
         "a kill": (size.kills, lambda: kill_one(served, rng)),
@@ -105,7 +105,7 @@ def wait_for_more(nurses: list[Nurse], count: int) -> None:
 
 def crowd(size: Size, server: Server, folder: Path) -> Iterator[Line]:
     """F5: 64 clients enrol at once."""
-    served = Served(folder, storage=server.new(), workers=WORKERS, kernels="auto")
+    served = Served(folder, storage=server.new(), workers=WORKERS)
     trial = served.create("crowded")
 
     def enrol(number: int) -> int:

@@ -74,7 +74,7 @@ def measure(server: Server, size: Size) -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
         address = server.new()
         dtr.Trial.create("bench", dtr.Design(STAGES), POLICY, storage=address).close()
-        served = Served(Path(folder), storage=address, workers=WORKERS, kernels="compiled")
+        served = Served(Path(folder), storage=address, workers=WORKERS)
         own = psutil.Process(served.process.pid)
         while len(listening(served)) < WORKERS:
             time.sleep(0.05)

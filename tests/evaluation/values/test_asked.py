@@ -20,7 +20,7 @@ from dtrbandit.evaluation.values.adaptive import levels
 from dtrbandit.evaluation.values.asked import Asked, _chances, ask, weights_at_enrolment
 from dtrbandit.evaluation.values.decisions import decisions
 from evaluation.collected import LEAVERS_REGIMES, REGIMES, leavers_session, synthetic_session
-from trial.children import run
+from plain_process import plain_process
 
 EPSILON = dtr.EpsilonGreedy(epsilon=0.2)
 
@@ -83,18 +83,12 @@ def digests() -> list[str]:
     return found
 
 
-UNCOMPILED = """
-import uncompiled
-from evaluation.values.test_asked import digests
-from dtrbandit.evaluation.replay import kernel
-assert kernel.__file__.endswith(".py")
-print(*digests())
-"""
-
-
 @pytest.mark.slow
 def test_uncompiled_the_policies_say_the_same() -> None:
-    assert run("-c", UNCOMPILED).split() == digests()
+    with plain_process() as process:
+        asked = process.ask(digests)
+
+        assert digests() == asked.result()
 
 
 @pytest.mark.parametrize("delay", [0.0, 10.0])
