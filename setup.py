@@ -40,8 +40,9 @@ DIRECTIVES = {
     "autotestdict": False,
     "show_performance_hints": False,
 }
-# the same bits everywhere: no rounding is left out; without errno a square root is one instruction
-FLAGS = ["-O3", "-g0", "-fno-fast-math", "-ffp-contract=off", "-fno-math-errno"]
+# The same bits everywhere: no rounding is left out. Without errno a square root is one instruction. Warnings (-w)
+# would be about C that nobody wrote.
+FLAGS = ["-O3", "-g0", "-w", "-fno-fast-math", "-ffp-contract=off", "-fno-math-errno"]
 NO_COMPILER = """
 dtrbandit needs a C compiler and the headers of Python to be built, and could not compile an empty module.
 Install them (on Debian and Ubuntu: apt install gcc python3-dev), and try again.
@@ -127,7 +128,7 @@ def kernels():
         )
         for name, source in BUILD["kernel_modules"](PACKAGE).items()
     ]
-    return [*modules, Extension(SHARED, [], extra_compile_args=["-O1", "-g0"])] if modules else []
+    return [*modules, Extension(SHARED, [], extra_compile_args=["-O1", "-g0", "-w"])] if modules else []
 
 
 def translate(extensions, *, force):

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec, spec_from_file_location
+from importlib.util import spec_from_file_location
 from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
@@ -41,16 +40,10 @@ def begin() -> None:
     if any(name.startswith("dtrbandit") for name in sys.modules):
         raise RuntimeError("the package is loaded already, so that modules may be compiled ones")
     sys.meta_path.insert(0, PlainFinder())
-    if compiled := [name for name, file in kernel_files().items() if not file.endswith(".py")]:
-        raise RuntimeError(f"these modules are compiled here: {compiled}")
+    from dtrbandit.build import PLAIN, states
 
-
-def kernel_files() -> dict[str, str]:
-    """Return the modules that have a ``.pxd`` beside them, and the file that each was loaded from in this process."""
-    spec = find_spec("dtrbandit")
-    folder = Path(str(spec.origin)).parent if spec else Path()
-    names = [".".join(file.relative_to(folder.parent).with_suffix("").parts) for file in sorted(folder.rglob("*.pxd"))]
-    return {name: str(import_module(name).__file__) for name in names if not name.endswith("__init__")}
+    if wrong := [f"{name} is {state}" for name, state in states().items() if state != PLAIN]:
+        raise RuntimeError(f"modules must be plain here: {wrong}")
 
 
 class PlainProcess:

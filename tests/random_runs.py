@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import dtrbandit as dtr
-from courses import DESIGNS as DESIGNS_OF_TRIALS
 from courses import finished_trial
 from digest_worlds import Leaving, Quarterly, ThreeStages
 from dtrbandit.courses import play, potential_courses
@@ -105,9 +104,9 @@ def study_bits(world: Leaving | ThreeStages, policy: BuiltinPolicy, seed: int, u
     return {"arms": played.arms.tobytes(), "reasons": played.reasons.tobytes(), **bits(played.state)}
 
 
-def replay_bits(design: str, policy: BuiltinPolicy, seed: int) -> Bits:
+def replay_bits(design: dtr.Design, policy: BuiltinPolicy, seed: int) -> Bits:
     """Return the rows that a replay on a finished trial accepts, and what they say."""
-    cohort = finished_trial(DESIGNS_OF_TRIALS[design], 200, seed=5)
+    cohort = finished_trial(design, 200, seed=5)
     with warnings.catch_warnings():
         for expected in (EqualWeights, SmallCohort, UnscaledOutcomes):
             warnings.simplefilter("ignore", expected)

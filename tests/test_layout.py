@@ -14,8 +14,8 @@ PACKAGES = {file.parent.relative_to(SOURCE).with_suffix(".py") for file in SOURC
 ACROSS = {"contracts", "examples", "paper", "plain"}  # folders of tests that ask many modules at once
 WHOLE = {
     "bad_input", "bad_values", "browser", "clusters", "compiled_against_plain", "deployment", "digests", "docs",
-    "docstrings", "fixtures", "layout", "package", "postgres_faults", "same_bits", "session_machine", "skipped",
-    "trial_faults", "trial_machine",
+    "docstrings", "fixtures", "kernels_source", "layout", "package", "postgres_faults", "same_bits", "session_machine",
+    "skipped", "trial_faults", "trial_machine",
 }  # fmt: skip  # and files that do
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.policies.registry import BUILTIN
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("numpy", "pandas", "pyarrow", "matplotlib", "joblib", "rich")
@@ -51,19 +52,23 @@ def test_what_is_cited_is_this_release() -> None:
     assert f"\nversion: {dtr.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-def test_the_public_names_are_these() -> None:
+def test_the_public_names_are_these_and_the_built_in_policies() -> None:
     assert sorted(dtr.__all__) == sorted(
         [
-            "DTRBandit", "DTRError", "Decision", "Design", "DesignError", "EpsilonGreedy", "FixedRegime", "Greedy",
-            "LSVIUCB", "LogError", "NUMERICS", "ObservationError", "ProtocolError", "Session", "Stage",
-            "Study", "StudyError", "StudyInterrupted", "UniformRandom", "__version__", "load_study", "read_log",
-            "simulate", "suggested_beta", "verify", "write_log", "Cohort", "NotEstimable", "PropensityModel",
-            "QLearning", "Replay", "replay", "Conflict", "Enroll", "Respond", "Complete", "Withdraw", "Override",
-            "Correct", "Reply", "Bootstrap", "OutcomeModel", "Values", "compare", "evaluate", "Hold", "Release", "Void",
-            "CloseArm", "Closing", "End", "NotFound", "Trial", "Unavailable", "Upgrade",
+            *BUILTIN, "DTRError", "Decision", "Design", "DesignError", "LogError", "NUMERICS", "ObservationError",
+            "ProtocolError", "Session", "Stage", "Study", "StudyError", "StudyInterrupted", "__version__", "load_study",
+            "read_log", "simulate", "suggested_beta", "verify", "write_log", "Cohort", "NotEstimable",
+            "PropensityModel", "QLearning", "Replay", "replay", "Conflict", "Enroll", "Respond", "Complete", "Withdraw",
+            "Override", "Correct", "Reply", "Bootstrap", "OutcomeModel", "Values", "compare", "evaluate", "Hold",
+            "Release", "Void", "CloseArm", "Closing", "End", "NotFound", "Trial", "Unavailable", "Upgrade",
             "NotAllowed", "OtherLog", "Unblind",
         ]
     )  # fmt: skip
+
+
+def test_no_built_in_policy_goes_missing() -> None:
+    """Logs name them."""
+    assert {"DTRBandit", "EpsilonGreedy", "FixedRegime", "Greedy", "LSVIUCB", "UniformRandom"} <= set(BUILTIN)
 
 
 def test_the_changelog_names_the_release_and_its_numerics() -> None:

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
+from courses import DESIGNS as DESIGNS_OF_TRIALS
 from digest_worlds import Leaving, ThreeStages
-from dtrbandit.policies.builtin_policy import BuiltinPolicy
+from dtrbandit.build import PLAIN, states
 from effort import seeded
-from plain_process import PlainProcess, kernel_files, plain_process
+from plain_process import PlainProcess, plain_process
 from policies.states import every_policy
 from random_runs import DESIGNS, Bits, replay_bits, session_bits, study_bits
 
 Given = ParamSpec("Given")
-WORLDS: dict[str, Leaving | ThreeStages] = {"leavers": Leaving(), "three stages": ThreeStages()}
+WORLDS: list[Leaving | ThreeStages] = [Leaving(), ThreeStages()]
+TRIALS = [DESIGNS_OF_TRIALS[name] for name in ("leavers", "three stages")]
 KINDS = len(every_policy(DESIGNS[0]))
 
 
@@ -37,11 +39,10 @@ def different(process: PlainProcess, run: Callable[Given, Bits], *given: Given.a
 
 
 def test_modules_are_plain_in_the_other_process(process: PlainProcess) -> None:
-    there = process.ask(kernel_files).result()
+    there = process.ask(states).result()
 
     assert "dtrbandit.policies.state" in there
-    assert list(there) == list(kernel_files())
-    assert all(file.endswith(".py") for file in there.values())
+    assert there == dict.fromkeys(states(), PLAIN)
 
 
 @seeded(60)
@@ -56,18 +57,18 @@ def test_sessions_are_the_same_bit_for_bit(process: PlainProcess, seed: int) -> 
 
 @seeded(60)
 def test_studies_are_the_same_bit_for_bit(process: PlainProcess, seed: int) -> None:
-    world = WORLDS["leavers" if seed % 2 else "three stages"]
-    policy: BuiltinPolicy = every_policy(world.design)[seed % KINDS]
+    world = WORLDS[np.random.default_rng(seed).integers(2)]
+    policy = every_policy(world.design)[seed % KINDS]
 
     assert different(process, study_bits, world, policy, seed, 40) == []
 
 
 @seeded(60)
 def test_replays_are_the_same_bit_for_bit(process: PlainProcess, seed: int) -> None:
-    name = "leavers" if seed % 2 else "three stages"
-    policy = every_policy(WORLDS[name].design)[seed % KINDS]
+    design = TRIALS[np.random.default_rng(seed).integers(2)]
+    policy = every_policy(design)[seed % KINDS]
 
-    assert different(process, replay_bits, name, policy, seed) == []
+    assert different(process, replay_bits, design, policy, seed) == []
 
 
 def test_a_difference_is_found_and_named(process: PlainProcess) -> None:

@@ -20,7 +20,7 @@ cdef class PolicyState:
 
     cdef void take(self, long long fact, long long unit, long long m, long long index, double value) noexcept nogil
     cpdef bint take_if_it_fits(self, long long fact, long long unit, long long m, long long index, long long arm, double value) noexcept
-    @cython.locals(i=cython.longlong, j=cython.longlong, taken=cython.longlong)
+    @cython.locals(i=cython.longlong, j=cython.longlong)
     cpdef long long take_all(self, long long[:, ::1] facts, double[::1] values, double[:, ::1] features) noexcept
     @cython.locals(a=cython.longlong, arm=cython.longlong)
     cpdef long long ask(self, long long unit, long long m, long long node, double u) noexcept

@@ -83,7 +83,9 @@ class CappedHttp(HttpToolsProtocol):
         if self._over:
             self._drop(len(data))
             return
-        self._unset_keepalive_if_required()
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
         self._untold += len(data)
         self._parse(data)
         if self._untold > MOST_HEAD_BYTES and not self._over:
