@@ -128,7 +128,7 @@ class Worker:
     """A process with one of the packages."""
 
     def __init__(self, python: str) -> None:
-        command = [python, __file__, "work"]
+        command = [python, "-P", __file__, "work"]  # benchmarks/coverage.py is not what numba looks for
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def seconds(self, case: Case) -> float:
