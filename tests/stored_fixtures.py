@@ -37,6 +37,12 @@ def slug(name: str) -> str:
     return name.replace(",", "").replace(" ", "_")
 
 
+def of_this_release(log: list[Any]) -> list[Any]:
+    """Return a log of 0.1.0 as if its decisions had the numerics of this release, to have them decided again."""
+    opened, *later = log
+    return [opened._replace(numerics=dtr.NUMERICS), *later]
+
+
 def as_told(answer: object) -> object:
     """Return an answer as the files have it. Numbers in JSON are exact."""
     return json.loads(json.dumps(answer._asdict(), default=dict)) if isinstance(answer, dtr.Decision) else None

@@ -1,4 +1,4 @@
-"""What an earlier commit stored is opened, gone on with, verified and exported as that commit did."""
+"""What release 0.1.0 stored is opened, gone on with once that is on record, verified and exported as it did then."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import sqlite3
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from dtrbandit.storage import upgrade_tables
 from dtrbandit.trial import Ask, Head, Taken
 from extras import needed
 from serving.served import Served
-from stored_fixtures import FOLDER, answers_of, as_told, expected, lines_of, slug, tell_again, unpacked
+from stored_fixtures import FOLDER, answers_of, as_told, expected, lines_of, of_this_release, slug, tell_again, unpacked
 
 LOGS = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("logs/*.jsonl.gz"))
 TRIALS: dict[str, dict[str, Any]] = expected("trials.json")
@@ -47,6 +48,7 @@ def test_a_log_is_read_and_written_again_byte_for_byte(name: str, tmp_path: Path
 def test_a_session_resumes_and_decides_as_it_did(name: str, tmp_path: Path) -> None:
     session, then = dtr.Session.resume(log_of(name, tmp_path)), expected(f"logs/{name}.json")
 
+    go_on(session)
     answers = tell_again(session, then["calls"])
 
     assert answers == answers_of(then["calls"])
@@ -62,17 +64,28 @@ def test_a_second_session_follows_the_tail_and_decides_the_same(name: str, tmp_p
     session.follow(log[cut:])
 
     assert list(session.log) == log
+    go_on(session)
     assert tell_again(session, then["calls"]) == answers_of(then["calls"])
 
 
 @pytest.mark.parametrize("name", [name for name in LOGS if name != "upgraded"])
 def test_every_decision_of_a_log_follows_from_its_facts(name: str, tmp_path: Path) -> None:
-    dtr.verify(log_of(name, tmp_path))
+    """None of these logs has what numerics 3 decides otherwise."""
+    dtr.verify(of_this_release(log_of(name, tmp_path)))
 
 
-def test_what_earlier_numerics_decided_is_left_to_their_release(tmp_path: Path) -> None:
-    with pytest.raises(dtr.LogError, match="have numerics 1"):
-        dtr.verify(log_of("upgraded", tmp_path))
+@pytest.mark.parametrize("name", LOGS)
+def test_what_earlier_numerics_decided_is_left_to_their_release(name: str, tmp_path: Path) -> None:
+    with pytest.raises(dtr.LogError, match=r"has numerics 3 here;.* numerics 2: verify them by release 0\.1\.0"):
+        dtr.verify(log_of(name, tmp_path))
+
+
+@pytest.mark.parametrize("name", [name for name in LOGS if name != "ended"])
+def test_a_log_decides_nothing_before_the_upgrade_is_on_record(name: str, tmp_path: Path) -> None:
+    session = dtr.Session.resume(log_of(name, tmp_path))
+
+    with pytest.raises(dtr.LogError, match=r"use dtrbandit release 0\.1\.0, or record that this release goes on"):
+        tell_again(session, expected(f"logs/{name}.json")["calls"])
 
 
 def test_there_is_a_fact_of_every_kind_in_logs_and_in_the_database(tmp_path: Path, database: str) -> None:
@@ -83,6 +96,15 @@ def test_there_is_a_fact_of_every_kind_in_logs_and_in_the_database(tmp_path: Pat
             stored |= {type(event).__name__ for event in trial.session_log()}
 
     assert logs == stored == KINDS
+
+
+def go_on(target: dtr.Session | dtr.Trial) -> None:
+    """Put on record that this release decides from here on; what has ended needs no more decisions."""
+    with suppress(dtr.ProtocolError):
+        if isinstance(target, dtr.Trial):
+            target.upgrade(actor="lead", reason="release 0.1.0 is gone")
+        else:
+            target.upgrade(reason="release 0.1.0 is gone")
 
 
 def log_of(name: str, folder: Path) -> list[Any]:
@@ -127,6 +149,7 @@ def require_same_records(trial: dtr.Trial) -> None:
 def require_same_decisions(trial: dtr.Trial) -> None:
     """Demand that a trial goes on as it did."""
     calls = TRIALS[trial.name]["calls"]
+    go_on(trial)
     assert tell_again(trial, calls) == answers_of(calls)
 
 
@@ -267,7 +290,7 @@ def test_a_study_is_loaded_with_the_same_tables(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.filterwarnings("ignore::dtrbandit.policies.UnscaledOutcomes")
-def test_a_study_goes_on_with_more_paths(tmp_path: Path) -> None:
+def test_a_study_of_other_numerics_gets_no_more_paths_and_comes_out_the_same_anew(tmp_path: Path) -> None:
     study = loaded("regret", tmp_path)
     policies = {
         "DTRB": dtr.DTRBandit(q=1, delta=0.5),
@@ -275,11 +298,19 @@ def test_a_study_goes_on_with_more_paths(tmp_path: Path) -> None:
         "LSVI": dtr.LSVIUCB(beta=0.5),
     }
 
-    more = dtr.simulate(Synthetic(), policies, horizon=60, paths=4, seed=1, resume=study)
+    with pytest.raises(dtr.DesignError, match="numerics is 2 there and 3 here"):
+        dtr.simulate(Synthetic(), policies, horizon=60, paths=4, seed=1, resume=study)
 
-    assert more.take([0, 1, 2]) == study
     anew = dtr.simulate(Synthetic(), policies, horizon=60, paths=3, seed=1)
-    assert anew == study
+    require_same_paths(anew, study)
+
+
+def require_same_paths(one: dtr.Study, other: dtr.Study) -> None:
+    """Demand the same arms and outcomes."""
+    assert list(one.policies) == list(other.policies)
+    for policy in one.policies:
+        assert np.array_equal(one.arms[policy], other.arms[policy])
+        assert np.array_equal(one.rewards[policy], other.rewards[policy], equal_nan=True)
 
 
 @pytest.mark.filterwarnings("ignore::dtrbandit.policies.UnscaledOutcomes")
@@ -289,7 +320,7 @@ def test_a_study_file_describes_the_same_study(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, list(map(str, words)))
 
     assert result.exit_code == 0, result.output
-    assert dtr.load_study(tmp_path / "study") == loaded("regret", tmp_path)
+    require_same_paths(dtr.load_study(tmp_path / "study"), loaded("regret", tmp_path))
 
 
 @pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.EqualWeights")

@@ -372,9 +372,13 @@ def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy
 
     What a release with other numerics decided is not decided again: then the error says which release can.
     """
-    for segment in segments(believed(log, design, policy, decide_again=True).histories.log):
-        if not segment.own:
-            raise LogError(
-                f"the events {segment.first} to {segment.last} have numerics {segment.numerics}, this release has "
-                f"{NUMERICS}: verify them by dtrbandit release {segment.release}. All others lead to what was decided"
-            )
+    parts = segments(believed(log, design, policy, decide_again=True).histories.log)
+    others = [
+        f"events {part.first} to {part.last} have numerics {part.numerics}: verify them by release {part.release}"
+        for part in parts
+        if not part.own
+    ]
+    if others:
+        raise LogError(
+            f"dtrbandit has numerics {NUMERICS} here; {'; '.join(others)}. All others lead to what was decided"
+        )

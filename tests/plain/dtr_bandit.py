@@ -60,6 +60,7 @@ class DTRBanditState:
     scheduled: dict[int, dict[int, int]] = field(default_factory=dict)  # forced round → arm scheduled per stage
     drawn: dict[int, NDArray[np.int64]] = field(default_factory=dict)  # permuted block → (node, arm) used up
     planned: dict[int, Plan] = field(default_factory=dict)  # forced round → its plan, while the unit can take it
+    slots: dict[int, Plan] = field(default_factory=dict)  # forced round → its slots so far in a permuted block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,11 +132,13 @@ class DTRBandit:
         t = self._place(state, history)
         match event:
             case Assigned(decision):
-                self._keep_plan(state, history, t, forced=decision.reason == "forced")
+                keep = self._keep_slot if self.schedule == "permuted" else self._keep_plan
+                keep(state, history, t, forced=decision.reason == "forced")
                 if decision.reason == "forced":
-                    self._schedule(state, history, t)
-                elif len(history.arms) == 1 and not t.forced:
-                    state.frozen.setdefault(t.latest, state.tilde)  # this round is the first after e_t
+                    state.scheduled.setdefault(history.round, {})[len(history.arms) - 1] = history.arms[-1]
+                elif len(history.arms) == 1 and not t.forced:  # perhaps the first free round after these blocks
+                    for block in range(t.latest + 1):
+                        state.frozen.setdefault(block, state.tilde)
             case Responded() | Completed() | Overridden() | Corrected() | Voided():
                 state.samples.forget(history) if isinstance(event, Voided) else state.samples.record(history)
                 self._refit(state)
@@ -189,36 +192,55 @@ class DTRBandit:
 
     def _drawn(self, state: DTRBanditState, history: History, t: Place, u: float) -> Choice | None:
         """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12)."""
-        m, arms = len(history.arms), len(history.feasible)
-        scheduled = tuple(state.scheduled.get(history.round, {}).values())
-        if len(scheduled) < m:
+        m, slots = len(history.arms), state.slots.get(history.round, ())
+        if len(slots) < m:
             return None
-        node = state.design.tree.after(scheduled)
         plans, barred = state.design.arm_plans, _barred(state, history)
-        agreeing = plans_left(plans, scheduled, state.samples.closed)
-        each = self.q * len(plans) / len(plans_left(plans, (), state.samples.closed))
-        slots = np.bincount([plan[m] for plan in agreeing], minlength=arms) * each
         possible = {
             plan[m]
-            for plan in agreeing
+            for plan in plans_left(plans, slots, state.samples.closed)
             if next_of_plan(plan, history.arms, state.design.tree) is not None
             if can_take(plan, plans, history.arms, barred)
         }
-        used = state.drawn.get(t.latest, np.zeros_like(state.design.tree.child))[node, :arms]
-        remaining = np.where([arm in possible for arm in range(arms)], np.maximum(slots - used, 0.0), 0.0)
+        remaining = self._remaining(state, slots, t)[: len(history.feasible)]
+        remaining = np.where([arm in possible for arm in range(len(remaining))], remaining, 0.0)
         if remaining.sum() <= 0:
             return None
         arm = int(np.searchsorted(np.cumsum(remaining), u * remaining.sum(), side="right"))
         propensities = tuple((remaining / remaining.sum()).tolist())
         return Choice(arm, "forced", propensities)
 
-    def _schedule(self, state: DTRBanditState, history: History, t: Place) -> None:
-        """Remember the arm that was scheduled, and take it from the block's remaining ones."""
-        scheduled = state.scheduled.setdefault(history.round, {})
-        if self.schedule == "permuted":
-            used = state.drawn.setdefault(t.latest, np.zeros_like(state.design.tree.child))
-            used[state.design.tree.after(tuple(scheduled.values())), history.arms[-1]] += 1
-        scheduled[len(history.arms) - 1] = history.arms[-1]
+    def _remaining(self, state: DTRBanditState, slots: Plan, t: Place) -> Vector:
+        """Return how many slots of each arm are left in a block, for a unit that has had these."""
+        plans, child = state.design.arm_plans, state.design.tree.child
+        each = self.q * len(plans) / len(plans_left(plans, (), state.samples.closed))
+        agreeing = plans_left(plans, slots, state.samples.closed)
+        count = np.bincount([plan[len(slots)] for plan in agreeing], minlength=child.shape[1]) * each
+        used = state.drawn.get(t.latest, np.zeros_like(child))[state.design.tree.after(slots)]
+        left: Vector = np.maximum(count - used, 0.0)
+        return left
+
+    def _keep_slot(self, state: DTRBanditState, history: History, t: Place, *, forced: bool) -> None:
+        """Use up a slot: the one that was followed, or one that overrides kept the unit from following."""
+        slots, m = state.slots.get(history.round, ()), len(history.arms) - 1
+        if len(slots) < m or (m == 0 and not forced):
+            return
+        slot = history.arms[-1] if forced else self._missed(state, history, slots, t)
+        if slot is None:
+            del state.slots[history.round]
+            return
+        used = state.drawn.setdefault(t.latest, np.zeros_like(state.design.tree.child))
+        used[state.design.tree.after(slots), slot] += 1
+        state.slots[history.round] = (*slots, slot)
+
+    def _missed(self, state: DTRBanditState, history: History, slots: Plan, t: Place) -> int | None:
+        """Return a slot that overrides made infeasible, of the given arm if there is one; None if they did not."""
+        remaining, m = self._remaining(state, slots, t), len(slots)
+        left = [p for p in plans_left(state.design.arm_plans, slots, state.samples.closed) if remaining[p[m]] > 0]
+        if any(next_of_plan(plan, history.arms[:-1], state.design.tree) is not None for plan in left):
+            return None
+        arms = [plan[m] for plan in left]
+        return history.arms[-1] if history.arms[-1] in arms else min(arms, default=None)
 
 
 def _barred(state: DTRBanditState, history: History) -> Pairs:

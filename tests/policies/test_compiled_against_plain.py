@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -119,6 +119,35 @@ def compare(policy: Any, seed: int) -> Counter[str]:
 @seeded(32)
 def test_bandit_and_greedy_decide_as_the_plain_refit(seed: int) -> None:
     compare(POLICIES[seed % len(POLICIES)], seed)
+
+
+@pytest.mark.parametrize("schedule", ["paper", "permuted"])
+def test_overrides_taken_back_free_and_force_as_in_the_plain_refit(schedule: Literal["paper", "permuted"]) -> None:
+    plans = ("aabb", "abab", "abba", "abbb", "bbab", "bbba")
+    stages = [dtr.Stage(f"s{m}", ("a", "b"), f"1 + x{m}") for m in range(4)]
+    design, forced_again = dtr.Design(stages, plans=[tuple(plan) for plan in plans]), 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        twins = Twins(design, dtr.DTRBandit(q=1, delta=0.5, schedule=schedule), seed=seed)
+        reasons: dict[str, list[str]] = {f"u{t}": [] for t in range(12)}  # both first blocks
+        waiting = [unit for unit in reasons for _ in stages]
+        rng.shuffle(waiting)
+        for unit in waiting:
+            m = len(reasons[unit])
+            if m:
+                with suppress(dtr.ProtocolError):  # what the tree forbids
+                    twins.tell("override", unit, str(rng.choice(["a", "b"])), stage="s0", reason=f"event {m}")
+            decision = twins.tell("respond" if m else "enroll", unit, {f"x{m}": value(rng)})
+            reasons[unit].append(decision.reason)
+        forced_again += sum(is_forced_again(each) for each in reasons.values())
+
+    assert forced_again > 0
+
+
+def is_forced_again(reasons: list[str]) -> bool:
+    """Say whether a forced decision of a unit comes after a free one."""
+    forced = [reason == "forced" for reason in reasons]
+    return not all(forced) and any(forced[forced.index(False) :])
 
 
 @seeded(24)

