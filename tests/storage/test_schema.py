@@ -115,6 +115,22 @@ def test_keys_of_a_release_without_their_record_are_recorded_as_found(
         store.close()
 
 
+def test_records_that_are_damaged_do_not_keep_a_file_from_being_brought_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "STEPS", STEPS[:2])
+    connection = migrated(tmp_path / "trial.db")
+    for sequence, text in enumerate(("17", "x'ff00'", "CAST(x'7b22c3' AS TEXT)", '\'{"unit":"u\'', "''"), 1):
+        connection.execute(f"INSERT INTO records VALUES (1, {sequence}, {text}, 'h')")
+    connection.close()
+    monkeypatch.setattr(schema, "STEPS", STEPS)
+
+    store = SQLiteStore(tmp_path / "trial.db")
+
+    assert (store.check(), store.log(1).of_unit("u"), len(list(store.log(1).read()))) == (None, [], 5)
+    store.close()
+
+
 def test_a_copy_that_cannot_be_made_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     migrated(tmp_path / "trial.db").close()
     monkeypatch.setattr(schema, "STEPS", (*STEPS, *LATER))

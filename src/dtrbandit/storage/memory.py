@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dtrbandit.errors import Conflict, ProtocolError
 from dtrbandit.forks import at_fork, new_turn, turn_in_child
-from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch, in_batches
+from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch, entries_of, in_batches
 from dtrbandit.storage.store import KEY_LOG, ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
@@ -174,6 +174,11 @@ class MemoryLog:
     def pick(self, sequences: Iterable[int]) -> list[Stored]:
         """Return the records with these numbers."""
         return [self._records[sequence - 1] for sequence in sequences]
+
+    def of_unit(self, unit: str) -> list[tuple[int, Stored]]:
+        """Return the records of a unit."""
+        records = enumerate(self._records, 1)
+        return [each for each in records if entries_of(each[1].text, each[0])["event"].get("unit") == unit]
 
     def head(self) -> Head:
         """Return how many records there are, and the hash of the last."""

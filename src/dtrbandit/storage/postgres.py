@@ -21,10 +21,10 @@ from psycopg.pq import TransactionStatus
 from dtrbandit.errors import Conflict, DesignError, LogError, Unavailable
 from dtrbandit.storage.address import without_secret
 from dtrbandit.storage.copying import write_copy
-from dtrbandit.storage.postgres_schema import Connection, make_tables, require_tables, upgrade_tables
+from dtrbandit.storage.postgres_schema import UNIT, Connection, make_tables, require_tables, upgrade_tables
 from dtrbandit.storage.schema import APPLICATION
 from dtrbandit.storage.store import ApiKey
-from dtrbandit.storage.tables import DAMAGED, TableStore
+from dtrbandit.storage.tables import DAMAGED, TableStore, of_unit
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs
 SECONDS_OF_A_STATEMENT = 30  # after which the server gives up
@@ -70,6 +70,8 @@ class PostgresStore(TableStore):
     prepare
         What is done about tables, when the store is opened.
     """
+
+    OF_UNIT = of_unit(UNIT, "BYTEA")
 
     def __init__(
         self, address: str, *, patience: float = PATIENCE, turns: str = LOCKED, prepare: Prepare = make_tables

@@ -19,6 +19,10 @@ from dtrbandit.storage.tables import API_KEYS, api_key
 
 Connection = psycopg.Connection[TupleRow]
 
+# as in a file; backslashes are doubled by ``encode``, and what is indexed must not be long
+UNIT = r"""(left(split_part(replace(replace(
+    split_part(encode(text, 'escape'), '"unit":"', 2), '\\\\', '/'), '\\"', '/'), '"', 1), 500) COLLATE "C")"""
+
 STEPS = (
     # texts of records are bytes: they come back as they were, whatever the database makes of texts
     """
@@ -42,6 +46,7 @@ STEPS = (
     );
     """,
     "ALTER TABLE keys ADD COLUMN salt TEXT",
+    f"CREATE INDEX records_by_unit ON records ({UNIT})",
 )
 NUMBER = "dtrbandit_step"  # the table that says how many steps were taken
 FEW = 1_000  # rows that are copied in one go
@@ -73,6 +78,7 @@ def upgrade_tables(connection: Connection, name: str, backup: str | Path) -> int
         raise NotFound(f"there are no trials in {name}, and so nothing to bring up to this release")
     if step < len(STEPS):
         require_absent(backup, "a backup")
+        connection.execute("SET LOCAL statement_timeout = 0")  # an index of many records takes its time
         _write_tables(connection, step, Path(backup).resolve())
         _take_steps(connection, step)
         if step < schema.WITH_KEY_EVENTS:

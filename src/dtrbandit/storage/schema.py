@@ -18,6 +18,14 @@ from dtrbandit.storage.tables import API_KEYS, api_key
 
 log = logging.getLogger("dtrbandit.storage")
 APPLICATION = 0x44545242  # "DTRB": whose file it is, in its header
+
+# The unit as the text of a record spells it: an index of it cannot differ from the texts, and no damaged text is
+# refused. No event has another entry "unit" that is a text. SQLite 3.40 refuses JSON functions in a schema that is not
+# trusted, as ours is not.
+_FROM_UNIT = """substr(text, instr(text, '"unit":"') + 8)"""
+_PLAIN = rf"""replace(replace({_FROM_UNIT}, '\\', '/'), '\"', '/')"""  # a quote within the id does not end it
+UNIT = f"""substr({_PLAIN}, 1, instr({_PLAIN}, '"') - 1)"""
+
 STEPS = (
     """
     CREATE TABLE trials (name TEXT PRIMARY KEY NOT NULL, rehearsal INTEGER NOT NULL, live INTEGER) WITHOUT ROWID;
@@ -39,6 +47,7 @@ STEPS = (
     ) WITHOUT ROWID;
     """,
     "ALTER TABLE keys ADD COLUMN salt TEXT",
+    f"CREATE INDEX records_by_unit ON records ({UNIT})",
 )
 WITH_KEY_EVENTS = 2  # the step from which on it is recorded what happens to keys
 

@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 from dtrbandit.errors import Conflict, LogError, Unavailable
 from dtrbandit.forks import at_fork, is_held
 from dtrbandit.record.durable import beside, require_absent, settle
-from dtrbandit.storage.schema import is_safe_for_wal, migrate
-from dtrbandit.storage.tables import DAMAGED, TableStore, text_of
+from dtrbandit.storage.schema import UNIT, is_safe_for_wal, migrate
+from dtrbandit.storage.tables import DAMAGED, TableStore, of_unit, text_of
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs
 PAGES = 4_096  # that a backup copies in one go
@@ -32,6 +32,8 @@ class SQLiteStore(TableStore):
     journal_mode
         ``"wal"``, or ``"delete"`` where this SQLite could lose data in the other mode.
     """
+
+    OF_UNIT = of_unit(UNIT, "TEXT")
 
     def __init__(self, path: str | Path, *, patience: float = PATIENCE) -> None:
         super().__init__()

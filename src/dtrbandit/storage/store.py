@@ -94,6 +94,9 @@ class Storage(Protocol):
     def pick(self, sequences: Iterable[int]) -> list[Stored]:
         """Return the records with these numbers."""
 
+    def of_unit(self, unit: str) -> list[tuple[int, Stored]]:
+        """Return the records whose event is about a unit, in order, each with its number."""
+
     def head(self) -> Head:
         """Return how many records there are, and the hash of the last."""
 

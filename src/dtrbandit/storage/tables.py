@@ -5,16 +5,17 @@ A question has ``?`` where a value goes. Which database it is, and how its turns
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dtrbandit.errors import Conflict, LogError, Unavailable
 from dtrbandit.forks import NotInChild, Refusal, at_fork, keep_for_good, new_turn
-from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch
+from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch, entries_of
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
@@ -25,6 +26,16 @@ MOST_VALUES = 500  # in one question; releases of SQLite differ in what they all
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
 
 
+def of_unit(key: str, kind: str) -> str:
+    """Return the question for the records of the same unit as a given text.
+
+    ``key`` is the expression of the index on units, ``kind`` the type of texts. The plus keeps SQLite, which does not
+    know how long logs are, from taking the primary key instead.
+    """
+    asked = f"SELECT {key} FROM (SELECT CAST(? AS {kind}) AS text) AS asked"
+    return f"SELECT sequence, text, hash FROM records WHERE {key} = ({asked}) AND +log = ?"
+
+
 def _cut_off() -> Unavailable:
     return Unavailable(
         "this process was forked from the one that opened the database, and must not use its connection; nothing was "
@@ -33,7 +44,15 @@ def _cut_off() -> Unavailable:
 
 
 class TableStore(ABC):
-    """A database of trials, without what is particular to one kind of database."""
+    """A database of trials, without what is particular to one kind of database.
+
+    Attributes
+    ----------
+    OF_UNIT
+        The question for the records of a unit.
+    """
+
+    OF_UNIT: ClassVar[str]
 
     def __init__(self) -> None:
         self._lock = new_turn()  # whoever has a turn has it
@@ -204,6 +223,15 @@ class TableLog:
                 raise self._missing(sequence)
         return [found[sequence] for sequence in wanted]
 
+    def of_unit(self, unit: str) -> list[tuple[int, Stored]]:
+        """Return the records of a unit. The index may find more than those, and events decide."""
+        found = dict[int, Stored]()
+        for spelled in {json.dumps(unit), json.dumps(unit, ensure_ascii=False)}:  # é may be written as \u00e9, or as é
+            asked = f'"unit":{spelled}'.encode("utf-8", "surrogatepass")
+            for sequence, text, known in self._store.ask(self._store.OF_UNIT, asked, self._number):
+                found[sequence] = Stored(_text(text), text_of(known))
+        return [(sequence, stored) for sequence, stored in sorted(found.items()) if _unit(stored, sequence) == unit]
+
     def _missing(self, sequence: int) -> LogError:
         return LogError(f"record {sequence} of log {self._number} is missing; restore a backup", sequence=sequence)
 
@@ -241,6 +269,13 @@ def _key(row: Sequence[Any]) -> IdempotencyKey:
 def api_key(row: Sequence[object]) -> ApiKey:
     """Return an API key as a row of its table has it."""
     return ApiKey._make(None if each is None else text_of(each) for each in row)
+
+
+def _unit(stored: Stored, sequence: int) -> object:
+    try:
+        return entries_of(stored.text, sequence)["event"].get("unit")
+    except LogError as error:
+        raise LogError(str(error), sequence=sequence) from error
 
 
 def _text(found: object) -> bytes:

@@ -12,16 +12,21 @@ pytest then finds the tests below.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from dtrbandit.errors import Conflict, ProtocolError
 from dtrbandit.record.chain import EMPTY, Head, Record, Stored, linked
-from dtrbandit.record.events import Completed
+from dtrbandit.record.events import ArmClosed, Assigned, Completed, Decision, Enrolled, Event, Held, Responded, Taught
 from dtrbandit.storage import KEY_LOG, ApiKey, Check, IdempotencyKey, Storage, Store, connect_existing
 
+ODD_UNITS = (
+    "u1", "u10", "U1", "u 1", "u%", "u_1", "u?", '"', '""', '"quoted"', 'u"1', 'u"2', "\\", "\\\\", '\\"', '"\\',
+    'u\\"1', "'", "';--", "/", "é", "e\u0301", "\\u00e9", "\\303\\251", "患者", '"unit":"u1"', '","unit":"u1', "{}",
+    "null", "0", "😀" * 200, "😀" * 199 + "🙂", "x" * 200, "x" * 199 + "y",
+)  # fmt: skip
 MANY = 10_000  # records: more than are read in one go
 KEY = IdempotencyKey("site", "k1", "f" * 64, 1, 2)
 API_KEY = ApiKey("id1", "a" * 64, "site", "ward 3", "2026-11-17T09:00:00.000000Z", None, None, "pilot", "north", "salt")
@@ -63,6 +68,58 @@ class StorageContract:
             assert [each for batch in batches for each in batch.records()] == stored[since:]
             assert all(batch.texts for batch in batches)
         assert log.pick(range(MANY, 0, -1)) == stored[::-1]
+
+    def test_the_records_of_a_unit_are_found_in_order(self) -> None:
+        """Of all kinds of events, with their numbers; events that are about no unit, or another, are left out."""
+        store, decision = self.store(), Decision("u1", 1, "first", "a", "forced", 0.5, {"a": 1.0}, {"a": None}, ("a",))
+        events: list[Event] = [
+            Enrolled("u1", 1, {"unit": 1.0, "x": 0.5}, {"unit": ("u1", "a")}, "on purpose", "north"),
+            Assigned(decision),
+            Enrolled("u2", 2, {"x": 0.5}),
+            Held("until u1 is well", "u1"),
+            Responded("u1", "unit", {"u1": 1.0}),
+            ArmClosed("unit", "u1", '"unit":"u1"'),
+            Taught("u1", ({"x": 0.5},), ("a",), 1.0),
+            Completed("u10", 1.0),
+        ]
+        stored = _stored_events(events)
+        logs = [store.log(store.add_trial(name).rehearsal) for name in ("one", "two")]
+        logs[0].append(stored, 0)
+        logs[1].append(stored[:1], 0)
+
+        assert logs[0].of_unit("u1") == [(number, stored[number - 1]) for number in (1, 2, 5, 7)]
+        assert logs[0].of_unit("u2") == [(3, stored[2])]
+        assert logs[1].of_unit("u1") == [(1, stored[0])]
+        for unknown in ("u", "u3", "", "first", "a", "x" * 10_000, "a\0b", "\ud800", "\n"):
+            assert logs[0].of_unit(unknown) == []
+        assert store.log(KEY_LOG).of_unit("u1") == []
+
+    def test_units_may_have_any_name(self) -> None:
+        """No two are mixed up."""
+        log, stored = self._log(), _stored_events([Completed(unit, 1.0) for unit in ODD_UNITS * 2])
+        log.append(stored, 0)
+
+        for number, unit in enumerate(ODD_UNITS, 1):
+            again = number + len(ODD_UNITS)
+            assert log.of_unit(unit) == [(number, stored[number - 1]), (again, stored[again - 1])]
+
+    def test_each_of_many_units_is_found(self) -> None:
+        """Also those that a turn under way has added, and not those of a turn that failed."""
+        store, stored = self.store(), _stored(MANY)
+        log = store.log(store.add_trial("trial").rehearsal)
+        log.append(stored[:-2], 0)
+        last, lost = f"u{MANY - 1}", f"u{MANY}"
+        with store.turn():
+            log.append(stored[-2:-1], MANY - 2)
+            assert log.of_unit(last) == [(MANY - 1, stored[-2])]
+        with suppress(RuntimeError), store.turn():
+            log.append(stored[-1:], MANY - 1)
+            assert log.of_unit(lost) == [(MANY, stored[-1])]
+            raise RuntimeError
+
+        assert log.of_unit(lost) == []
+        for number in range(1, MANY, 97):
+            assert log.of_unit(f"u{number}") == [(number, stored[number - 1])]
 
     def test_an_append_after_another_number_of_records_is_a_conflict(self) -> None:
         """Who has not seen everything writes nothing."""
@@ -243,6 +300,10 @@ def _record(sequence: int) -> Record:
 
 def _stored(count: int) -> list[Stored]:
     return list(linked(_record(sequence) for sequence in range(1, count + 1)))
+
+
+def _stored_events(events: Sequence[Event]) -> list[Stored]:
+    return list(linked(Record(sequence, '"unit":"u1"', None, event) for sequence, event in enumerate(events, 1)))
 
 
 @contextmanager
