@@ -85,9 +85,14 @@ def test_a_restore_replaces_nothing_and_refuses_what_is_damaged(tmp_path: Path) 
     with pytest.raises(dtr.DesignError, match="restored to a file"):
         Trial.restore(tmp_path / "backup.db", "memory://")
     backup = tmp_path / "backup.db"
-    backup.write_bytes(backup.read_bytes().replace(b'"u3"', b'"u4"', 1))
-    with pytest.raises(dtr.LogError, match="hash of record"):
-        Trial.restore(backup, f"sqlite:///{tmp_path}/restored.db")
+    whole = backup.read_bytes()
+    for before, after, told in (
+        (b'"sequence":5,', b'"sequence":6,', "hash of record 5"),
+        (b'"u3"', b'"u4"', "missing from index records_by_unit"),
+    ):
+        backup.write_bytes(whole.replace(before, after, 1))
+        with pytest.raises(dtr.LogError, match=told):
+            Trial.restore(backup, f"sqlite:///{tmp_path}/restored.db")
     backup.write_bytes(b"no database" * 1000)
     with pytest.raises(dtr.DTRError):
         Trial.restore(backup, f"sqlite:///{tmp_path}/restored.db")
