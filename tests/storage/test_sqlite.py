@@ -1,7 +1,8 @@
-"""The store in a file: modes, turns between processes, and what happens when the disk does not do its part."""
+"""The store in a file: modes, turns between processes, and a disk that does not do its part. The store in memory."""
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 import stat
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.record.chain import Record, linked
 from dtrbandit.record.events import Completed
-from dtrbandit.storage import SQLiteStore, Storage
+from dtrbandit.storage import IdempotencyKey, MemoryStore, SQLiteStore, Storage
 from dtrbandit.storage import sqlite as module
 from dtrbandit.storage.schema import is_safe_for_wal
 from trial.children import run
@@ -226,3 +227,45 @@ def test_a_store_that_was_closed_says_so(tmp_path: Path) -> None:
     for act in (lambda: trial.enroll("u2", {"x": 0.5}), trial.summary, trial.units):
         with pytest.raises(dtr.Unavailable, match="was closed here; open the trial again"):
             act()
+
+
+# -- in memory -------------------------------------------------------------------------------------------------
+
+
+def test_a_store_in_memory_has_a_database_of_its_own() -> None:
+    one, two = MemoryStore(), MemoryStore()
+
+    one.add_trial("trial")
+
+    assert (len(one.trials()), two.trials(), one.check()) == (1, [], None)
+
+
+def test_closing_a_store_in_memory_keeps_everything() -> None:
+    store = MemoryStore()
+    store.add_trial("trial")
+
+    store.close()
+
+    assert [entry.name for entry in store.trials()] == ["trial"]
+
+
+def test_a_store_in_memory_ends_with_the_last_that_refers_to_it() -> None:
+    store = MemoryStore()
+    connection = store._connection
+
+    del store
+    gc.collect()
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+
+
+def test_a_key_is_not_there_twice_in_one_append() -> None:
+    store = MemoryStore()
+    log = store.log(store.add_trial("trial").rehearsal)
+    key = IdempotencyKey("", "k", "f", 1, 1)
+
+    with pytest.raises(dtr.Conflict, match="memory://: somebody else wrote"):
+        log.append([], 0, [key, key])
+
+    assert log.all_keys() == []

@@ -11,51 +11,56 @@ import pytest
 
 from dtrbandit.record.chain import Stored
 from dtrbandit.storage import KEY_LOG, IdempotencyKey, MemoryStore, Store, TrialEntry
-from dtrbandit.storage.memory import MemoryLog
+from dtrbandit.storage.tables import TableLog
 from dtrbandit.testing import StorageContract
 
 TESTS = [name for name in dir(StorageContract) if name.startswith("test_")]
 
 
-class NoLock(MemoryLog):
+class NoLock(TableLog):
     """A log that takes records after any number of others."""
 
     def append(self, records: Sequence[Stored], expected: int, keys: Sequence[IdempotencyKey] = ()) -> None:  # noqa: ARG002  # it does not look
         super().append(records, self.head().sequence, keys)
 
 
-class Forgetful(MemoryLog):
+class Forgetful(TableLog):
     """A log that keeps no keys."""
 
     def append(self, records: Sequence[Stored], expected: int, keys: Sequence[IdempotencyKey] = ()) -> None:  # noqa: ARG002  # it does not look
         super().append(records, expected)
 
 
-class Reencoding(MemoryLog):
+class Reencoding(TableLog):
     """A log that writes texts anew."""
 
     def read(self, since: int = 0) -> Iterator[Stored]:
         return (stored._replace(text=stored.text.replace(b":", b": ")) for stored in super().read(since))
 
 
-class Short(MemoryLog):
+class Short(TableLog):
     """A log that gives the first thousand records alone."""
 
     def read(self, since: int = 0) -> Iterator[Stored]:
         return iter(list(super().read(since))[:1000])
 
 
+class Careless(TableLog):
+    """A log that finds the records of a unit by a part of their text."""
+
+    def of_unit(self, unit: str) -> list[tuple[int, Stored]]:
+        return [each for each in enumerate(self.read(), 1) if unit.encode() in each[1].text]
+
+
 class WithLogs(MemoryStore):
     """A store whose logs are of a kind."""
 
-    def __init__(self, kind: type[MemoryLog]) -> None:
+    def __init__(self, kind: type[TableLog]) -> None:
         super().__init__()
         self._kind = kind
 
-    def _new_log(self) -> int:
-        number = super()._new_log()
-        self._logs[number] = self._kind(self, number)
-        return number
+    def log(self, number: int) -> TableLog:
+        return self._kind(self, number)
 
 
 class HalfTurns(MemoryStore):
@@ -63,8 +68,14 @@ class HalfTurns(MemoryStore):
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        with self._lock:
-            yield
+        failure = None
+        with super().turn():
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001  # whatever it is, the turn counts
+                failure = error
+        if failure is not None:
+            raise failure
 
 
 class OneLog(MemoryStore):
@@ -72,17 +83,17 @@ class OneLog(MemoryStore):
 
     def add_live(self, name: str) -> TrialEntry:
         entry = super().add_live(name)
-        self._trials[name] = entry._replace(live=entry.rehearsal)
-        return self._trials[name]
+        self.ask("UPDATE trials SET live = rehearsal")
+        return entry._replace(live=entry.rehearsal)
 
 
 class NoKeyLog(MemoryStore):
-    """A store whose first trial has the log of the keys."""
+    """A store whose trials have the log of the keys."""
 
     def add_trial(self, name: str) -> TrialEntry:
         entry = super().add_trial(name)
-        self._trials[name] = entry._replace(rehearsal=KEY_LOG)
-        return self._trials[name]
+        self.ask("UPDATE trials SET rehearsal = ?", KEY_LOG)
+        return entry._replace(rehearsal=KEY_LOG)
 
 
 def failures(store: Callable[[], Store], folder: Path) -> set[str]:
@@ -115,6 +126,8 @@ def test_a_good_store_fails_nothing(tmp_path: Path) -> None:
         (lambda: WithLogs(Forgetful), "test_keys_are_stored_with_what_they_led_to"),
         (lambda: WithLogs(Reencoding), "test_a_log_gives_back_what_was_appended"),
         (lambda: WithLogs(Short), "test_a_long_log_is_read_whole"),
+        (lambda: WithLogs(Careless), "test_the_records_of_a_unit_are_found_in_order"),
+        (lambda: WithLogs(Careless), "test_units_may_have_any_name"),
         (HalfTurns, "test_a_turn_counts_as_a_whole"),
         (NoKeyLog, "test_every_store_has_a_log_of_its_keys"),
         (OneLog, "test_trials_have_names_and_logs_of_their_own"),

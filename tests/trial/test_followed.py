@@ -64,16 +64,17 @@ def test_a_log_that_was_cut_or_exchanged_is_refused() -> None:
     fill(trial, 3)
     store = trial._store
     assert isinstance(store, MemoryStore)
-    records: list[Stored] = store.log(1)._records
-    kept = list(records)
+    log = store.log(1)
+    last = log.head()
+    tail = list(log.read(last.sequence - 2))
 
-    del records[-2:]
+    store.ask("DELETE FROM records WHERE sequence > ?", last.sequence - 2)
     with pytest.raises(dtr.LogError, match="was cut or exchanged"):
         trial.summary()
-    records[:] = [*kept[:-1], kept[-1]._replace(hash="0" * 64)]
+    log.append([tail[0], tail[1]._replace(hash="0" * 64)], last.sequence - 2)
     with pytest.raises(dtr.LogError, match="was cut or exchanged"):
         trial.summary()
-    records[:] = kept
+    store.ask("UPDATE records SET hash = ? WHERE sequence = ?", last.hash, last.sequence)
 
     assert trial.summary().units == 3
 
@@ -176,8 +177,8 @@ def test_another_log_than_the_one_known_is_read_from_its_beginning(
     other.enroll("another unit", {"x": 0.5})
     fill(other, 9 if longer else 2)
     failed(trial, monkeypatch)
-    records: list[Stored] = store.log(1)._records
-    records[:] = others.log(1)._records
+    store.ask("DELETE FROM records")
+    store.log(1).append(list(others.log(1).read()), 0)
 
     decision = trial.enroll("next", {"x": 0.75})
 

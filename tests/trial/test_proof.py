@@ -160,8 +160,8 @@ def test_the_first_of_two_faults_is_named() -> None:
     decision = records[k].event.decision  # type: ignore[union-attr]  # it is one
     records[k] = records[k]._replace(event=Assigned(decision._replace(propensity=0.123)))
     trial = relinked(records)
-    stored = trial._store.log(1)._records  # type: ignore[attr-defined]
-    stored[-1] = stored[-1]._replace(hash="0" * 64)
+    damage = "UPDATE records SET hash = ? WHERE sequence = ?"
+    trial._store.ask(damage, "0" * 64, len(records))  # type: ignore[attr-defined]  # it is one of tables
 
     assert trial.verify().first_bad == k + 1
 

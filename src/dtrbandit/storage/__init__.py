@@ -1,9 +1,8 @@
-"""Event logs that last: memory, SQLite and PostgreSQL behind one contract (``dtrbandit.testing.StorageContract``)."""
+"""Event logs that last, of SQLite and PostgreSQL, behind one contract (``dtrbandit.testing.StorageContract``)."""
 
 from dtrbandit.storage.address import MEMORY, is_postgres, path_of, without_secret
 from dtrbandit.storage.connect import connect, connect_existing, upgrade_tables
-from dtrbandit.storage.memory import MemoryStore
-from dtrbandit.storage.sqlite import SQLiteStore
+from dtrbandit.storage.sqlite import MemoryStore, SQLiteStore
 from dtrbandit.storage.store import KEY_LOG, ApiKey, Check, IdempotencyKey, Storage, Store, TrialEntry
 
 __all__ = [

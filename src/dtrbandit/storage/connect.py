@@ -6,8 +6,7 @@ from pathlib import Path
 
 from dtrbandit.errors import DesignError, NotFound
 from dtrbandit.storage.address import POSTGRES, is_postgres, path_of
-from dtrbandit.storage.memory import MemoryStore
-from dtrbandit.storage.sqlite import SQLiteStore
+from dtrbandit.storage.sqlite import MemoryStore, SQLiteStore
 from dtrbandit.storage.store import Store
 
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from dtrbandit.design.values import shown
-from dtrbandit.errors import LogError, NotFound, ObservationError, ProtocolError
+from dtrbandit.errors import LogError, NotFound, ProtocolError
 from dtrbandit.record.chain import EMPTY, Head, Stored, checked, entries_of, linked, time_of, time_text
 from dtrbandit.record.reasons import accept_words
 from dtrbandit.storage.store import KEY_LOG, ApiKey, IdempotencyKey, Store
@@ -247,10 +247,6 @@ def accept_key(store: Store, name: str, *, reason: str, actor: str, time: dateti
         if _difference(name, before, row) is None:
             raise ProtocolError(f"the key {name!r} is as the record of keys says; there is nothing to accept")
         event = _as_found(before, row, reason)
-        if not all(each is None or isinstance(each, str) for each in event):
-            raise ObservationError(
-                f"the row of the key {name!r} holds what is no text; remove the row, and accept that"
-            )
         log = store.log(KEY_LOG)
         head = log.head()
         log.append(list(linked([KeyRecord(head.sequence + 1, actor, time, event)], head)), head.sequence)

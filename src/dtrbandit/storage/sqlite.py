@@ -1,4 +1,4 @@
-"""A store in one SQLite file, by the standard library: what was acknowledged survives a power cut.
+"""Stores of SQLite, by the standard library: one in a file, whose answers survive a power cut, and one in memory.
 
 One connection writes. A turn is a transaction that begins with the lock (``BEGIN IMMEDIATE``), so that two processes
 take turns. Nothing is read over a long time, since a reader would keep others from committing.
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
+from weakref import finalize
 
-from dtrbandit.errors import Conflict, LogError, Unavailable
-from dtrbandit.forks import at_fork, is_held
+from dtrbandit.errors import Conflict, LogError, ProtocolError, Unavailable
+from dtrbandit.forks import at_fork, is_held, turn_in_child
 from dtrbandit.record.durable import beside, require_absent, settle
+from dtrbandit.storage.address import MEMORY
 from dtrbandit.storage.schema import UNIT, is_safe_for_wal, migrate
 from dtrbandit.storage.tables import DAMAGED, TableStore, of_unit, text_of
 
@@ -24,7 +27,106 @@ PAGES = 4_096  # that a backup copies in one go
 _USED_AT_FORK: set[tuple[int, int]] = set()  # files that SQLite, in this child, takes for locked by itself
 
 
-class SQLiteStore(TableStore):
+class SQLiteTables(TableStore):
+    """A database of SQLite, wherever it is."""
+
+    OF_UNIT = of_unit(UNIT, "TEXT")
+    _connection: sqlite3.Connection
+
+    def __init__(self, name: str | Path) -> None:
+        super().__init__()
+        self._name = name
+        self._closed = False
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let nobody else write meanwhile: one transaction, also for a turn within a turn."""
+        with self._lock:
+            if self._depth:
+                yield
+                return
+            self._begin()
+            self._depth = 1
+            try:
+                yield
+                self._run("COMMIT")
+            except BaseException:  # Ctrl-C too
+                self._roll_back()
+                raise
+            finally:
+                self._depth = 0
+                self._heads.clear()
+
+    def _begin(self) -> None:
+        self._require_in_place()
+        if self._connection.in_transaction:  # left over from an interruption
+            self._roll_back()
+        self._run("BEGIN IMMEDIATE")
+
+    @abstractmethod
+    def _require_in_place(self) -> None:
+        """Refuse a turn if the database is not where it was."""
+
+    def _roll_back(self) -> None:
+        with suppress(sqlite3.Error):  # SQLite rolls back by itself after most failures
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def _run(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        with self._lock:
+            self._require_open()
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            except sqlite3.Error as error:
+                _refuse(error, self._name)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise Unavailable(f"{self._name} was closed here; open the trial again")
+
+    def ask(self, question: str, *values: object) -> list[Any]:
+        """Return the rows that answer a question."""
+        return self._run(question, values)
+
+    def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
+        """Insert rows, in a turn; Conflict if one is there already."""
+        many = list(rows)
+        if not many:
+            return
+        places = ", ".join("CAST(? AS TEXT)" if isinstance(value, bytes) else "?" for value in many[0])
+        with self._lock:
+            try:
+                self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", many)
+            except sqlite3.Error as error:
+                _refuse(error, self._name)
+
+    def check(self) -> str | None:
+        """Say what SQLite finds wrong with the database."""
+        try:
+            found = [text_of(row[0]) for row in self.ask("PRAGMA integrity_check(3)")]
+        except LogError as error:
+            return str(error)
+        return None if found == ["ok"] else "; ".join(found)
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy to a new file, whole or not at all, while others go on."""
+        require_absent(path, "a backup")
+        place = Path(path).resolve()
+        with beside(place) as draft:
+            os.close(os.open(draft, os.O_CREAT | os.O_RDWR, 0o600))
+            try:
+                copy = sqlite3.connect(draft)
+                try:
+                    self._connection.backup(copy, pages=PAGES, sleep=0.01)  # between turns, without one of its own
+                    copy.execute("PRAGMA journal_mode = DELETE")  # one file, without another beside it
+                finally:
+                    copy.close()
+            except sqlite3.Error as error:
+                raise Unavailable(f"the backup to {path} failed: {error}; nothing was left there") from error
+            settle(draft, place)
+
+
+class SQLiteStore(SQLiteTables):
     """A database file of trials; it is made if it is not there.
 
     Attributes
@@ -33,12 +135,9 @@ class SQLiteStore(TableStore):
         ``"wal"``, or ``"delete"`` where this SQLite could lose data in the other mode.
     """
 
-    OF_UNIT = of_unit(UNIT, "TEXT")
-
     def __init__(self, path: str | Path, *, patience: float = PATIENCE) -> None:
-        super().__init__()
+        super().__init__(path)
         self.path = Path(path)
-        self._closed = False
         try:
             if self.path.exists() and self._identity() in _USED_AT_FORK:
                 raise self._used_at_fork()
@@ -96,28 +195,7 @@ class SQLiteStore(TableStore):
         found = os.stat(self.path)
         return found.st_dev, found.st_ino
 
-    # -- turns -----------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Let nobody else write meanwhile: one transaction, also for a turn within a turn."""
-        with self._lock:
-            if self._depth:
-                yield
-                return
-            self._begin()
-            self._depth = 1
-            try:
-                yield
-                self._run("COMMIT")
-            except BaseException:  # Ctrl-C too
-                self._roll_back()
-                raise
-            finally:
-                self._depth = 0
-                self._heads.clear()
-
-    def _begin(self) -> None:
+    def _require_in_place(self) -> None:
         self._require_open()
         try:
             moved = self._identity() != self._file
@@ -125,69 +203,6 @@ class SQLiteStore(TableStore):
             moved = True
         if moved:
             raise Unavailable(f"{self.path} was moved, removed or replaced; put it back, or open the trial again")
-        if self._connection.in_transaction:  # left over from an interruption
-            self._roll_back()
-        self._run("BEGIN IMMEDIATE")
-
-    def _roll_back(self) -> None:
-        with suppress(sqlite3.Error):  # SQLite rolls back by itself after most failures
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-
-    def _run(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        with self._lock:
-            self._require_open()
-            try:
-                return self._connection.execute(statement, values).fetchall()
-            except sqlite3.Error as error:
-                _refuse(error, self.path)
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise Unavailable(f"{self.path} was closed here; open the trial again")
-
-    def ask(self, question: str, *values: object) -> list[Any]:
-        """Return the rows that answer a question."""
-        return self._run(question, values)
-
-    def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
-        """Insert rows, in a turn; Conflict if one is there already."""
-        many = list(rows)
-        if not many:
-            return
-        places = ", ".join("CAST(? AS TEXT)" if isinstance(value, bytes) else "?" for value in many[0])
-        with self._lock:
-            try:
-                self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", many)
-            except sqlite3.Error as error:
-                _refuse(error, self.path)
-
-    # -- the file --------------------------------------------------------------------------------------------
-
-    def check(self) -> str | None:
-        """Say what SQLite finds wrong with the file."""
-        try:
-            found = [text_of(row[0]) for row in self.ask("PRAGMA integrity_check(3)")]
-        except LogError as error:
-            return str(error)
-        return None if found == ["ok"] else "; ".join(found)
-
-    def backup(self, path: str | Path) -> None:
-        """Write a copy to a new file, whole or not at all, while others go on."""
-        require_absent(path, "a backup")
-        place = Path(path).resolve()
-        with beside(place) as draft:
-            os.close(os.open(draft, os.O_CREAT | os.O_RDWR, 0o600))
-            try:
-                copy = sqlite3.connect(draft)
-                try:
-                    self._connection.backup(copy, pages=PAGES, sleep=0.01)  # between turns, without one of its own
-                    copy.execute("PRAGMA journal_mode = DELETE")  # one file, without another beside it
-                finally:
-                    copy.close()
-            except sqlite3.Error as error:
-                raise Unavailable(f"the backup to {path} failed: {error}; nothing was left there") from error
-            settle(draft, place)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -196,13 +211,49 @@ class SQLiteStore(TableStore):
             self._connection.close()
 
 
-def _refuse(error: sqlite3.Error, path: Path) -> NoReturn:
+class MemoryStore(SQLiteTables):
+    """A database in memory, for tests and trials of an afternoon: it is gone with the last that refers to it.
+
+    Examples
+    --------
+    >>> store = MemoryStore()
+    >>> with store.turn():
+    ...     trial = store.add_trial("depression")
+    >>> store.log(trial.rehearsal).head().sequence
+    0
+    """
+
+    def __init__(self) -> None:
+        super().__init__(MEMORY)
+        self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._connection.text_factory = bytes
+        finalize(self, self._connection.close)
+        migrate(self._connection, Path(MEMORY))
+        at_fork(self, MemoryStore._begin_in_child)
+
+    def _begin_in_child(self) -> None:
+        self._lock = turn_in_child(self._lock, _half_changed)  # a child has a database of its own
+
+    def _require_in_place(self) -> None: ...
+
+    def close(self) -> None:
+        """Do nothing: whoever opened it may still need it."""
+
+
+def _half_changed() -> ProtocolError:
+    return ProtocolError(
+        "another thread was in a turn of this store in memory when this process was forked: what it holds here may be "
+        "half changed; create the trial anew"
+    )
+
+
+def _refuse(error: sqlite3.Error, name: str | Path) -> NoReturn:
     """Raise what a failure of SQLite means to a caller."""
     if isinstance(error, sqlite3.IntegrityError):
-        raise Conflict(f"{path}: somebody else wrote meanwhile ({error}); follow what is new") from error
+        raise Conflict(f"{name}: somebody else wrote meanwhile ({error}); follow what is new") from error
     if isinstance(error, sqlite3.OperationalError | sqlite3.ProgrammingError):
         raise Unavailable(
-            f"{path} cannot be read or written now: {error}. Nothing was recorded; look at the disk and at other "
+            f"{name} cannot be read or written now: {error}. Nothing was recorded; look at the disk and at other "
             "processes, then try again"
         ) from error
-    raise LogError(f"{path} is damaged: {error}; restore a backup", outside=DAMAGED) from error
+    raise LogError(f"{name} is damaged: {error}; restore a backup", outside=DAMAGED) from error
