@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from hashlib import sha256
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -89,6 +90,13 @@ def test_times_are_utc_whatever_the_clock_says() -> None:
 
     assert time_text(datetime(2026, 11, 17, 14, 0, 0, 5, tzinfo=east)) == time_text(NOON)
     assert record_of(RECORDS[0].text.encode(), 1).time == NOON
+
+
+def test_an_hour_that_a_zone_has_twice_is_two_times() -> None:
+    first = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+
+    assert time_text(first) == "2026-10-25T00:30:00.000000Z"
+    assert time_text(first.replace(fold=1)) == "2026-10-25T01:30:00.000000Z"
 
 
 @pytest.mark.parametrize(

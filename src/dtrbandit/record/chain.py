@@ -188,7 +188,12 @@ def time_text(time: datetime) -> str:
     >>> time_text(datetime(2026, 11, 17, 9, tzinfo=UTC))
     '2026-11-17T09:00:00.000000Z'
     """
-    return time.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+    return _utc_text(time.astimezone(UTC))
+
+
+@lru_cache(maxsize=64)  # an arrival has the time of its decision; other zones may have the same hour twice
+def _utc_text(time: datetime) -> str:
+    return time.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def _time(found: object, sequence: int) -> datetime | None:

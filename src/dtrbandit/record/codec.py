@@ -22,7 +22,7 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import DTRError, LogError
 from dtrbandit.record import events
 from dtrbandit.record.events import Assigned, Decision, Event, Opened, new
-from dtrbandit.record.fields import BEYOND_ASCII, FIELDS, OPTIONAL, Labels, Read, order_of, plain
+from dtrbandit.record.fields import BEYOND_ASCII, CONTEXT, ESTIMATES, FIELDS, OPTIONAL, Labels, Read, order_of, plain
 from dtrbandit.record.fields import SINCE as SINCE
 
 Entries = dict[str, Any]  # of a JSON object
@@ -39,6 +39,7 @@ class Shape:
     defaults: tuple[object, ...]  # of the optional ones
     writes: tuple[tuple[str, Callable[[Any], object]], ...]
     since: int  # the format that it needs without optional fields
+    has_labels: bool  # whether it has numbers by the labels of a stage
 
 
 def shape_of(name: str) -> Shape:
@@ -57,6 +58,7 @@ def shape_of(name: str) -> Shape:
         defaults,
         tuple((each, field.write) for each, field in needed.items() if field.write is not None),
         max(SINCE.get(name, 1), *(SINCE.get(f"{name}.{each}", 1) for each in needed)),
+        not {CONTEXT, ESTIMATES}.isdisjoint(needed.values()),
     )
 
 
@@ -180,17 +182,19 @@ class Reader:
     """Reads the events of one log, whose first event says in which order numbers are kept."""
 
     def __init__(self) -> None:
-        self.labels: dict[str | None, Labels] = {}  # by stage; None: of the first
+        self.labels: dict[str, Labels] = {}  # by stage; of the first also where none is named
 
     def event(self, entries: Entries) -> Event:
         """Return the event that a JSON object describes."""
-        name, stage = entries.get("event"), entries.get("stage")
+        name = entries.get("event")
         shape = SHAPES.get(name) if type(name) is str else None
         if shape is None or "format" in entries:
             _require_format(entries.get("format", 1))
         if shape is None:
             raise LogError(f"unknown event {shown(name)}; known are {', '.join(SHAPES)}")
-        labels = self.labels.get(stage) if stage is None or type(stage) is str else None
+        labels = None
+        if shape.has_labels and type(stage := entries.get("stage", "")) is str:
+            labels = self.labels.get(stage)
         values: list[object] = []
         try:
             for field, exactly, read in shape.fields:
@@ -212,7 +216,7 @@ class Reader:
         except DTRError:  # its features are Python functions, or it is damaged: then mappings stay what they are
             return
         for stage, columns in reversed(list(zip(design.stages, design.columns, strict=True))):
-            self.labels[stage.name] = self.labels[None] = Labels(order_of(columns), order_of(stage.arms))
+            self.labels[stage.name] = self.labels[""] = Labels(order_of(columns), order_of(stage.arms))
 
 
 def _require_format(found: object) -> None:

@@ -22,13 +22,14 @@ class Order(NamedTuple):
     """Labels in the order in which the design has them, and in which their numbers are kept."""
 
     labels: tuple[str, ...]
-    floats: list[type]  # the type of each number
+    as_text: tuple[str, ...]  # sorted, as they stand in a text
     pack: Callable[..., bytes]
 
 
 def order_of(labels: Sequence[str]) -> Order:
     """Return the order of labels."""
-    return Order(tuple(labels), [float] * len(labels), packing(len(labels)).pack)
+    names, as_text = tuple(labels), tuple(sorted(labels))
+    return Order(as_text if names == as_text else names, as_text, packing(len(names)).pack)
 
 
 class Labels(NamedTuple):
@@ -132,14 +133,19 @@ def _in_order(kind: int, null: object, otherwise: Read) -> Read:
     """
 
     def read(value: Any, labels: Labels | None) -> object:
-        if labels is not None and type(value) is dict:
-            names, floats, pack = labels[kind]
-            numbers = [*map(value.get, names)]
-            if None in numbers:
-                numbers = [null if (number := value.get(name, "")) is None else number for name in names]
-            if [*map(type, numbers)] == floats and len(value) == len(floats):
-                return Values(names, pack(*numbers))
-        return otherwise(value, labels)
+        if labels is None or type(value) is not dict:
+            return otherwise(value, labels)
+        names, as_text, pack = labels[kind]
+        if tuple(value) != as_text:
+            return otherwise(value, labels)
+        numbers = value.values() if names is as_text else [value[name] for name in names]
+        for number in numbers:
+            if type(number) is not float:
+                numbers = [null if each is None else each for each in numbers]
+                if any(type(each) is not float for each in numbers):
+                    return otherwise(value, labels)
+                break
+        return Values(names, pack(*numbers))
 
     return read
 

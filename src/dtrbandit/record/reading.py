@@ -41,16 +41,16 @@ class Reader(codec.Reader):
     """The reader, with the orders of a log's numbers by stage."""
 
     @property
-    def columns(self) -> dict[str | None, Order]:
+    def columns(self) -> dict[str, Order]:
         """The order of columns."""
         return {stage: Order(labels.columns.labels) for stage, labels in self.labels.items()}
 
     @property
-    def arms(self) -> dict[str | None, Order]:
+    def arms(self) -> dict[str, Order]:
         """The order of arms."""
         return {stage: Order(labels.arms.labels) for stage, labels in self.labels.items()}
 
     @property
     def first(self) -> Order | None:
         """The order of columns of the first stage."""
-        return self.columns.get(None)
+        return self.columns.get("")
