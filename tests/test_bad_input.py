@@ -441,7 +441,7 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
         ),
     ],
     "newer-format": [
-        (dtr.LogError, ("format 9", "up to 2", "newer release"), lambda _: decode('{"event":"Held","format":9}')),
+        (dtr.LogError, ("format 9", "up to 3", "newer release"), lambda _: decode('{"event":"Held","format":9}')),
     ],
     "held-twice": [
         (

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from hashlib import sha256
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -39,7 +40,24 @@ def test_the_text_of_a_record_is_one_json_line_with_sorted_keys() -> None:
         '"time":"2026-11-17T12:00:00.000005Z"}'
     )
     for record in RECORDS:
-        assert json.dumps(json.loads(record.text), sort_keys=True, separators=(",", ":")) == record.text
+        entries = json.loads(record.text)
+        assert json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=False) == record.text
+
+
+def test_a_record_beyond_ascii_says_the_format_that_it_needs() -> None:
+    by_actor = Record(7, "Schwester Jörg", None, Completed("u", 1.0))
+
+    assert json.loads(by_actor.text)["event"]["format"] == 3
+    assert json.loads(RECORDS[0].text)["event"]["format"] == 3
+    assert "format" not in RECORDS[2].text
+    assert list(unlinked(linked([by_actor._replace(sequence=1)]))) == [by_actor._replace(sequence=1)]
+
+
+def test_records_that_release_0_1_0_wrote_are_read_as_they_are() -> None:
+    texts = [json.dumps(json.loads(record.text), sort_keys=True, separators=(",", ":")).encode() for record in RECORDS]
+
+    assert [record_of(text, n) for n, text in enumerate(texts, 1)] == RECORDS
+    assert texts[0] != RECORDS[0].text.encode()
 
 
 def test_a_hash_is_the_sha_256_of_the_hash_before_and_the_text() -> None:
@@ -74,6 +92,13 @@ def test_times_are_utc_whatever_the_clock_says() -> None:
     assert record_of(RECORDS[0].text.encode(), 1).time == NOON
 
 
+def test_an_hour_that_a_zone_has_twice_is_two_times() -> None:
+    first = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+
+    assert time_text(first) == "2026-10-25T00:30:00.000000Z"
+    assert time_text(first.replace(fold=1)) == "2026-10-25T01:30:00.000000Z"
+
+
 @pytest.mark.parametrize(
     ("change", "place"),
     [
@@ -93,7 +118,8 @@ def test_the_first_record_that_does_not_follow_is_named(change, place: int) -> N
 
 def relinked(text: str) -> list[Stored]:
     """Return a text with the hash that belongs to it: the chain is whole, what it holds is not."""
-    return [Stored(text.encode(), chained(EMPTY.hash, text.encode()))]
+    stored = text.replace("\xff", "\udcff").encode("utf-8", "surrogateescape")  # ÿ stands for a byte that is no UTF-8
+    return [Stored(stored, chained(EMPTY.hash, stored))]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +135,7 @@ def relinked(text: str) -> list[Stored]:
         ('{"context"', '{"sequence":9,"context"', "damaged Enrolled"),
         ("0.1", "NaN", "NaN is not a number"),
         ('"event":{', '"event":[{', "not valid JSON"),
-        ("nurse", "nürse", "not plain ASCII"),
+        ("nurse", "n\xff", "not valid UTF-8"),
     ],
 )
 def test_a_record_that_is_none_is_refused_even_under_its_hash(found: str, instead: str, says: str) -> None:

@@ -6,20 +6,18 @@ SHA-256 of the hash before it, as 64 hexadecimal digits, followed by the text. S
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import chain, islice
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from dtrbandit.design.values import shown
 from dtrbandit.errors import LogError
-from dtrbandit.record.codec import encode
-from dtrbandit.record.events import Event
-from dtrbandit.record.reading import Reader, quick_document
+from dtrbandit.record.codec import Entries, Reader, described, document, text_of
+from dtrbandit.record.events import Event, new
 
 NOTHING = "0" * 64  # the hash before the first record
 KEYS = ("actor", "event", "sequence", "time")
@@ -37,9 +35,9 @@ class Record(NamedTuple):
     @property
     def text(self) -> str:
         """The record as it is stored."""
-        time = "null" if self.time is None else f'"{time_text(self.time)}"'
-        actor = json.dumps(self.actor)
-        return f'{{"actor":{actor},"event":{encode(self.event)},"sequence":{self.sequence},"time":{time}}}'
+        event = described(self.event)
+        time = None if self.time is None else time_text(self.time)
+        return text_of({"actor": self.actor, "event": event, "sequence": self.sequence, "time": time}, event)
 
 
 class Written(Protocol):
@@ -47,7 +45,7 @@ class Written(Protocol):
 
     @property
     def text(self) -> str:
-        """The line, in ASCII."""
+        """The line."""
 
 
 class Stored(NamedTuple):
@@ -97,7 +95,7 @@ def linked(records: Iterable[Written], head: Head = EMPTY) -> Iterator[Stored]:
     """Give records as they are stored after a head."""
     previous = head.hash
     for record in records:
-        text = record.text.encode("ascii")
+        text = record.text.encode("utf-8")
         previous = chained(previous, text)
         yield Stored(text, previous)
 
@@ -155,7 +153,10 @@ def record_of(text: bytes, sequence: int, reader: Reader | None = None) -> Recor
     """Return the record that a text holds. It must have this number."""
     found = entries_of(text, sequence)
     event = (reader or Reader()).event(found["event"])
-    return Record(sequence, _actor(found["actor"], sequence), _time(found["time"], sequence), event)
+    actor = found["actor"]
+    if actor is not None and type(actor) is not str:
+        raise LogError(f"record {sequence}: the actor is {shown(actor)}, expected a text or null")
+    return new(Record, (sequence, actor, _time(found["time"], sequence), event))
 
 
 def time_of(text: bytes, sequence: int) -> datetime | None:
@@ -163,13 +164,10 @@ def time_of(text: bytes, sequence: int) -> datetime | None:
     return _time(entries_of(text, sequence)["time"], sequence)
 
 
-def entries_of(text: bytes, sequence: int) -> dict[str, Any]:
+def entries_of(text: bytes, sequence: int) -> Entries:
     """Return the entries of a record's text, which must have this number and an event."""
-    try:
-        found = quick_document(text)
-    except UnicodeDecodeError as error:
-        raise LogError(f"record {sequence}: not plain ASCII ({error}); use a whole copy of the log") from error
-    if tuple(found) != KEYS and set(found) != set(KEYS):
+    found = document(text)
+    if tuple(found) != KEYS and found.keys() != {*KEYS}:
         raise LogError(f"record {sequence} has the entries {shown(sorted(found))}, expected {[*KEYS]}")
     number, event = found["sequence"], found["event"]
     if type(number) is not int or number != sequence:
@@ -190,20 +188,17 @@ def time_text(time: datetime) -> str:
     >>> time_text(datetime(2026, 11, 17, 9, tzinfo=UTC))
     '2026-11-17T09:00:00.000000Z'
     """
-    return time.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+    return _utc_text(time.astimezone(UTC))
 
 
-def _actor(found: object, sequence: int) -> str | None:
-    if found is None or isinstance(found, str):
-        return found
-    raise LogError(f"record {sequence}: the actor is {shown(found)}, expected a text or null")
+@lru_cache(maxsize=64)  # an arrival has the time of its decision; other zones may have the same hour twice
+def _utc_text(time: datetime) -> str:
+    return time.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def _time(found: object, sequence: int) -> datetime | None:
-    if found is None:
-        return None
-    time = _read_time(found) if isinstance(found, str) else None
-    if time is not None:
+    time = _read_time(found) if type(found) is str else None
+    if time is not None or found is None:
         return time
     raise LogError(
         f"record {sequence}: the time is {shown(found)}, expected one as 2026-11-17T09:00:00.000000Z, or null"

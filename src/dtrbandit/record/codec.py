@@ -1,104 +1,157 @@
-"""An event as text: one JSON document, keys sorted, no spaces."""
+"""An event as text: one JSON document, keys sorted, no spaces, in UTF-8.
+
+orjson reads and writes. Of an object that has a key twice it would read the last. So what it read is written again, and
+must be the text, byte for byte. If it is not, as in lines of earlier releases with other letters or exponents, the
+standard library reads the text, and says what is wrong with it, if anything. Either way the tables of
+``record/fields.py`` make an event of it.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import isfinite
+from typing import Any
+
+import orjson
 
 from dtrbandit._version import FORMAT, __version__
-from dtrbandit.design.values import as_float, shown
-from dtrbandit.errors import LogError
-from dtrbandit.record.events import (
-    ArmClosed,
-    Assigned,
-    Completed,
-    Corrected,
-    Decision,
-    Ended,
-    Enrolled,
-    Event,
-    Held,
-    Opened,
-    Overridden,
-    Released,
-    Responded,
-    Taught,
-    Unblinded,
-    Upgraded,
-    Voided,
-    Withdrawn,
-)
-from dtrbandit.record.values import Values
+from dtrbandit.design.spec import Design
+from dtrbandit.design.values import shown
+from dtrbandit.errors import DTRError, LogError
+from dtrbandit.record import events
+from dtrbandit.record.events import Assigned, Decision, Event, Opened, new
+from dtrbandit.record.fields import BEYOND_ASCII, CONTEXT, ESTIMATES, FIELDS, OPTIONAL, Labels, Read, order_of, plain
+from dtrbandit.record.fields import SINCE as SINCE
 
-USUAL = Opened, Enrolled, Assigned, Overridden, Responded, Completed, Withdrawn, Corrected
-GUARDRAILS = Held, Released, ArmClosed, Voided, Taught
-OF_A_LIVE_TRIAL = Ended, Upgraded, Unblinded
-KINDS = {kind.__name__: kind for kind in (*USUAL, *GUARDRAILS, *OF_A_LIVE_TRIAL)}
+Entries = dict[str, Any]  # of a JSON object
 
-Read = Callable[[object, str], object]  # from what was found, and the words for it in a message
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A kind of event as the tables have it: its fields, with how each is read and written."""
+
+    name: str
+    kind: type[Any]  # what has the fields: the event, or the decision that it holds
+    fields: tuple[tuple[str, type | None, Read], ...]
+    optional: tuple[tuple[str, type | None, Read, object, int], ...]  # with what is left out, and the format
+    defaults: tuple[object, ...]  # of the optional ones
+    writes: tuple[tuple[str, Callable[[Any], object]], ...]
+    since: int  # the format that it needs without optional fields
+    has_labels: bool  # whether it has numbers by the labels of a stage
+
+
+def shape_of(name: str) -> Shape:
+    """Return the shape of the events with a name."""
+    kind: Any = Decision if name == "Assigned" else getattr(events, name)
+    needed, optional = FIELDS[name], OPTIONAL.get(name, {})
+    defaults = tuple(kind._field_defaults.values())
+    return Shape(
+        name,
+        kind,
+        tuple((each, field.plain, field.read) for each, field in needed.items()),
+        tuple(
+            (each, field.plain, field.read, left_out, SINCE[f"{name}.{each}"])
+            for (each, field), left_out in zip(optional.items(), defaults, strict=True)
+        ),
+        defaults,
+        tuple((each, field.write) for each, field in needed.items() if field.write is not None),
+        max(SINCE.get(name, 1), *(SINCE.get(f"{name}.{each}", 1) for each in needed)),
+        not {CONTEXT, ESTIMATES}.isdisjoint(needed.values()),
+    )
+
+
+SHAPES = {name: shape_of(name) for name in FIELDS}
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
 def encode(event: Event) -> str:
-    """Return an event as one line of JSON. Floats are written by ``repr``, so they are read back exactly.
+    """Return an event as one line of JSON. Floats have as many digits as it takes to read them back exactly.
 
     Examples
     --------
-    >>> encode(Completed("u1", -8.5))
+    >>> encode(events.Completed("u1", -8.5))
     '{"event":"Completed","outcome":-8.5,"unit":"u1"}'
+    >>> encode(events.Held("a safety report"))
+    '{"event":"Held","format":2,"reason":"a safety report"}'
     """
-    return _text(_entries(event))
+    entries = described(event)
+    return text_of(entries, entries)
+
+
+def described(event: Event) -> Entries:
+    """Return what stands in an event's JSON, with the format that reading it needs unless that is the first."""
+    shape = SHAPES[type(event).__name__]
+    entries: Entries = event.decision._asdict() if type(event) is Assigned else event._asdict()
+    needed = shape.since
+    for name, _, _, _, since in shape.optional:
+        if entries[name]:
+            needed = max(needed, since)
+        else:
+            del entries[name]
+    for name, write in shape.writes:
+        entries[name] = write(entries[name])
+    entries["event"] = shape.name
+    if needed > 1:
+        entries["format"] = needed
+    return entries
+
+
+def text_of(document: Entries, event: Entries) -> str:
+    """Return a document, which is or holds the entries of an event, as a line. Beyond ASCII, the event says so."""
+    line = _dumped(document)
+    if not line.isascii():
+        event["format"] = BEYOND_ASCII
+        line = _dumped(document)
+    return line.decode()
+
+
+def _dumped(document: Entries) -> bytes:
+    try:
+        return orjson.dumps(document, plain, orjson.OPT_SORT_KEYS)  # NaN is null: no estimate
+    except orjson.JSONEncodeError:  # half a character, which UTF-8 cannot hold, or an integer beyond 64 bits
+        known = json.loads(json.dumps(document, default=plain), parse_constant=lambda _: None)
+        return json.dumps(known, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def decode(line: str) -> Event:
     """Return the event that ``encode`` wrote."""
-    return event_of(document(line))
+    return Reader().event(document(line.encode("utf-8", "surrogatepass")))
 
 
-def _entries(event: Event) -> dict[str, object]:
-    fields = event.decision._asdict() if isinstance(event, Assigned) else event._asdict()
-    name = type(event).__name__
-    for unsaid in OPTIONAL.get(name, ()):
-        if not fields[unsaid]:
-            del fields[unsaid]
-    return with_format({"event": name, **fields})
-
-
-def with_format(entries: dict[str, object]) -> dict[str, object]:
-    """Return the entries of a line, with the format that reading it needs unless that is the first.
+def document(text: bytes) -> Entries:
+    """Return a JSON object. Constants such as NaN, keys that come twice and deep nesting are refused.
 
     Examples
     --------
-    >>> encode(Held("a safety report"))
-    '{"event":"Held","format":2,"reason":"a safety report"}'
+    >>> document(b'{"outcome":2.5,"unit":"u1"}')
+    {'outcome': 2.5, 'unit': 'u1'}
     """
-    name = str(entries["event"])
-    needed = max(SINCE.get(name, 1), *(SINCE.get(f"{name}.{field}", 1) for field in entries))
-    return entries if needed == 1 else {**entries, "format": needed}
-
-
-def _text(document: Mapping[str, object]) -> str:
-    return ENCODER.encode(document)
-
-
-def _plain(value: object) -> dict[object, object]:
-    """Return a mapping that is no dict as one."""
-    if type(value) is Values:
-        return {label: number if number == number else None for label, number in value.pairs()}
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"an event cannot hold {shown(value)} ({type(value).__name__})")
-
-
-ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
-
-
-def document(line: str) -> dict[str, object]:
-    """Return a JSON object. Constants such as NaN, keys that come twice and deep nesting are refused."""
     try:
-        found = json.loads(line, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
+        found = orjson.loads(text)
+        if type(found) is dict and orjson.dumps(found) == text:
+            return found
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        pass
+    return _careful_document(text)
+
+
+def _careful_document(text: bytes) -> Entries:
+    try:
+        line = text.decode("utf-8")
+        found = json.loads(
+            line, object_pairs_hook=_no_key_twice, parse_constant=_no_constant, parse_float=_finite_float
+        )
     except RecursionError:
         raise LogError("not the JSON of an event: nested too deeply; use a whole copy of the log") from None
+    except UnicodeDecodeError as error:
+        raise LogError(f"not valid UTF-8 ({error}); use a whole copy of the log") from error
     except ValueError as error:
         raise LogError(f"not valid JSON ({error})") from error
     if not isinstance(found, dict):
@@ -106,7 +159,7 @@ def document(line: str) -> dict[str, object]:
     return found
 
 
-def _no_key_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _no_key_twice(pairs: list[tuple[str, object]]) -> Entries:
     entries = dict(pairs)
     if len(entries) < len(pairs):
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
@@ -118,17 +171,52 @@ def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not a number")
 
 
-def event_of(entries: Mapping[str, object]) -> Event:
-    """Return the event that a JSON object describes."""
-    fields = dict(entries)
-    _require_format(fields.pop("format", 1))
-    name = fields.pop("event", None)
-    kind = KINDS.get(name) if isinstance(name, str) else None
-    if kind is None:
-        raise LogError(f"unknown event {shown(name)}; known are {', '.join(KINDS)}")
-    if kind is Assigned:
-        return Assigned(Decision(**_fields(fields, "Assigned")))  # type: ignore[arg-type]  # checked by _fields
-    return kind(**_fields(fields, kind.__name__))  # type: ignore[arg-type]  # checked likewise
+def _finite_float(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{shown(text)} is no finite number that a float can hold")
+    return number
+
+
+class Reader:
+    """Reads the events of one log, whose first event says in which order numbers are kept."""
+
+    def __init__(self) -> None:
+        self.labels: dict[str, Labels] = {}  # by stage; of the first also where none is named
+
+    def event(self, entries: Entries) -> Event:
+        """Return the event that a JSON object describes."""
+        name = entries.get("event")
+        shape = SHAPES.get(name) if type(name) is str else None
+        if shape is None or "format" in entries:
+            _require_format(entries.get("format", 1))
+        if shape is None:
+            raise LogError(f"unknown event {shown(name)}; known are {', '.join(SHAPES)}")
+        labels = None
+        if shape.has_labels and type(stage := entries.get("stage", "")) is str:
+            labels = self.labels.get(stage)
+        values: list[object] = []
+        try:
+            for field, exactly, read in shape.fields:
+                value = entries[field]
+                values.append(value if type(value) is exactly else read(value, labels))
+            values += shape.defaults if len(entries) == len(values) + 1 else _optional_values(entries, shape)
+        except (KeyError, LogError):
+            raise _refusal(entries, shape) from None
+        if shape.kind is Decision:
+            return new(Assigned, (new(Decision, values),))
+        event: Event = new(shape.kind, values)
+        if type(event) is Opened:
+            self._begin(event)
+        return event
+
+    def _begin(self, opened: Opened) -> None:
+        try:
+            design = Design.from_dict(opened.design)
+        except DTRError:  # its features are Python functions, or it is damaged: then mappings stay what they are
+            return
+        for stage, columns in reversed(list(zip(design.stages, design.columns, strict=True))):
+            self.labels[stage.name] = self.labels[""] = Labels(order_of(columns), order_of(stage.arms))
 
 
 def _require_format(found: object) -> None:
@@ -142,145 +230,35 @@ def _require_format(found: object) -> None:
         )
 
 
-def _fields(found: Mapping[str, object], event: str) -> dict[str, object]:
-    """Return the fields of an event, each of its type, numbers as floats and lists as tuples."""
-    readers = FIELDS[event] | {name: read for name, read in OPTIONAL.get(event, {}).items() if name in found}
-    if found.keys() != readers.keys():
-        missing = [name for name in readers if name not in found]
-        unknown = [name for name in found if name not in readers]
-        raise LogError(
-            f"a damaged {event} event: missing {missing}, unknown {shown(unknown)}; "
-            f"its fields are {', '.join(readers)}; use a whole copy of the log"
-        )
-    return {name: read(found[name], f"{event}, field {name!r}") for name, read in readers.items()}
+def _optional_values(entries: Entries, shape: Shape) -> list[object]:
+    """Return the values of optional fields. An entry that is no field is a KeyError."""
+    values: list[object] = []
+    found = len(shape.fields) + 1 + ("format" in entries)
+    for name, exactly, read, value, _ in shape.optional:
+        if name in entries:
+            found += 1
+            value = entries[name]
+            value = value if type(value) is exactly else read(value, None)
+        values.append(value)
+    if found != len(entries):
+        raise KeyError
+    return values
 
 
-def _refused(value: object, what: str, expected: str) -> LogError:
-    return LogError(f"{what}: found {shown(value)} ({type(value).__name__}), expected {expected}")
-
-
-def _read_text(value: object, what: str) -> str:
-    if not isinstance(value, str):
-        raise _refused(value, what, "text")
-    return value
-
-
-def _read_integer(value: object, what: str) -> int:
-    if type(value) is not int:
-        raise _refused(value, what, "a whole number")
-    return value
-
-
-def _read_number(value: object, what: str) -> float:
-    number = as_float(value)
-    if not isfinite(number) or number != value:
-        raise _refused(value, what, "a finite number that a float can hold")
-    return number
-
-
-def _read_object(value: object, what: str) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise _refused(value, what, "an object")
-    return value
-
-
-def _read_texts(value: object, what: str) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise _refused(value, what, "a list of texts")
-    return tuple(_read_text(each, f"{what}[{place}]") for place, each in enumerate(value))
-
-
-def _read_pairs(value: object, what: str) -> tuple[tuple[str, ...], ...]:
-    if not isinstance(value, list):
-        raise _refused(value, what, "a list of pairs of texts")
-    pairs = tuple(_read_texts(each, f"{what}[{place}]") for place, each in enumerate(value))
-    if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise _refused(value, what, "a list of pairs of texts")
-    return pairs
-
-
-def _each(read: Read) -> Read:
-    """Return a reader of objects whose entries ``read`` reads."""
-    return lambda value, what: {
-        name: read(entry, f"{what}[{shown(name)}]") for name, entry in _read_object(value, what).items()
-    }
-
-
-def _read_contexts(value: object, what: str) -> tuple[object, ...]:
-    if not isinstance(value, list):
-        raise _refused(value, what, "a list of objects")
-    return tuple(_each(_read_number)(each, f"{what}[{place}]") for place, each in enumerate(value))
-
-
-def _or_null(read: Read) -> Read:
-    """Return a reader of what ``read`` reads, or null."""
-
-    def read_or_null(value: object, what: str) -> object:
-        try:
-            return None if value is None else read(value, what)
-        except LogError as error:
-            raise LogError(f"{error}, or null") from None
-
-    return read_or_null
-
-
-FIELDS: Mapping[str, dict[str, Read]] = {
-    "Opened": {
-        "design": _read_object,
-        "policy": _read_object,
-        "seed": _read_integer,
-        "numerics": _read_integer,
-    },
-    "Enrolled": {"unit": _read_text, "round": _read_integer, "context": _each(_read_number)},
-    "Assigned": {
-        "unit": _read_text,
-        "round": _read_integer,
-        "stage": _read_text,
-        "arm": _read_text,
-        "reason": _read_text,
-        "propensity": _or_null(_read_number),
-        "q_tilde": _each(_or_null(_read_number)),
-        "q_hat": _each(_or_null(_read_number)),
-        "contenders": _read_texts,
-    },
-    "Overridden": {"unit": _read_text, "stage": _read_text, "arm": _read_text, "reason": _read_text},
-    "Responded": {"unit": _read_text, "stage": _read_text, "context": _each(_read_number)},
-    "Completed": {"unit": _read_text, "outcome": _read_number},
-    "Withdrawn": {"unit": _read_text, "reason": _read_text},
-    "Corrected": {
-        "unit": _read_text,
-        "outcome": _or_null(_read_number),
-        "stage": _or_null(_read_text),
-        "context": _or_null(_each(_read_number)),
-        "reason": _read_text,
-    },
-    "ArmClosed": {"stage": _read_text, "arm": _read_text, "reason": _read_text},
-    "Taught": {
-        "unit": _read_text,
-        "contexts": _read_contexts,
-        "arms": _read_texts,
-        "outcome": _or_null(_read_number),
-    },
-    "Held": {"reason": _read_text},
-    "Released": {"reason": _read_text},
-    "Ended": {"reason": _read_text},
-    "Upgraded": {"numerics": _read_integer, "release": _read_text, "reason": _read_text},
-    "Voided": {"unit": _read_text, "reason": _read_text},
-    "Unblinded": {"unit": _read_text, "reason": _read_text},
-}
-
-# left out where there is nothing to say
-OPTIONAL: Mapping[str, dict[str, Read]] = {
-    "Opened": {"rehearsal": _read_text},
-    "Enrolled": {"exclude": _each(_read_texts), "reason": _read_text, "site": _read_text},
-    "Held": {"site": _read_text},
-    "Released": {"site": _read_text},
-    "Assigned": {"infeasible": _read_pairs},
-    "Responded": {"exclude": _each(_read_texts), "reason": _read_text},
-}
-
-# the format that an event, or "Event.field", came with; others: 1
-SINCE = {
-    **{kind.__name__: 2 for kind in (*GUARDRAILS, *OF_A_LIVE_TRIAL)},
-    **{f"{event}.{field}": 2 for event, fields in OPTIONAL.items() for field in fields},
-}
+def _refusal(entries: Entries, shape: Shape) -> LogError:
+    """Return what is wrong with an event: the names of its fields, or else the first value that cannot be read."""
+    fields = [*shape.fields, *(each[:3] for each in shape.optional if each[0] in entries)]
+    known = [name for name, _, _ in fields]
+    missing = [name for name in known if name not in entries]
+    unknown = [name for name in entries if name not in (*known, "event", "format")]
+    if not missing and not unknown:
+        for name, exactly, read in fields:
+            try:
+                if type(entries[name]) is not exactly:
+                    read(entries[name], None)
+            except LogError as error:
+                return LogError(f"{shape.name}, field {name!r}{error}")
+    return LogError(
+        f"a damaged {shape.name} event: missing {missing}, unknown {shown(unknown)}; "
+        f"its fields are {', '.join(known)}; use a whole copy of the log"
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 from dtrbandit.design.values import shown
 from dtrbandit.errors import LogError
 from dtrbandit.record.chain import Record, Stored, linked, unlinked
-from dtrbandit.record.codec import document, event_of
+from dtrbandit.record.codec import Entries, Reader, document
 from dtrbandit.record.durable import beside, settle
 from dtrbandit.record.events import Event
 
@@ -88,19 +88,17 @@ def _chained(lines: Iterable[bytes]) -> Iterator[Event]:
 
 def _plain(lines: Iterable[bytes]) -> Iterator[Event]:
     """Read lines without hashes: an event each, with its number among its entries."""
-    return (_numbered(line, number) for number, line in enumerate(lines, 1))
+    reader = Reader()
+    return (reader.event(_numbered(line, number)) for number, line in enumerate(lines, 1))
 
 
-def _numbered(line: bytes, number: int) -> Event:
-    """Return the event of a line, which must carry this number."""
-    try:
-        entries = document(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise LogError(f"not valid UTF-8 ({error}); use a whole copy of the log") from error
+def _numbered(line: bytes, number: int) -> Entries:
+    """Return the entries of a line without its number, which must be this."""
+    entries = document(line)
     sequence = entries.pop("sequence", None)
     if type(sequence) is not int or sequence != number:
         raise LogError(
             f"found sequence number {shown(sequence)}, expected {number}: "
             "lines were lost, added or put in another order; use a whole copy of the log"
         )
-    return event_of(entries)
+    return entries

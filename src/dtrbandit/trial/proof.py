@@ -14,9 +14,9 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DTRError, LogError, NotFound, Unavailable
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, record_of
+from dtrbandit.record.codec import Reader
 from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.events import Assigned, Enrolled, Event, Opened, Responded
-from dtrbandit.record.reading import Reader
 from dtrbandit.record.upgrading import Segment, segments
 from dtrbandit.storage.key_events import key_fault
 from dtrbandit.storage.store import Storage, Store
