@@ -24,7 +24,7 @@ cdef class Rows:
     cdef bint agrees(self, long long row, long long unit) noexcept nogil
     @cython.locals(j=cython.longlong)
     cdef void lay_out(self, long long row, long long m) noexcept nogil
-    @cython.locals(arm=cython.longlong, following=cython.longlong)
+    @cython.locals(arm=cython.longlong)
     cdef long long suppose(self, long long row, long long number, long long m, long long node, bint forced) noexcept nogil
     @cython.locals(k=cython.longlong)
     cdef void retract(self, long long number, long long treated) noexcept nogil
