@@ -327,11 +327,15 @@ class DTRBanditState(PlanState):
             self.planned[unit] = -1
 
     def plan_with(self, unit: int, m: int, slot: int) -> int:
-        """Return the first plan with the slots of a unit so far and this one at stage ``m``; −1 without a slot."""
-        if slot >= 0:
-            for plan in range(self.plan_count):
-                if self.agrees(plan, unit, m, slot):
-                    return plan
+        """Return the first plan with the slots of a unit so far and this one at stage ``m``.
+
+        −1 without a slot, now or before: a policy that holds this one may call a later stage forced all the same.
+        """
+        if slot < 0 or (m > 0 and self.planned[unit] < 0):
+            return -1
+        for plan in range(self.plan_count):
+            if self.agrees(plan, unit, m, slot):
+                return plan
         return -1
 
     def missed_slot(self, latest: int, unit: int, m: int, given: int) -> int:
