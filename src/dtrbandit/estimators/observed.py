@@ -150,7 +150,7 @@ class Observed:
             return False
         node = self.stands_at(unit, m)
         if fact == c.LEFT:
-            return node >= 0 and (index == -1 or self.same_place(index, node))
+            return node >= 0 and (index == -1 or (self.same_place(index, node) and index < self.child.shape[0]))
         if not self.same_place(index, node) or index >= self.child.shape[0]:
             return False
         if arm == -1:  # a unit of an earlier trial may have dropped out before it was given one

@@ -43,7 +43,7 @@ cdef class DTRBanditState(PlanState):
     cdef long long draw(self, double u, double total) noexcept nogil
 
     cdef void note(self, long long fact, long long unit, long long m, double value) noexcept nogil
-    @cython.locals(in_block=cython.bint, latest=cython.longlong)
+    @cython.locals(in_block=cython.bint, latest=cython.longlong, block=cython.longlong)
     cdef void note_assignment(self, long long unit, long long m, bint forced) noexcept nogil
     @cython.locals(latest=cython.longlong, offset=cython.longlong)
     cdef void keep_plan(self, long long unit, long long m, long long arm, bint forced) noexcept nogil

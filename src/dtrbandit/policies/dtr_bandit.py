@@ -307,9 +307,9 @@ class DTRBanditState(PlanState):
             self.forced.schedule(unit, m, self.observed.arms[unit, m])
         elif m == 0 and not in_block and not self.frozen[latest]:
             self.refit_forced(0)
-            self.freeze(latest)
-            if latest == 1:  # between the first two forced blocks no round is free
-                self.freeze(0)
+            for block in range(latest + 1):  # that of the first two, between which no round is free
+                if not self.frozen[block]:
+                    self.freeze(block)
 
     def keep_plan(self, unit: int, m: int, arm: int, forced: bool) -> None:
         """Remember a unit's plan in a forced round, until the unit cannot take it: then all its later stages are free.
