@@ -5,11 +5,12 @@ from dtrbandit.estimators.forced cimport ForcedLearner
 from dtrbandit.policies.plans cimport PlanState
 
 cdef class DTRBanditState(PlanState):
-    cdef public long long q, stale
-    cdef public bint permuted
-    cdef public double floor
-    cdef public double[::1] delta
-    cdef public ForcedLearner forced
+    cdef readonly long long q
+    cdef readonly bint permuted
+    cdef readonly double floor
+    cdef readonly double[::1] delta
+    cdef readonly ForcedLearner forced
+    cdef public long long stale
     cdef public unsigned char[::1] frozen
     cdef public double[:, :, :, ::1] tilde
     cdef public long long[:, :, ::1] drawn

@@ -19,6 +19,7 @@ from dtrbandit.design.feasibility import Barred, children_left
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates
+from dtrbandit.errors import DesignError
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Integers, Matrix, Named, longer, named, restore, under, within
@@ -55,6 +56,7 @@ class PolicyState:
     def __init__(self, policy: Any, design: Design) -> None:
         self.policy, self.design = policy, design
         self.observed = Observed(design)
+        _refuse_foreign(type(self))
         self.width, self.reason = self.observed.width, c.RULE
         self.knows_units, self.learning = False, True
         self.sheet = np.zeros((4, self.width))
@@ -321,3 +323,12 @@ class PolicyState:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PolicyState.from_arrays, (self.policy, self.design, self.arrays())
+
+
+def _refuse_foreign(kind: type) -> None:
+    """Refuse a subclass of another package: compiled code would not call its methods."""
+    if not kind.__module__.startswith("dtrbandit."):
+        raise DesignError(
+            f"{kind.__qualname__} inherits from the state of a built-in policy, which is compiled and would not call "
+            "methods of a Python class; write a policy with init, update and decide, which may hold a built-in one"
+        )
