@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.feasibility import children_left
 from dtrbandit.design.spec import Design
+from dtrbandit.estimators.soundness import observed_fault
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Named, grow, longer, named, restore
 
@@ -85,6 +86,10 @@ class Observed:
         """Know what arrays say."""
         restore(self, NAMES, arrays)
         self.capacity = len(np.asarray(self.outcome))
+
+    def fault(self) -> str:
+        """Say what kernels could not rely on in arrays that were loaded; nothing if all is in order."""
+        return observed_fault(self)
 
     # -- facts -----------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, per_stage, rows_by_arm
 from dtrbandit.estimators.forced import ForcedLearner
+from dtrbandit.estimators.soundness import is_blank, is_outside
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import grow
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
@@ -395,6 +396,14 @@ class DTRBanditState(PlanState):
     def parts(self) -> dict[str, Any]:
         """Return by name what has arrays of its own."""
         return {**super().parts(), "forced": self.forced}
+
+    def fault(self) -> str:
+        """Say what is wrong with what was loaded."""
+        if not 0 <= self.stale <= self.observed.stages or is_outside(self.frozen, 0, 2):
+            return "'stale' counts stages, and 'frozen' is 0 or 1"
+        if is_outside(self.planned, -1, self.plan_count) or not is_blank(self.planned, self.capacity, -1):
+            return "'planned' names a plan or a unit that is not there"
+        return "'drawn' must not be negative" if (np.asarray(self.drawn) < 0).any() else ""
 
     def estimates(self) -> Estimates:
         """Return the coefficients of Q̂, and of Q̃ as it is now."""
