@@ -78,7 +78,7 @@ class Renamed:
 def renamed_bits(policy: BuiltinPolicy, seed: int) -> Bits:
     """Return what a policy knows after a session, if its decisions at three stages are renamed."""
     forced = tuple(np.random.default_rng(seed).integers(2, size=6).astype(bool).tolist())
-    return bits(random_session(DESIGNS[2], Renamed(policy, forced), seed, 40)._belief.state)
+    return {**bits(random_session(DESIGNS[2], Renamed(policy, forced), seed, 40)._belief.state)}
 
 
 def draw(rng: np.random.Generator, columns: tuple[str, ...]) -> dict[str, float]:

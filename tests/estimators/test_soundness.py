@@ -1,4 +1,7 @@
-"""What a learner could not rely on in arrays that were loaded is named; ``tests/policies/test_restoring.py`` tries all."""
+"""What a learner could not rely on in arrays that were loaded is named.
+
+``tests/policies/test_restoring.py`` spoils all arrays of all policies.
+"""
 
 from __future__ import annotations
 

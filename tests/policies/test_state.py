@@ -408,7 +408,7 @@ def test_an_array_that_is_missing_is_named() -> None:
     arrays = state.arrays()
     del arrays["learner.counted"]
 
-    with pytest.raises(dtr.LogError, match="'learner.counted' is missing"):
+    with pytest.raises(dtr.LogError, match=r"'learner\.counted' is missing"):
         PolicyState.from_arrays(state.policy, DESIGN, arrays)
 
 

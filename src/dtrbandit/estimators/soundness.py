@@ -61,7 +61,8 @@ def course_fault(seen: Any, last: Array) -> str:
 
 def has_come(seen: Any) -> Array:
     """Return which units have entered the first stage, void ones among them, (capacity,): these cannot do so again."""
-    return (np.asarray(seen.nodes)[:, 0] >= 0) | (np.asarray(seen.left) == c.VOID)
+    come: Array = (np.asarray(seen.nodes)[:, 0] >= 0) | (np.asarray(seen.left) == c.VOID)
+    return come
 
 
 def is_blank(array: Any, capacity: int, blank: int) -> bool:

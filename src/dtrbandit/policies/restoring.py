@@ -1,8 +1,8 @@
 """Arrays that are to become the state of a policy: they do, or are refused in words.
 
-A state trusts its arrays. So what comes from a file is looked at first: names, types and shapes here, against those of a
-fresh state with as much room; then, in each part, the numbers that kernels use as indices (``estimators/soundness.py``,
-and ``PolicyState.fault`` for what a policy keeps itself).
+A state trusts its arrays. So what comes from a file is looked at first: names, types and shapes here, against those of
+a fresh state with as much room; then, in each part, the numbers that kernels use as indices
+(``estimators/soundness.py``, and ``PolicyState.fault`` for what a policy keeps itself).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ THREE_STAGES = dtr.Design([dtr.Stage(f"s{m}", ("a", "b"), f"1 + x{m}") for m in 
 def closing_session(policy: Any, units: int, *, seed: int, late: int = 0) -> dtr.Session:
     """Let units come, and half way close the arm that the last had first; ``late`` units go on only afterwards."""
     rng, session = np.random.default_rng([34, seed]), dtr.Session(THREE_STAGES, policy, seed=seed)
-    drawn, half = rng.normal(size=(units, 4)).tolist(), units // 2
+    drawn, half, first = rng.normal(size=(units, 4)).tolist(), units // 2, ""
 
     def finish(t: int) -> None:
         for m in (1, 2):
@@ -56,10 +56,10 @@ def closing_session(policy: Any, units: int, *, seed: int, late: int = 0) -> dtr
 
     for t in range(units):
         if t == half:
-            session.close_arm("s0", decision.arm, reason="harm")
+            session.close_arm("s0", first, reason="harm")
             for waiting in range(half - late, half):
                 finish(waiting)
-        decision = session.enroll(f"u{t + 1}", {"x0": drawn[t][0]})
+        first = session.enroll(f"u{t + 1}", {"x0": drawn[t][0]}).arm
         if not half - late <= t < half:
             finish(t)
     return session
