@@ -65,6 +65,19 @@ def closing_session(policy: Any, units: int, *, seed: int, late: int = 0) -> dtr
     return session
 
 
+def excluding_session(policy: Any, units: int, *, seed: int) -> dtr.Session:
+    """Let units come of whom some cannot have an arm, which is known when they enroll."""
+    rng, session = np.random.default_rng([35, seed]), dtr.Session(THREE_STAGES, policy, seed=seed)
+    for t in range(units):
+        arms = {f"s{m}": ["ab"[t % 2]] for m in range(3) if t % (m + 3) == 0}
+        why: dict[str, Any] = {"exclude": arms, "reason": "allergy"} if arms else {}
+        session.enroll(f"u{t + 1}", {"x0": float(rng.normal())}, **why)
+        for m in (1, 2):
+            session.respond(f"u{t + 1}", {f"x{m}": float(rng.normal())})
+        session.complete(f"u{t + 1}", float(rng.normal()))
+    return session
+
+
 COLLECTED: list[tuple[Callable[..., dtr.Session], Any]] = [
     (synthetic_session, EPSILON),
     (synthetic_session, dtr.Greedy(floor=0.1)),
@@ -74,6 +87,8 @@ COLLECTED: list[tuple[Callable[..., dtr.Session], Any]] = [
     (with_a_prior, dtr.DTRBandit(q=1, delta=0.5, floor=0.1)),
     (closing_session, EPSILON),
     (closing_session, dtr.DTRBandit(q=1, delta=0.5, floor=0.1)),
+    (excluding_session, EPSILON),
+    (excluding_session, dtr.DTRBandit(q=1, delta=0.5, floor=0.1)),
 ]
 
 
