@@ -51,7 +51,7 @@ Or install without: DTRBANDIT_PLAIN=1 pip install .   The results are the same; 
 
 
 class BuildModules(build_py):
-    """Copy the sources, and leave nothing of an earlier build among them."""
+    """Copy the sources, leave nothing of an earlier build among them, and list the kernels."""
 
     def run(self):
         """Remove what an earlier build has left, except for compiled modules that are still wanted."""
@@ -60,6 +60,15 @@ class BuildModules(build_py):
             if path.is_file() and path not in compiled:
                 path.unlink()
         super().run()
+        Path(self.list_of_kernels()).write_text(BUILD["list_of"](carried()), encoding="utf-8")
+
+    def get_outputs(self, include_bytecode=True):
+        """Return the files that are made, the list among them."""
+        return [*super().get_outputs(include_bytecode), self.list_of_kernels()]
+
+    def list_of_kernels(self):
+        """Return where the list of kernels goes."""
+        return str(Path(self.build_lib, "dtrbandit", BUILD["LIST"]))
 
 
 class BuildKernels(build_ext):
@@ -116,17 +125,23 @@ def copy_sources(folder):
             path.write_text(text, encoding="utf-8")
 
 
-def kernels():
-    """Return the modules to compile, each with the digest of its sources, and what they share."""
+def carried():
+    """Return what each kernel carries: the digest of its sources, and nothing where none is compiled."""
     suffix = BUILD["CHECKED_SUFFIX"] if CHECKED else ""
+    modules = BUILD["kernel_modules"](PACKAGE)
+    return {name: "" if PLAIN else BUILD["digest_of"](source, PACKAGE) + suffix for name, source in modules.items()}
+
+
+def kernels():
+    """Return the modules to compile, each with what it carries, and what they share."""
     modules = [
         Extension(
             name,
-            [str(source)],
+            [str(BUILD["path_of"](name, PACKAGE))],
             extra_compile_args=FLAGS,
-            define_macros=[("DTR_BUILT_FROM", f'"{BUILD["digest_of"](source, PACKAGE)}{suffix}"')],
+            define_macros=[("DTR_BUILT_FROM", f'"{digest}"')],
         )
-        for name, source in BUILD["kernel_modules"](PACKAGE).items()
+        for name, digest in carried().items()
     ]
     return [*modules, Extension(SHARED, [], extra_compile_args=["-O1", "-g0", "-w"])] if modules else []
 

@@ -11,12 +11,12 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from courses import COURSES, DESIGNS, Call, Course, begun, finished_trial, policies
+from courses import COURSES, DESIGNS, Call, Course, begun, finished_trial, number, policies
 from digest_worlds import Leaving, Quarterly, ThreeStages, row_weights
 from dtrbandit.environments import ArrivalProcess, Contraindicated, Environment, Fixed, Synthetic
 from dtrbandit.evaluation import EqualWeights, SmallCohort
@@ -25,6 +25,7 @@ from dtrbandit.record import History
 
 FILE = Path(__file__).with_name("digests.json")
 DIGITS = 16  # of a SHA-256: as many as nobody meets by chance
+SCHEDULES: tuple[Literal["paper", "permuted"], ...] = ("paper", "permuted")
 EVERY = 20  # units after which estimates are looked at
 
 Digests = dict[str, str]  # by quantity
@@ -101,6 +102,62 @@ def session_runs() -> dict[str, Run]:
             session_digests, design, policies(DESIGNS[design])[policy], course, 60
         )
         for design, course, policy in chosen
+    }
+
+
+# -- readings of the paper ---------------------------------------------------------------------------------------
+
+
+def late_units(policy: Policy[Any]) -> list[Call]:
+    """Override units of the first two forced blocks, and let them respond long after all others (reading 3)."""
+    stages = [dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b", "c"), "1 + z")]
+    design = dtr.Design(stages, plans=[tuple(plan) for plan in ("aa", "ab", "ac", "bb", "bc")])
+    course = Course(dtr.Session(design, policy, seed=7), design, frozenset(), seed=7)
+    late = ("u0", "u1", "u5", "u6")
+    for t in range(60):
+        unit = f"u{t}"
+        course.tell("enroll", unit=unit, context={"x": number(course.rng)})
+        if unit in late:
+            course.tell("override", unit=unit, arm="b", reason="allergy")
+        else:
+            course.tell("respond", unit=unit, context={"z": number(course.rng)})
+            course.tell("complete", unit=unit, outcome=number(course.rng))
+    for unit in late:
+        course.tell("respond", unit=unit, context={"z": number(course.rng)})
+    return course.calls
+
+
+def overrides_back(policy: Policy[Any], sessions: int = 6) -> list[Call]:
+    """Override the first arms of units in forced blocks at random, away and back (readings 6 and 12)."""
+    stages = [dtr.Stage(f"s{m}", ("a", "b"), f"1 + x{m}") for m in range(4)]
+    design = dtr.Design(stages, plans=[tuple(plan) for plan in ("aabb", "abab", "abba", "abbb", "bbab", "bbba")])
+    calls: list[Call] = []
+    for seed in range(sessions):
+        course = Course(dtr.Session(design, policy, seed=seed), design, frozenset(), seed=seed)
+        waiting = [f"u{t}" for t in range(12)] * len(stages)  # both first blocks
+        while waiting:
+            unit = waiting.pop(int(course.rng.integers(len(waiting))))
+            m = len(stages) - 1 - waiting.count(unit)
+            if m:
+                course.tell("override", unit=unit, arm=course.pick(["a", "b"]), stage="s0", reason=f"event {m}")
+            course.tell("respond" if m else "enroll", unit=unit, context={f"x{m}": number(course.rng)})
+        calls += course.calls
+    return calls
+
+
+def reading_digests(play: Callable[[Policy[Any]], list[Call]], policy: Policy[Any]) -> Digests:
+    """Return the digests of the decisions of a course that leads to what a reading is about."""
+    return decision_digests(play(policy))
+
+
+def reading_runs() -> dict[str, Run]:
+    """Return courses that lead to rare decisions which docs/readings.md settles."""
+    return {
+        f"reading, {name}: DTRBandit, {schedule}": partial(
+            reading_digests, play, dtr.DTRBandit(q=1, delta=0.5, schedule=schedule)
+        )
+        for name, play in (("late units of freed rounds", late_units), ("overrides taken back", overrides_back))
+        for schedule in SCHEDULES
     }
 
 
@@ -200,7 +257,7 @@ def replay_runs() -> dict[str, Run]:
 
 def all_runs() -> dict[str, Run]:
     """Return every run by its name."""
-    return {**session_runs(), **study_runs(), **replay_runs()}
+    return {**session_runs(), **study_runs(), **replay_runs(), **reading_runs()}
 
 
 def recorded(file: Path) -> dict[str, Digests]:

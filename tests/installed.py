@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import dtrbandit
-from dtrbandit.build import CHECKED, COMPILED, PLAIN, states
+from dtrbandit.build import CHECKED, COMPILED, LIST, PLAIN, states
 
 SOURCES = Path(__file__).parents[1] / "src/dtrbandit"
 INSTALLED = Path(dtrbandit.__file__).parent
@@ -65,7 +65,8 @@ def differences(installed: Path, sources: Path) -> list[str]:
 
 def contents_of(folder: Path) -> dict[str, bytes]:
     """Return what the files of a package hold, by their names."""
-    files = [file for file in folder.rglob("*") if file.is_file() and file.suffix not in {".pyc", ".so", ".pyd"}]
+    added = {".pyc", ".so", ".pyd"}
+    files = [file for file in folder.rglob("*") if file.is_file() and file.suffix not in added and file.name != LIST]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 

@@ -12,8 +12,9 @@ from courses import finished_trial
 from digest_worlds import Leaving, Quarterly, ThreeStages
 from dtrbandit.courses import play, potential_courses
 from dtrbandit.evaluation import EqualWeights, SmallCohort
-from dtrbandit.policies import UnscaledOutcomes
+from dtrbandit.policies import Choice, Policy, UnscaledOutcomes
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
+from dtrbandit.record import History
 from dtrbandit.record.blanks import blanks_of
 from dtrbandit.record.codec import encode
 from dtrbandit.record.events import ArmClosed
@@ -46,7 +47,7 @@ def session_bits(design: dtr.Design, policy: BuiltinPolicy, seed: int, units: in
     return {"log": list(map(repr, session.log)), "blanks": repr(blanks_of(lines)), **bits(session._belief.state)}
 
 
-def random_session(design: dtr.Design, policy: BuiltinPolicy, seed: int, units: int) -> dtr.Session:
+def random_session(design: dtr.Design, policy: Policy[Any], seed: int, units: int) -> dtr.Session:
     """Return a session in which units overlap, leave, are lost, and are amended."""
     rng, session = np.random.default_rng(seed), dtr.Session(design, policy, seed=seed)
     columns = [tuple(stage_columns) for stage_columns in design.columns]
@@ -60,6 +61,24 @@ def random_session(design: dtr.Design, policy: BuiltinPolicy, seed: int, units: 
         if rng.random() < 0.1:
             amend(session, f"u{rng.integers(number + 1)}", design, rng)
     return session
+
+
+class Renamed:
+    """A policy that holds a built-in one, and calls its decisions forced or not, whatever they are."""
+
+    def __init__(self, policy: BuiltinPolicy, forced: tuple[bool, ...]) -> None:
+        self.policy, self.forced = policy, forced
+        self.init, self.update = policy.init, policy.update
+
+    def decide(self, state: Any, history: History, u: float) -> Choice:
+        forced = self.forced[(3 * history.round + len(history.arms)) % len(self.forced)]
+        return self.policy.decide(state, history, u)._replace(reason="forced" if forced else "rule")
+
+
+def renamed_bits(policy: BuiltinPolicy, seed: int) -> Bits:
+    """Return what a policy knows after a session, if its decisions at three stages are renamed."""
+    forced = tuple(np.random.default_rng(seed).integers(2, size=6).astype(bool).tolist())
+    return {**bits(random_session(DESIGNS[2], Renamed(policy, forced), seed, 40)._belief.state)}
 
 
 def draw(rng: np.random.Generator, columns: tuple[str, ...]) -> dict[str, float]:

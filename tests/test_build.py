@@ -7,13 +7,30 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
 
 import installed
 from dtrbandit import build
-from dtrbandit.build import CHECKED, COMPILED, PLAIN, STALE, built_from, digest_of, kernel_modules, state_of, states
+from dtrbandit.build import (
+    CHECKED,
+    COMPILED,
+    LIST,
+    PLAIN,
+    STALE,
+    built_from,
+    digest_of,
+    kernel_modules,
+    list_of,
+    listed,
+    lost_files,
+    plain_beside_compiled,
+    state_of,
+    states,
+    types_of,
+)
 from dtrbandit.kernels.triangular import LeastSquares
 from extras import needed
 from installed import differences, fault_of, wanted_state
@@ -48,14 +65,51 @@ def test_every_kernel_carries_what_it_was_built_from(name: str) -> None:
     assert bool(built_from(name)) == (wanted_state() != PLAIN)
 
 
-@pytest.mark.parametrize("file", ["kernels/triangular.py", "kernels/triangular.pxd", "kernels/constants.pxd"])
-def test_a_digest_sees_each_file_that_a_kernel_is_made_from(copied: Path, file: str) -> None:
-    source = copied / "kernels/triangular.py"
+@pytest.mark.parametrize(
+    ("file", "seen"),
+    [
+        ("estimators/exact.py", True),
+        ("estimators/exact.pxd", True),
+        ("kernels/constants.pxd", True),
+        ("estimators/levels.pxd", True),  # of the class that it inherits from
+        ("kernels/triangular.pxd", True),  # and what that holds
+        ("estimators/levels.py", False),
+        ("estimators/optimistic.pxd", False),
+    ],
+)
+def test_a_digest_sees_each_file_that_a_kernel_is_made_from(copied: Path, file: str, seen: bool) -> None:
+    source = copied / "estimators/exact.py"
     before = digest_of(source, copied)
     (copied / file).write_text((copied / file).read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
 
-    assert before == digest_of(SOURCES / "kernels/triangular.py", SOURCES)
-    assert digest_of(source, copied) != before
+    assert before == digest_of(SOURCES / "estimators/exact.py", SOURCES)
+    assert (digest_of(source, copied) != before) is seen
+
+
+def test_the_types_that_a_kernel_rests_on_are_found_however_they_are_cimported(copied: Path) -> None:
+    found = {str(path.relative_to(copied)) for path in types_of(copied / "policies/uniform_random.py", copied)}
+
+    assert found == {
+        "policies/uniform_random.pxd", "policies/state.pxd", "estimators/observed.pxd", "kernels/constants.pxd"
+    }  # fmt: skip
+
+
+def test_a_build_lists_what_it_has_made_and_what_is_lost_later_is_noticed(copied: Path) -> None:
+    names = kernel_modules(copied)
+    (copied / LIST).write_text(list_of(dict.fromkeys(names, "abc")), encoding="utf-8")
+    for source in list(names.values())[1:]:
+        source.with_suffix(EXTENSION_SUFFIXES[0]).touch()
+    (copied / "policies/state.pxd").unlink()
+
+    assert listed(copied) == sorted(names)
+    assert lost_files(copied) == ["policies/state.pxd"]
+    assert plain_beside_compiled(copied) == list(names)[:1]
+
+
+def test_a_package_that_nobody_has_compiled_is_not_mixed(copied: Path) -> None:
+    (copied / LIST).write_text(list_of(dict.fromkeys(kernel_modules(copied), "")), encoding="utf-8")
+
+    assert (lost_files(copied), plain_beside_compiled(copied)) == ([], [])
 
 
 def test_what_a_kernel_carries_tells_how_it_was_built() -> None:

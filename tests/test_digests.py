@@ -5,11 +5,23 @@ from __future__ import annotations
 import math
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dtrbandit as dtr
-from digest_runs import FILE, Run, all_runs, differences, digest_of, recorded, session_digests
+from digest_runs import (
+    FILE,
+    SCHEDULES,
+    Run,
+    all_runs,
+    differences,
+    digest_of,
+    late_units,
+    overrides_back,
+    recorded,
+    session_digests,
+)
 from make_digests import renew
 
 BEFORE = recorded(FILE)
@@ -31,6 +43,29 @@ def test_a_run_leads_to_what_it_led_to_before(name: str) -> None:
 
 def test_every_run_has_its_digests_on_file() -> None:
     assert list(runs()) == list(BEFORE), REMEDY
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_late_units_of_both_first_blocks_are_free_and_have_a_forced_estimate(schedule: Any) -> None:
+    late = [call.answer for call in late_units(dtr.DTRBandit(q=1, delta=0.5, schedule=schedule))[-4:]]
+
+    free = [each for each in late if isinstance(each, dtr.Decision) and each.reason != "forced"]
+    assert {"u0", "u1"} & {each.unit for each in free}
+    assert {"u5", "u6"} & {each.unit for each in free}
+    assert all(any(q is not None for q in each.q_tilde.values()) for each in free)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_overrides_that_are_taken_back_make_later_stages_forced_again(schedule: Any) -> None:
+    reasons: dict[str, list[bool]] = {}
+    again = 0
+    for call in overrides_back(dtr.DTRBandit(q=1, delta=0.5, schedule=schedule)):
+        if isinstance(call.answer, dtr.Decision) and call.verb != "override":
+            before = reasons[call.answer.unit] if call.verb == "respond" else []
+            again += call.answer.reason == "forced" and not all(before)
+            reasons[call.answer.unit] = [*before, call.answer.reason == "forced"]
+
+    assert again > 0
 
 
 def test_another_delta_changes_digests_and_the_run_and_the_quantities_are_named() -> None:

@@ -15,7 +15,7 @@ from dtrbandit.build import PLAIN, states
 from effort import seeded
 from plain_process import PlainProcess, plain_process
 from policies.states import every_policy
-from random_runs import DESIGNS, Bits, replay_bits, session_bits, study_bits
+from random_runs import DESIGNS, Bits, renamed_bits, replay_bits, session_bits, study_bits
 
 Given = ParamSpec("Given")
 WORLDS: list[Leaving | ThreeStages] = [Leaving(), ThreeStages()]
@@ -53,6 +53,15 @@ def test_sessions_are_the_same_bit_for_bit(process: PlainProcess, seed: int) -> 
     policy, units = every_policy(design)[seed % KINDS], int(rng.integers(10, 40))
 
     assert different(process, session_bits, design, policy, seed, units) == []
+
+
+@seeded(12)
+def test_policies_that_hold_one_and_call_any_decision_forced_are_the_same_bit_for_bit(
+    process: PlainProcess, seed: int
+) -> None:
+    policy = every_policy(DESIGNS[2])[seed % KINDS]
+
+    assert different(process, renamed_bits, policy, seed) == []
 
 
 @seeded(60)

@@ -7,14 +7,14 @@ cdef long long read_event(long long what, long long stages, long long standing, 
 
 @cython.final
 cdef class Driver:
-    cdef public PolicyState state
-    cdef public const double[:, ::1] drawn, outcome
-    cdef public signed char[:, ::1] arms, reasons
-    cdef public long long[::1] nodes
-    cdef public signed char[::1] standing
-    cdef public const long long[::1] column, leaf
-    cdef public const double[:, :, ::1] features
-    cdef public const unsigned char[:, ::1] enters
+    cdef readonly PolicyState state
+    cdef readonly const double[:, ::1] drawn, outcome
+    cdef readonly signed char[:, ::1] arms, reasons
+    cdef readonly long long[::1] nodes
+    cdef readonly signed char[::1] standing
+    cdef readonly const long long[::1] column, leaf
+    cdef readonly const double[:, :, ::1] features
+    cdef readonly const unsigned char[:, ::1] enters
 
     @cython.locals(e=cython.longlong)
     cpdef void play(self, const int[:, ::1] events, const long long[::1] column, const double[:, :, ::1] features, const unsigned char[:, ::1] enters, const long long[::1] leaf, const double[:, ::1] outcome) noexcept nogil

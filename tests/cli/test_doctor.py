@@ -13,18 +13,8 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.build import CHECKED, COMPILED, PLAIN, STALE
-from dtrbandit.cli.doctor import (
-    GOOD,
-    MISSING,
-    NOTE,
-    WRONG,
-    all_findings,
-    clock,
-    disk,
-    examine,
-    kernels,
-    sqlite_of_this_machine,
-)
+from dtrbandit.cli.doctor import all_findings, clock, disk, examine, kernels, sqlite_of_this_machine
+from dtrbandit.cli.findings import GOOD, MISSING, NOTE, WRONG
 from trial.small_trial import begun
 
 DESIGN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])

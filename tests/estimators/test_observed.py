@@ -23,6 +23,7 @@ from dtrbandit.kernels.constants import (
 from estimators.few_units import bare_design, observed_units, small_design, store
 
 DESIGN = small_design()
+NODES = len(DESIGN.tree.feasible)
 PSI = np.array([2.0, 3.0, 4.0])
 COLUMNS = ("features", "nodes", "arms", "left", "last", "outcome")  # with an entry for each unit
 Told = list[tuple[int, int, int, int]]  # fact, unit, stage, index
@@ -160,6 +161,8 @@ def test_a_unit_stands_where_its_arms_lead() -> None:
         (FIRST, (LEFT, 0, 1, 2, -1), True),
         (FIRST, (LEFT, 0, 1, -1, -1), True),
         (FIRST, (LEFT, 0, 1, 1, -1), False),
+        (FIRST, (LEFT, 0, 1, 2 + NODES, -1), True),  # in the copy of the tree that there is room for
+        (FIRST, (LEFT, 0, 1, 2 + 2 * NODES, -1), False),  # in one that is not there
         (FIRST, (COMPLETED, 0, 0, -1, -1), True),
         (FIRST, (COMPLETED, 0, 1, -1, -1), False),
         (FIRST, (COMPLETED, 0, 2, -1, -1), False),

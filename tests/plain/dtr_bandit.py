@@ -240,7 +240,7 @@ class DTRBandit:
         if any(next_of_plan(plan, history.arms[:-1], state.design.tree) is not None for plan in left):
             return None
         arms = [plan[m] for plan in left]
-        return history.arms[-1] if history.arms[-1] in arms else min(arms, default=None)
+        return history.arms[-1] if history.arms[-1] in arms else min(arms, default=None)  # the first: plans are sorted
 
 
 def _barred(state: DTRBanditState, history: History) -> Pairs:

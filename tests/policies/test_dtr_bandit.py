@@ -15,6 +15,7 @@ from dtrbandit.kernels import constants as c
 from dtrbandit.policies.state import REASON_NAMES
 from dtrbandit.record import Assigned
 from plain.dtr_bandit import filtered
+from random_runs import DESIGNS, Renamed, random_session
 
 DESIGN = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")])
 THREE = dtr.Design(
@@ -267,6 +268,18 @@ def test_in_permuted_order_an_override_taken_back_makes_later_stages_forced_agai
     assert given == {"u1": ["a", "b"], "freed": ["a", "b", third.arm]}
     assert (third.reason == "forced") is back  # after (b, b) the slot aab has no place, after (a, b) it has
     assert not back or (third.arm, third.propensity) == ("b", 1.0)
+
+
+@pytest.mark.parametrize("schedule", ["paper", "permuted"])
+def test_a_unit_without_a_slot_has_none_later_whatever_a_policy_that_holds_this_one_says(schedule: Any) -> None:
+    """Its first stages are not called forced, and all later ones are."""
+    held = Renamed(dtr.DTRBandit(q=1, delta=0.5, schedule=schedule), (False, True, True))
+
+    state: Any = random_session(DESIGNS[2], held, 1, 40)._belief.state
+
+    assert set(np.asarray(state.planned).tolist()) == {-1}
+    assert not np.asarray(state.drawn).any()
+    assert state.forced.count == 0
 
 
 def test_a_forced_sample_belongs_to_its_own_stage_when_an_earlier_one_was_free_for_a_while() -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
+from dtrbandit.build import PLAIN
 from dtrbandit.design.feasibility import Barred, left_for_sets
 from dtrbandit.environments import Synthetic
 from dtrbandit.estimators.estimates import Estimates
@@ -23,9 +24,11 @@ from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.facts import update
 from dtrbandit.policies.registry import forces_plans
 from dtrbandit.policies.state import FIRST_ROOM, REASON_NAMES, PolicyState
+from dtrbandit.policies.uniform_random import UniformRandomState
 from dtrbandit.record.events import REASONS, ArmClosed
 from dtrbandit.record.histories import NO_UNIT
 from dtrbandit.testing.policy_contract import THREE_STAGES, drive
+from installed import wanted_state
 from policies.states import bits, differences, every_policy
 
 DESIGN = Synthetic().design
@@ -127,6 +130,24 @@ def test_a_state_without_a_rule_writes_facts_down_and_nothing_else() -> None:
     assert changed == ["observed.units", "observed.features", "observed.nodes", "observed.arms"]
     assert state.ask(0, 0, 0, 0.5) == -1
     assert state.estimates() == Estimates(())
+
+
+@pytest.mark.parametrize("kind", [PolicyState, UniformRandomState])
+def test_a_subclass_of_another_package_is_refused_since_compiled_code_would_not_call_it(kind: Any) -> None:
+    mine = type("Mine", (kind,), {"decide": lambda *_: 1})
+
+    with pytest.raises(dtr.DesignError, match="Mine inherits from the state of a built-in policy"):
+        mine(dtr.UniformRandom(), DESIGN)
+
+
+@pytest.mark.skipif(wanted_state() == PLAIN, reason="Python lets anybody set an attribute")
+@each_policy
+def test_what_kernels_rely_on_cannot_be_set_from_outside(policy: BuiltinPolicy) -> None:
+    state = policy.init(DESIGN)
+
+    for part, name in ((state, "width"), (state, "observed"), (state.observed, "stages"), (state.observed, "psi")):
+        with pytest.raises(AttributeError):
+            setattr(part, name, getattr(part, name))
 
 
 @each_policy
@@ -387,7 +408,7 @@ def test_an_array_that_is_missing_is_named() -> None:
     arrays = state.arrays()
     del arrays["learner.counted"]
 
-    with pytest.raises(KeyError, match="counted"):
+    with pytest.raises(dtr.LogError, match=r"'learner\.counted' is missing"):
         PolicyState.from_arrays(state.policy, DESIGN, arrays)
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
-
-import typer
 
 from dtrbandit import build
+from dtrbandit.cli.findings import GOOD, MISSING, NOTE, WRONG, Finding, report
 from dtrbandit.errors import DTRError, NotFound
 from dtrbandit.storage import SQLiteStore, Store, connect_existing, is_postgres, path_of, without_secret
 from dtrbandit.storage.key_events import describe_keys, key_fault
@@ -22,30 +19,13 @@ from dtrbandit.trial import Trial
 from dtrbandit.trial.proof import verify_stored
 from dtrbandit.words import counted
 
-GOOD, NOTE, MISSING, WRONG = "good", "note", "missing", "wrong"
-MARKS = {GOOD: "✓", NOTE: "·", MISSING: "?", WRONG: "✗"}
 LEAST_FREE = 500_000_000  # bytes on the disk of a database
 EARLIEST = datetime(2026, 11, 1, tzinfo=UTC)  # this release is not older
 
 
-class Finding(NamedTuple):
-    """What was looked at, how it is (good, worth a note, missing, or wrong), and what was found."""
-
-    what: str
-    how: str
-    found: str
-
-
 def examine(storage: str, *, as_json: bool) -> int:
     """Print what was found; return the exit code: 1 if something is wrong, 2 if there was no log to look at."""
-    findings = list(all_findings(storage))
-    if as_json:
-        typer.echo(json.dumps({"name": "doctor", "table": [each._asdict() for each in findings]}, ensure_ascii=False))
-    else:
-        for what, how, found in findings:
-            typer.echo(f"{MARKS[how]} {what:<12} {found}")
-    ways = {each.how for each in findings}
-    return 1 if WRONG in ways else 2 if MISSING in ways else 0
+    return report(list(all_findings(storage)), as_json=as_json)
 
 
 def all_findings(storage: str) -> Iterator[Finding]:

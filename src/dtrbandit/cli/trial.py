@@ -256,6 +256,10 @@ def doctor(storage: Storage = DEFAULT, json: Json = False) -> None:
     The exit code is 1 if something is wrong, and 2 if there is no database.
     """
     with reactions():
-        from dtrbandit.cli.doctor import examine
+        from dtrbandit.cli.findings import broken_build, report
+
+        if broken := broken_build():
+            raise typer.Exit(report(broken, as_json=json))
+        from dtrbandit.cli.doctor import examine  # loads kernels
 
         raise typer.Exit(examine(storage, as_json=json))

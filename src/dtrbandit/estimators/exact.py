@@ -27,6 +27,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Coefficients, Estimates, rows_by_arm
 from dtrbandit.estimators.levels import Levels
 from dtrbandit.estimators.observed import Observed
+from dtrbandit.estimators.soundness import exact_fault
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Named, grow, named, restore
 
@@ -66,6 +67,10 @@ class ExactLearner(Levels):
         """Know what arrays say."""
         self.load_named(arrays)
         restore(self, NAMES, arrays)
+
+    def fault(self) -> str:
+        """Say what kernels could not rely on in arrays that were loaded; nothing if all is in order."""
+        return exact_fault(self)
 
     # -- facts -----------------------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ from dtrbandit.estimators.observed cimport Observed
 
 @cython.final
 cdef class ForcedLearner:
-    cdef public Observed observed
-    cdef public LeastSquares fit
+    cdef readonly Observed observed
+    cdef readonly LeastSquares fit
     cdef public long long count
     cdef public int[::1] units
     cdef public signed char[:, ::1] scheduled

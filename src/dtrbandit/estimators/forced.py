@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.estimators.observed import Observed
+from dtrbandit.estimators.soundness import forced_fault
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Named, grow, named, restore
 from dtrbandit.kernels.triangular import LeastSquares
@@ -50,6 +51,10 @@ class ForcedLearner:
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Know what arrays say."""
         restore(self, NAMES, arrays)
+
+    def fault(self) -> str:
+        """Say what kernels could not rely on in arrays that were loaded; nothing if all is in order."""
+        return forced_fault(self)
 
     def schedule(self, unit: int, m: int, arm: int) -> None:
         """Remember an arm that was scheduled, and the unit at its first stage."""

@@ -5,13 +5,15 @@ from dtrbandit.kernels.triangular cimport LeastSquares
 from dtrbandit.estimators.observed cimport Observed
 
 cdef class Levels:
-    cdef public Observed observed
-    cdef public LeastSquares fits
-    cdef public long long[:, ::1] problem, rows, head, tail, fill, old_head, old_fill
+    cdef readonly Observed observed
+    cdef readonly LeastSquares fits
+    cdef readonly long long[:, ::1] problem
+    cdef readonly double[::1] psi, gap, whitened
+    cdef public long long[:, ::1] rows, head, tail, fill, old_head, old_fill
     cdef public double[:, ::1] white, radius, slack
     cdef public double[:, :, :, ::1] cross, references
     cdef public double[:, :, ::1] whitener, cells
-    cdef public double[::1] path, steps, psi, gap, whitened
+    cdef public double[::1] path, steps
     cdef public long long[::1] free, used, held, depth, limit
     cdef public int[:, ::1] units, nodes, follows
     cdef public signed char[:, ::1] labels

@@ -3,11 +3,13 @@ from dtrbandit.kernels cimport constants as c
 
 @cython.final
 cdef class Observed:
-    cdef public long long stages, most, width, nodes_of_tree, units, taught, capacity
-    cdef public long long[::1] arm_count, widest
-    cdef public long long[:, ::1] dimension
-    cdef public int[:, ::1] following, child, nodes
-    cdef public double[::1] psi
+    cdef readonly long long stages, most, width, nodes_of_tree, capacity
+    cdef readonly long long[::1] arm_count, widest
+    cdef readonly long long[:, ::1] dimension
+    cdef readonly int[:, ::1] following
+    cdef readonly double[::1] psi
+    cdef public long long units, taught
+    cdef public int[:, ::1] child, nodes
     cdef public double[:, :, ::1] features
     cdef public signed char[:, ::1] arms
     cdef public int[::1] left

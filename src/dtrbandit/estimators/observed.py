@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.feasibility import children_left
 from dtrbandit.design.spec import Design
+from dtrbandit.estimators.soundness import observed_fault
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Named, grow, longer, named, restore
 
@@ -86,6 +87,10 @@ class Observed:
         restore(self, NAMES, arrays)
         self.capacity = len(np.asarray(self.outcome))
 
+    def fault(self) -> str:
+        """Say what kernels could not rely on in arrays that were loaded; nothing if all is in order."""
+        return observed_fault(self)
+
     # -- facts -----------------------------------------------------------------------------------------------
 
     def observe(self, fact: int, unit: int, m: int, index: int, value: float) -> None:
@@ -150,7 +155,7 @@ class Observed:
             return False
         node = self.stands_at(unit, m)
         if fact == c.LEFT:
-            return node >= 0 and (index == -1 or self.same_place(index, node))
+            return node >= 0 and (index == -1 or (self.same_place(index, node) and index < self.child.shape[0]))
         if not self.same_place(index, node) or index >= self.child.shape[0]:
             return False
         if arm == -1:  # a unit of an earlier trial may have dropped out before it was given one

@@ -6,21 +6,21 @@ from dtrbandit.kernels.triangular cimport rotation
 
 @cython.final
 cdef class OptimisticLearner:
-    cdef public Observed observed
-    cdef public double bonus, ridge
-    cdef public bint leavers_observed, rare
-    cdef public double[::1] clip
-    cdef public double[:, ::1] divisors
-    cdef public long long[::1] arm_before
+    cdef readonly Observed observed
+    cdef readonly double bonus, ridge
+    cdef readonly bint leavers_observed, rare
+    cdef readonly double[::1] clip
+    cdef readonly double[:, ::1] divisors
+    cdef readonly long long[::1] arm_before
     cdef public double[:, :, :, ::1] factor, newest
     cdef public double[:, :, ::1] reciprocal, moment, weights, fixed
     cdef public long long[:, ::1] latest, node, fill
     cdef public long long[::1] used
     cdef public double[:, :, :, ::1] own, later, values
     cdef public long long[:, :, ::1] valued
-    cdef public double[::1] phi, row, work
-    cdef public double[:, :, ::1] inverse, sums
-    cdef public double[::1] target, mean, square, entry
+    cdef readonly double[::1] phi, row, work
+    cdef readonly double[:, :, ::1] inverse, sums
+    cdef readonly double[::1] target, mean, square, entry
 
     @cython.locals(j=cython.longlong)
     cpdef void divide(self, long long m) noexcept nogil

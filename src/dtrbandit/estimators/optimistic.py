@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates, per_stage
 from dtrbandit.estimators.observed import Observed
+from dtrbandit.estimators.soundness import optimistic_fault
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Matrix, Named, Vector, grow, longer, named, restore
 from dtrbandit.kernels.triangular import rotation
@@ -98,6 +99,10 @@ class OptimisticLearner:
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Know what arrays say."""
         restore(self, NAMES, arrays)
+
+    def fault(self) -> str:
+        """Say what kernels could not rely on in arrays that were loaded; nothing if all is in order."""
+        return optimistic_fault(self)
 
     def estimates(self, design: Design) -> Estimates:
         """Return the weights w, on the scale of the features as given."""

@@ -7,10 +7,10 @@ cpdef (double, double, double) rotation(double upper, double lower) noexcept nog
 
 @cython.final
 cdef class LeastSquares:
-    cdef public double[:, ::1] beta, carried, length, proof, work
+    cdef public double[:, ::1] beta, carried, length, proof
     cdef public double[:, :, ::1] factor, operator
-    cdef public double[:, ::1] turned, basis, triangle
-    cdef public double[::1] singular, lengths
+    cdef readonly double[:, ::1] work, turned, basis, triangle
+    cdef readonly double[::1] singular, lengths
 
     @cython.locals(j=cython.longlong, k=cython.longlong)
     cpdef void clear(self, long long p, long long d) noexcept nogil

@@ -5,11 +5,12 @@ from dtrbandit.estimators.forced cimport ForcedLearner
 from dtrbandit.policies.plans cimport PlanState
 
 cdef class DTRBanditState(PlanState):
-    cdef public long long q, stale
-    cdef public bint permuted
-    cdef public double floor
-    cdef public double[::1] delta
-    cdef public ForcedLearner forced
+    cdef readonly long long q
+    cdef readonly bint permuted
+    cdef readonly double floor
+    cdef readonly double[::1] delta
+    cdef readonly ForcedLearner forced
+    cdef public long long stale
     cdef public unsigned char[::1] frozen
     cdef public double[:, :, :, ::1] tilde
     cdef public long long[:, :, ::1] drawn
@@ -43,7 +44,7 @@ cdef class DTRBanditState(PlanState):
     cdef long long draw(self, double u, double total) noexcept nogil
 
     cdef void note(self, long long fact, long long unit, long long m, double value) noexcept nogil
-    @cython.locals(in_block=cython.bint, latest=cython.longlong)
+    @cython.locals(in_block=cython.bint, latest=cython.longlong, block=cython.longlong)
     cdef void note_assignment(self, long long unit, long long m, bint forced) noexcept nogil
     @cython.locals(latest=cython.longlong, offset=cython.longlong)
     cdef void keep_plan(self, long long unit, long long m, long long arm, bint forced) noexcept nogil

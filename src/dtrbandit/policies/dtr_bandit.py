@@ -24,6 +24,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, per_stage, rows_by_arm
 from dtrbandit.estimators.forced import ForcedLearner
+from dtrbandit.estimators.soundness import is_blank, is_outside
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import grow
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
@@ -307,9 +308,9 @@ class DTRBanditState(PlanState):
             self.forced.schedule(unit, m, self.observed.arms[unit, m])
         elif m == 0 and not in_block and not self.frozen[latest]:
             self.refit_forced(0)
-            self.freeze(latest)
-            if latest == 1:  # between the first two forced blocks no round is free
-                self.freeze(0)
+            for block in range(latest + 1):  # that of the first two, between which no round is free
+                if not self.frozen[block]:
+                    self.freeze(block)
 
     def keep_plan(self, unit: int, m: int, arm: int, forced: bool) -> None:
         """Remember a unit's plan in a forced round, until the unit cannot take it: then all its later stages are free.
@@ -327,11 +328,15 @@ class DTRBanditState(PlanState):
             self.planned[unit] = -1
 
     def plan_with(self, unit: int, m: int, slot: int) -> int:
-        """Return the first plan with the slots of a unit so far and this one at stage ``m``; −1 without a slot."""
-        if slot >= 0:
-            for plan in range(self.plan_count):
-                if self.agrees(plan, unit, m, slot):
-                    return plan
+        """Return the first plan with the slots of a unit so far and this one at stage ``m``.
+
+        −1 without a slot, now or before: a policy that holds this one may call a later stage forced all the same.
+        """
+        if slot < 0 or (m > 0 and self.planned[unit] < 0):
+            return -1
+        for plan in range(self.plan_count):
+            if self.agrees(plan, unit, m, slot):
+                return plan
         return -1
 
     def missed_slot(self, latest: int, unit: int, m: int, given: int) -> int:
@@ -391,6 +396,14 @@ class DTRBanditState(PlanState):
     def parts(self) -> dict[str, Any]:
         """Return by name what has arrays of its own."""
         return {**super().parts(), "forced": self.forced}
+
+    def fault(self) -> str:
+        """Say what is wrong with what was loaded."""
+        if not 0 <= self.stale <= self.observed.stages or is_outside(self.frozen, 0, 2):
+            return "'stale' counts stages, and 'frozen' is 0 or 1"
+        if is_outside(self.planned, -1, self.plan_count) or not is_blank(self.planned, self.capacity, -1):
+            return "'planned' names a plan or a unit that is not there"
+        return "'drawn' must not be negative" if (np.asarray(self.drawn) < 0).any() else ""
 
     def estimates(self) -> Estimates:
         """Return the coefficients of Q̂, and of Q̃ as it is now."""

@@ -3,9 +3,10 @@ from dtrbandit.kernels cimport constants as c
 from dtrbandit.policies.plans cimport PlanState
 
 cdef class EpsilonGreedyState(PlanState):
-    cdef public double epsilon, floor
+    cdef readonly double epsilon, floor
+    cdef readonly long long initial
     cdef public int[::1] pulls, pulled
-    cdef public long long initial, owed, made
+    cdef public long long owed, made
 
     @cython.locals(feasible=cython.longlong, plan=cython.longlong, arm=cython.longlong)
     cdef long long decide(self, long long unit, long long m, long long node, double u) noexcept nogil

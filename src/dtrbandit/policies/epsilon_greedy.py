@@ -13,6 +13,7 @@ import numpy as np
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates
+from dtrbandit.estimators.soundness import has_come, is_outside
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import grow
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
@@ -216,3 +217,14 @@ class EpsilonGreedyState(PlanState):
         super().make_room(capacity, nodes)
         grow(self, {"pulls": 0}, self.initial + capacity)
         grow(self, {"pulled": -1}, capacity)
+
+    def fault(self) -> str:
+        """Say what is wrong with what was loaded: each unit is owed one pull at the most, so that there is room."""
+        if not (0 <= self.made <= self.owed and self.initial <= self.owed <= len(self.pulls)):
+            return "'made' and 'owed' are not numbers of pulls"
+        if is_outside(self.pulls, 0, self.plan_count) or is_outside(self.pulled, -1, self.plan_count):
+            return "'pulls' or 'pulled' names a plan that is not there"
+        come, pulled = has_come(self.observed), np.asarray(self.pulled) >= 0
+        if pulled[self.capacity :].any() or (pulled[: self.capacity] & ~come).any():
+            return "'pulled' names a unit that has not come"
+        return "'owed' is more than units owe" if self.owed - self.initial + pulled.sum() > come.sum() else ""

@@ -112,7 +112,7 @@ def _take_lesson(state: PolicyState, history: History) -> None:
 
 
 def _lay_out(state: PolicyState, history: History, m: int, features: Vector) -> None:
-    """Lay the features of stage ``m`` on the desk."""
+    """Copy the features of stage ``m`` into the buffer that kernels read, and remember which these are."""
     try:
         state.psi_bytes[: state.dimensions[m]] = features
     except (IndexError, TypeError, ValueError):  # there is no such stage, it has other features, or they are no floats

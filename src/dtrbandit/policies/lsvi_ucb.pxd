@@ -4,7 +4,7 @@ from dtrbandit.estimators.optimistic cimport OptimisticLearner
 from dtrbandit.policies.state cimport PolicyState
 
 cdef class LSVIUCBState(PolicyState):
-    cdef public OptimisticLearner learner
+    cdef readonly OptimisticLearner learner
 
     @cython.locals(feasible=cython.longlong, arm=cython.longlong, a=cython.longlong)
     cdef long long decide(self, long long unit, long long m, long long node, double u) noexcept nogil

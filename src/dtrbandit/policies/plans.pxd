@@ -4,9 +4,9 @@ from dtrbandit.estimators.exact cimport ExactLearner
 from dtrbandit.policies.state cimport PolicyState
 
 cdef class PlanState(PolicyState):
-    cdef public ExactLearner learner
-    cdef public long long[:, ::1] plans
-    cdef public long long plan_count
+    cdef readonly ExactLearner learner
+    cdef readonly long long[:, ::1] plans
+    cdef readonly long long plan_count
 
     cdef void learn(self, long long fact, long long unit, long long m) noexcept nogil
     @cython.locals(a=cython.longlong)

@@ -4,12 +4,13 @@ from dtrbandit.kernels cimport constants as c
 from dtrbandit.estimators.observed cimport Observed
 
 cdef class PolicyState:
-    cdef public object policy, design, backlog, closed, copies, at_hand, psi_bytes, sheet_bytes, forms
-    cdef public object dimensions, parents, arms_to
-    cdef public Observed observed
-    cdef public double[:, ::1] sheet
-    cdef public long long width, reason
-    cdef public bint knows_units, learning
+    cdef readonly object policy, design, psi_bytes, sheet_bytes, forms, dimensions, parents, arms_to
+    cdef readonly Observed observed
+    cdef readonly double[:, ::1] sheet
+    cdef readonly long long width, reason
+    cdef readonly bint knows_units
+    cdef public object backlog, closed, copies, at_hand
+    cdef public bint learning
 
     cdef long long decide(self, long long unit, long long m, long long node, double u) noexcept nogil
     cdef void explain(self, long long unit, long long m) noexcept nogil

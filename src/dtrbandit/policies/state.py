@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,11 +19,13 @@ from numpy.typing import NDArray
 from dtrbandit.design.feasibility import Barred, children_left
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
+from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Integers, Matrix, Named, longer, named, restore, under, within
 from dtrbandit.policies.form import form_of
+from dtrbandit.policies.restoring import require_lists, require_shapes, require_sound
 
 BUILT_FROM = c.BUILT_FROM
 REASON_NAMES = ("forced", "clear", "close", "greedy", "explore", "optimistic", "uniform", "rule", "only_feasible")
@@ -53,6 +56,7 @@ class PolicyState:
     NAMES: ClassVar[tuple[str, ...]] = ()  # of the arrays that a subclass has itself
 
     def __init__(self, policy: Any, design: Design) -> None:
+        _refuse_foreign(type(self))
         self.policy, self.design = policy, design
         self.observed = Observed(design)
         self.width, self.reason = self.observed.width, c.RULE
@@ -113,6 +117,10 @@ class PolicyState:
     def parts(self) -> dict[str, Any]:
         """Return by name what has arrays of its own."""
         return {"observed": self.observed}
+
+    def fault(self) -> str:
+        """Say what a rule could not rely on in ``NAMES`` that were loaded, such as an index that leads nowhere."""
+        return ""
 
     def estimates(self) -> Estimates:
         """Return what is estimated, for people to read."""
@@ -307,17 +315,42 @@ class PolicyState:
 
     @staticmethod
     def from_arrays(policy: Any, design: Design, arrays: Mapping[str, NDArray[Any]]) -> Any:
-        """Return the state of a policy that knows what arrays say; they are copied."""
+        """Return the state of a policy that knows what arrays say; they are copied.
+
+        Arrays that cannot be those of such a state are a LogError: kernels would trust them.
+        """
         state = policy.state(design)
-        restore(state, state.NAMES, arrays)
-        state.closed = tuple((m, arm) for m, arm in arrays["closed"].tolist())
+        require_shapes(state, arrays)
+        require_lists(state, arrays)
+        state.load(arrays)
+        require_sound(state, arrays)
+        return state
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know what arrays say, which are those of such a state."""
+        restore(self, self.NAMES, arrays)
+        self.closed = tuple((m, arm) for m, arm in arrays["closed"].tolist())
         sets: list[list[tuple[int, int]]] = [[] for _ in range(int(arrays["copies"]))]
         for number, m, arm in arrays["excluded"].tolist():
             sets[number].append((m, arm))
-        state.copies = {tuple(pairs): number for number, pairs in enumerate(sets)}
-        for name, part in state.parts().items():
+        self.copies = {tuple(pairs): number for number, pairs in enumerate(sets)}
+        for name, part in self.parts().items():
             part.load(within(name, arrays))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Return a copy. Replay may make one for each row, and arrays of a state need not be looked at."""
+        state = deepcopy(self.policy, memo).state(deepcopy(self.design, memo))
+        state.load(self.arrays())
         return state
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PolicyState.from_arrays, (self.policy, self.design, self.arrays())
+
+
+def _refuse_foreign(kind: type) -> None:
+    """Refuse a subclass of another package: compiled code would not call its methods."""
+    if not kind.__module__.startswith("dtrbandit."):
+        raise DesignError(
+            f"{kind.__qualname__} inherits from the state of a built-in policy, which is compiled and would not call "
+            "methods of a Python class; write a policy with init, update and decide, which may hold a built-in one"
+        )

@@ -13,8 +13,10 @@ import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 from dtrbandit.errors import LogError, NotEstimable
 from dtrbandit.evaluation import Cohort
+from dtrbandit.evaluation.cohort.from_log import LEARN_NOTHING
 from dtrbandit.evaluation.cohort.origin import Waiting
 from dtrbandit.policies import Choice
+from dtrbandit.policies.registry import BUILTIN
 from dtrbandit.record import Assigned, History
 from dtrbandit.record.events import Fact
 from evaluation import cohorts
@@ -235,6 +237,11 @@ def guarded(units: int = 120, closing: int = 90) -> dtr.Session:
         session.respond(f"u{t}", {"x2": float(rng.random())})
         session.complete(f"u{t}", float(rng.normal()))
     return session
+
+
+def test_the_policies_that_learn_nothing_are_those_that_say_so() -> None:
+    """Layers forbid a cohort to ask the policies themselves."""
+    assert set(LEARN_NOTHING) == {name for name, kind in BUILTIN.items() if not kind.learns}
 
 
 def test_arms_that_a_unit_could_not_have_are_not_feasible_for_it() -> None:

@@ -19,6 +19,9 @@ from dtrbandit.evaluation.replay.players import arrays_of
 from dtrbandit.evaluation.values.adaptive import levels
 from dtrbandit.evaluation.values.asked import Asked, _chances, ask, weights_at_enrolment
 from dtrbandit.evaluation.values.decisions import decisions
+from dtrbandit.policies.lsvi_ucb import looks_only_back
+from dtrbandit.policies.registry import examples, learns
+from dtrbandit.record.events import Responded
 from evaluation.collected import LEAVERS_REGIMES, REGIMES, leavers_session, synthetic_session
 from plain_process import plain_process
 
@@ -38,6 +41,43 @@ def with_a_prior(policy: Any, units: int, *, seed: int) -> dtr.Session:
     return session
 
 
+THREE_STAGES = dtr.Design([dtr.Stage(f"s{m}", ("a", "b"), f"1 + x{m}") for m in range(3)])
+
+
+def closing_session(policy: Any, units: int, *, seed: int, late: int = 0) -> dtr.Session:
+    """Let units come, and half way close the arm that the last had first; ``late`` units go on only afterwards."""
+    rng, session = np.random.default_rng([34, seed]), dtr.Session(THREE_STAGES, policy, seed=seed)
+    drawn, half, first = rng.normal(size=(units, 4)).tolist(), units // 2, ""
+
+    def finish(t: int) -> None:
+        for m in (1, 2):
+            session.respond(f"u{t + 1}", {f"x{m}": drawn[t][m]})
+        session.complete(f"u{t + 1}", sum(drawn[t]))
+
+    for t in range(units):
+        if t == half:
+            session.close_arm("s0", first, reason="harm")
+            for waiting in range(half - late, half):
+                finish(waiting)
+        first = session.enroll(f"u{t + 1}", {"x0": drawn[t][0]}).arm
+        if not half - late <= t < half:
+            finish(t)
+    return session
+
+
+def excluding_session(policy: Any, units: int, *, seed: int) -> dtr.Session:
+    """Let units come of whom some cannot have an arm, which is known when they enroll."""
+    rng, session = np.random.default_rng([35, seed]), dtr.Session(THREE_STAGES, policy, seed=seed)
+    for t in range(units):
+        arms = {f"s{m}": ["ab"[t % 2]] for m in range(3) if t % (m + 3) == 0}
+        why: dict[str, Any] = {"exclude": arms, "reason": "allergy"} if arms else {}
+        session.enroll(f"u{t + 1}", {"x0": float(rng.normal())}, **why)
+        for m in (1, 2):
+            session.respond(f"u{t + 1}", {f"x{m}": float(rng.normal())})
+        session.complete(f"u{t + 1}", float(rng.normal()))
+    return session
+
+
 COLLECTED: list[tuple[Callable[..., dtr.Session], Any]] = [
     (synthetic_session, EPSILON),
     (synthetic_session, dtr.Greedy(floor=0.1)),
@@ -45,6 +85,10 @@ COLLECTED: list[tuple[Callable[..., dtr.Session], Any]] = [
     (leavers_session, EPSILON),
     (with_a_prior, EPSILON),
     (with_a_prior, dtr.DTRBandit(q=1, delta=0.5, floor=0.1)),
+    (closing_session, EPSILON),
+    (closing_session, dtr.DTRBandit(q=1, delta=0.5, floor=0.1)),
+    (excluding_session, EPSILON),
+    (excluding_session, dtr.DTRBandit(q=1, delta=0.5, floor=0.1)),
 ]
 
 
@@ -70,6 +114,44 @@ def test_asked_about_the_unit_that_comes_next_the_policy_says_what_it_then_does(
             asked_about += int(known.any())
 
     assert asked_about > 30
+
+
+LEARNING = [policy for policy in examples() if learns(policy) and looks_only_back(policy, 3)]
+
+
+@pytest.mark.parametrize("policy", LEARNING, ids=repr)
+def test_asked_about_a_unit_with_a_closed_arm_the_policy_says_what_it_gives_one_that_had_it_before(policy: Any) -> None:
+    """Units that were given an arm go on after it was closed. Asked about them just before, the policy foretells it."""
+    cohort = Cohort.from_log(closing_session(policy, 90, seed=4, late=6).log)
+    origin, recorded = recorded_of(cohort)
+    assert origin.log is not None
+    closed = cohort.arms[44, 0]
+    gone_on = [t for t in range(39, 45) if cohort.arms[t, 0] == closed]
+
+    for t in gone_on:
+        belief = believed(origin.log[: _first_response(origin.log, f"u{t + 1}")], None, None)
+        (found,) = _chances(belief, arrays_of(cohort), np.array([t]))
+        assert found[0].tolist() == [float(arm != closed) for arm in range(2)]  # a newcomer cannot have it
+        for m in (1, 2):
+            np.testing.assert_allclose(found[m], recorded.propensities[m][t], rtol=1e-12)
+
+
+def _first_response(log: Any, unit: str) -> int:
+    """Return the place in a log where a unit first responds."""
+    return next(i for i, event in enumerate(log) if isinstance(event, Responded) and event.unit == unit)
+
+
+@pytest.mark.parametrize("policy", LEARNING, ids=repr)
+def test_what_is_said_of_units_with_a_closed_arm_are_probabilities(policy: Any) -> None:
+    cohort = Cohort.from_log(closing_session(policy, 90, seed=4).log)
+
+    moments = [moment for moment in ask(cohort, levels(cohort)).moments if moment.units[0] >= 45]
+
+    closed = cohort.arms[44, 0]
+    assert any((cohort.arms[moment.past, 0] == closed).any() for moment in moments)
+    for moment in moments:
+        np.testing.assert_allclose(moment.chances.sum(axis=2), 1.0)
+        assert (moment.chances[:, 0, closed] == 0.0).all()
 
 
 def digests() -> list[str]:

@@ -5,14 +5,14 @@ from dtrbandit.policies.state cimport PolicyState
 
 @cython.final
 cdef class Rows:
-    cdef public PolicyState state
-    cdef public const double[:, :, ::1] features
-    cdef public const signed char[:, ::1] arms
-    cdef public const double[::1] outcome
-    cdef public const long long[::1] roots
-    cdef public const double[:, ::1] drawn
-    cdef public double[::1] forced
-    cdef public long long stages, offered
+    cdef readonly PolicyState state
+    cdef readonly const double[:, :, ::1] features
+    cdef readonly const signed char[:, ::1] arms
+    cdef readonly const double[::1] outcome
+    cdef readonly const long long[::1] roots
+    cdef readonly const double[:, ::1] drawn
+    cdef readonly double[::1] forced
+    cdef readonly long long stages, offered
 
     @cython.locals(row=cython.longlong)
     cpdef long long play(self, const long long[::1] order, long long unit, int[::1] accepted) noexcept nogil
@@ -24,7 +24,7 @@ cdef class Rows:
     cdef bint agrees(self, long long row, long long unit) noexcept nogil
     @cython.locals(j=cython.longlong)
     cdef void lay_out(self, long long row, long long m) noexcept nogil
-    @cython.locals(arm=cython.longlong, following=cython.longlong)
+    @cython.locals(arm=cython.longlong)
     cdef long long suppose(self, long long row, long long number, long long m, long long node, bint forced) noexcept nogil
     @cython.locals(k=cython.longlong)
     cdef void retract(self, long long number, long long treated) noexcept nogil

@@ -105,12 +105,15 @@ class Rows:
             self.state.observed.psi[j] = self.features[row, m, j]
 
     def suppose(self, row: int, number: int, m: int, node: int, forced: bool) -> int:
-        """Let a unit have the arm of a row for now, and return the node that it leads to."""
+        """Let a unit have the arm of a row for now, and return the node that it leads to.
+
+        A row may have an arm that is closed by now. What the unit could have next is then what is left at the node
+        where it stands, as it is for a unit that was given the arm before.
+        """
         arm = self.arms[row, m]
         self.state.observed.arms[number, m] = arm
         self.state.suppose(number, m, arm, forced)
-        following: int = self.state.observed.child[node, arm]
-        return following
+        return self.state.observed.walk(node, arm)
 
     def retract(self, number: int, treated: int) -> None:
         """Take back the arms of so many stages."""

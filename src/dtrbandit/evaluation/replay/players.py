@@ -73,6 +73,11 @@ def arrays_of(cohort: Cohort) -> CohortArrays:
     return CohortArrays(features, arms, np.ascontiguousarray(cohort.outcome, dtype=np.float64), excluded)
 
 
+def masks_of(excluded: NDArray[np.bool_], design: Design) -> list[NDArray[np.bool_]] | None:
+    """Return what units could not have at each stage, (n, K_m), of ``CohortArrays.excluded``; None without columns."""
+    return np.split(excluded, np.cumsum(design.arm_counts)[:-1], axis=1) if excluded.size else None
+
+
 def material_of(policy: Policy[Any], cohort: Cohort) -> CohortArrays | CohortFacts:
     """Return a cohort as a policy's player needs it: arrays for a built-in one, facts for one of the caller's own."""
     if is_builtin(policy) and looks_only_back(policy, len(cohort.design.stages)):
@@ -136,10 +141,7 @@ class BuiltinPlayer:
 
     def _roots(self, excluded: NDArray[np.bool_], design: Design) -> NDArray[np.int64]:
         """Return the root of the copy of the tree that has what is feasible for each unit, (n,)."""
-        if not excluded.size:
-            return np.zeros(len(excluded), dtype=np.int64)
-        masks = np.split(excluded, np.cumsum(design.arm_counts)[:-1], axis=1)
-        barring, sets = sets_of(masks, len(excluded))
+        barring, sets = sets_of(masks_of(excluded, design), len(excluded))
         return np.array([self.state.root_for(each) for each in sets], dtype=np.int64)[barring]
 
 

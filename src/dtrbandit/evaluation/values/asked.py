@@ -27,13 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.belief import Belief, believed
+from dtrbandit.design.feasibility import sets_of
 from dtrbandit.design.formula import Vector
 from dtrbandit.errors import DesignError, LogError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.cohort.origin import CERTAIN
 from dtrbandit.evaluation.cohort.scheduled import recorded_of
 from dtrbandit.evaluation.replay.kernel import Rows
-from dtrbandit.evaluation.replay.players import CohortArrays, arrays_of
+from dtrbandit.evaluation.replay.players import CohortArrays, arrays_of, masks_of
 from dtrbandit.evaluation.values.decisions import Arms
 from dtrbandit.policies.lsvi_ucb import looks_only_back
 from dtrbandit.policies.registry import is_builtin
@@ -103,14 +104,24 @@ def _moments(cohort: Cohort, level: NDArray[np.int64], belief: Belief, log: Sequ
 
 
 def _chances(belief: Belief, units: CohortArrays, past: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return what the policy would give to past units, were they the next to enroll, (S, M, K)."""
+    """Return what the policy would give to past units, were they the next to enroll, (S, M, K).
+
+    Those who could not have the same arms are asked about together: a question has one copy of the tree.
+    """
     state = belief.state
     next_unit = state.taught + len(belief.histories)  # behind the units of an earlier trial
     state.reserve(next_unit + 1)
-    features, arms = units.features[past], units.arms[past]
-    chances = np.full((*arms.shape, state.width), np.nan)
-    roots, nothing = np.zeros(len(past), dtype=np.int64), np.zeros((0, arms.shape[1]))
-    Rows(state, features, arms, units.outcome[past], roots, nothing).ask_chances(next_unit, chances)
+    chances = np.full((len(past), units.arms.shape[1], state.width), np.nan)
+    nothing = np.zeros((0, units.arms.shape[1]))
+    barring, sets = sets_of(masks_of(units.excluded[past], state.design), len(past))
+    for number, excluded in enumerate(sets):
+        (own,) = np.nonzero(barring == number)
+        asked, found = past[own], chances[own]
+        roots = np.full(len(own), state.root_to_ask_for(excluded), dtype=np.int64)
+        rows = Rows(state, units.features[asked], units.arms[asked], units.outcome[asked], roots, nothing)
+        rows.ask_chances(next_unit, found)
+        state.forget_question()
+        chances[own] = found
     return chances
 
 
