@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from dtrbandit.service.headers import require_json, wrong_headers
-from dtrbandit.service.problems import Refused
+from dtrbandit.service.headers import wrong_headers
 from serving.faults import connected
 from serving.served import Served
 
@@ -53,20 +52,6 @@ def test_a_compressed_body_is_refused(name: bytes) -> None:
     assert "'gzip'" in refused.detail
     assert "not compressed" in refused.remedy
     assert wrong_headers([HOST, (b"content-encoding", b"identity"), (b"transfer-encoding", b"Chunked")]) is None
-
-
-@pytest.mark.parametrize("said", [None, "application/json", "Application/JSON;charset=UTF-8", "application/json ;"])
-def test_a_body_may_say_that_it_is_json_or_nothing(said: str | None) -> None:
-    require_json(said)
-
-
-@pytest.mark.parametrize("said", ["", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=x"])
-def test_a_body_that_says_it_is_something_else_is_refused(said: str) -> None:
-    with pytest.raises(Refused, match="Content-Type is") as refused:
-        require_json(said)
-
-    assert refused.value.status == 415
-    assert "--json" in refused.value.remedy
 
 
 def told(served: Served, *lines: str) -> tuple[int, str]:

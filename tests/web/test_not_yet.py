@@ -9,7 +9,7 @@ from dtrbandit.policies.policy import Policy
 from extras import needed
 from web.course import STAGES, small_course
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 from dtrbandit.web.ledger import Ledger  # noqa: E402

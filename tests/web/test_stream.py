@@ -14,7 +14,7 @@ from extras import needed
 from serving.served import WITHIN, Served
 from serving.surfer import Surfer
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 

@@ -12,7 +12,6 @@ ONCE = frozenset(
 )
 VERSIONS = ("1.0", "1.1")
 BODIES = frozenset({b"content-encoding", b"transfer-encoding"})
-JSON = "application/json"
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -54,18 +53,3 @@ def _wrong_encoding(name: bytes, value: bytes, version: str) -> Refused | None:
 
 def _written(name: bytes) -> str:
     return name.decode().title()
-
-
-def require_json(content_type: str | None) -> None:
-    """Refuse a body that says it is something else than JSON. One that says nothing is read as JSON.
-
-    Examples
-    --------
-    >>> require_json("application/json; charset=utf-8")
-    """
-    if content_type is None or content_type == JSON:
-        return
-    kind, *parameters = (part.strip().lower() for part in content_type.split(";"))
-    if kind == JSON and all(each in ("", "charset=utf-8", 'charset="utf-8"') for each in parameters):
-        return
-    raise Refused("media-type", f"Content-Type is {shown(content_type)}, and a body is {JSON}, in UTF-8")

@@ -11,11 +11,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import httptools
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dtrbandit.service.body import Receive
 from dtrbandit.service.connections import Gate
-from dtrbandit.service.front import Application, Message, Send
 from dtrbandit.service.headers import wrong_headers
 from dtrbandit.service.problems import MEDIA_TYPE, Refused
 from dtrbandit.service.wrong_keys import address_of
@@ -224,10 +223,10 @@ class CappedHttp(HttpToolsProtocol):
             self.transport.close()
 
 
-def refusing(refused: Refused) -> Application:
+def refusing(refused: Refused) -> ASGIApp:
     """Return an application that refuses every request in the same way."""
 
-    async def refuse(_: Message, __: Receive, send: Send) -> None:
+    async def refuse(_: Scope, __: Receive, send: Send) -> None:
         head, body = refused.headers | {"connection": "close"}, refused.body()
         headers = [(name.lower().encode(), value.encode()) for name, value in head.items()]
         headers += [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]

@@ -14,12 +14,11 @@ from functools import partial
 from typing import NoReturn, cast
 
 import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrbandit.errors import DesignError
-from dtrbandit.service.app import create_app
-from dtrbandit.service.body import Receive
+from dtrbandit.service.app import Application
 from dtrbandit.service.connections import Gate, allow_open_files
-from dtrbandit.service.front import Application, Message, Send
 from dtrbandit.service.http import CappedHttp, refusing
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
@@ -28,7 +27,7 @@ from dtrbandit.trial.trial import utc_now
 
 SECONDS_IDLE = 75  # that a connection stays open between requests
 SECONDS_OF_GRACE = 0.2  # after SIGTERM, in which requests that were sent already are read, and told to come again
-Pages = Callable[[Application, Service], Application]  # puts pages in front of the endpoints
+Pages = Callable[[ASGIApp, Service], ASGIApp]  # puts pages in front of the endpoints
 SECONDS_OF_A_TURN = 0.001  # of a thread, while others want to go on: a long look must not hold up decisions
 
 
@@ -80,7 +79,7 @@ def serve(  # noqa: PLR0913  # options of a command
 class Server(uvicorn.Server):
     """A server that finishes requests under way before it stops; new ones are told to come again later."""
 
-    def __init__(self, application: Application, gate: Gate) -> None:
+    def __init__(self, application: ASGIApp, gate: Gate) -> None:
         config = uvicorn.Config(
             telling_if_cut_off(application),
             http=cast(type[asyncio.Protocol], partial(CappedHttp, gate=gate)),
@@ -108,7 +107,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def telling_if_cut_off(application: Application) -> Application:
+def telling_if_cut_off(application: ASGIApp) -> ASGIApp:
     """Return an application that says so in words if it is ended before it has answered."""
     cut_off = Refused(
         "stopping",
@@ -116,7 +115,7 @@ def telling_if_cut_off(application: Application) -> Application:
         remedy="Repeat the same request in a moment: what was recorded is answered as it was.",
     )
 
-    async def answer(scope: Message, receive: Receive, send: Send) -> None:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
 
         async def passed_on(message: Message) -> None:
@@ -136,7 +135,7 @@ def telling_if_cut_off(application: Application) -> Application:
 
 def run(service: Service, place: socket.socket, pages: Pages | None) -> None:
     """Serve in this process, at a place that was bound."""
-    endpoints = create_app(service)
+    endpoints = Application(service)
     gate = Gate(behind_proxy=service.behind_proxy)
     allow_open_files(gate.limits.connections)
     sys.setswitchinterval(SECONDS_OF_A_TURN)

@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp
 
-from dtrbandit.service.front import Application
-from dtrbandit.service.keys import Holder
-from dtrbandit.service.roles import MAY, Role
+from dtrbandit.service.endpoints import PERMISSIONS
+from dtrbandit.service.keys import Holder, Role
 from dtrbandit.service.service import Service
 from dtrbandit.web.banner import SIMULATED, banner_of
 from dtrbandit.web.forms import Fields, read_form, require_own
@@ -42,7 +42,7 @@ class Desk:
     """
 
     service: Service
-    endpoints: Application
+    endpoints: ASGIApp
     looks: Looks
     logins: Logins
     secure: bool = False
@@ -68,11 +68,11 @@ class Page:
     def require(self, endpoint: str) -> Holder:
         """Refuse whoever may not use an endpoint, or whose key or login has ended meanwhile."""
         key_id = self.desk.logins.key_id(self.login)
-        return self.desk.service.visitor(key_id, endpoint, self.request.path_params.get("trial"))
+        return self.desk.service.visitor(key_id, PERMISSIONS[endpoint], self.request.path_params.get("trial"))
 
     def may(self, endpoint: str) -> bool:
         """Say whether the role allows an endpoint."""
-        return self.holder.role in MAY[endpoint]
+        return self.holder.role in PERMISSIONS[endpoint].roles
 
     async def ask(self, method: str, path: str, **how: Any) -> Entries:
         """Return what an endpoint of the service answers to whoever is logged in."""

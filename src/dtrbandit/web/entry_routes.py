@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from dtrbandit.service.endpoints import PERMISSIONS
 from dtrbandit.service.problems import Refused
 from dtrbandit.web.desk import Desk, Page, go_to, home, rendered, with_login
 from dtrbandit.web.forms import read_form, require_own
@@ -78,7 +79,7 @@ async def log_in(request: Request) -> Response:
         await Caller(desk.endpoints, key, request.scope).ask("GET", "/trials")
     except Declined as error:
         return _login_form(request, error)
-    holder = desk.service.holder(f"Bearer {key}", "list_trials")
+    holder = desk.service.holder(f"Bearer {key}", PERMISSIONS["list_trials"])
     return with_login(desk, go_to("/ui/"), desk.logins.begin(holder.id))
 
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dtrbandit.service.front import Application, Message
-from dtrbandit.service.parameters import LOG_HEADER
+from starlette.types import ASGIApp, Message, Scope
+
+from dtrbandit.service.call import LOG_HEADER
 
 Entries = dict[str, Any]
 
@@ -37,7 +38,7 @@ class Caller:
     ``origin`` is the scope of the request for the page: where that came from counts, as far as addresses do.
     """
 
-    endpoints: Application
+    endpoints: ASGIApp
     key: str = ""
     origin: Mapping[str, Any] = field(default_factory=dict)
     key_id: str | None = None
@@ -57,7 +58,7 @@ class Caller:
         ``once`` is an idempotency key, ``log`` the log that the request is meant for.
         """
         content = b"" if body is None else json.dumps(body).encode()
-        scope: Message = {
+        scope: Scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
             "http_version": "1.1",
@@ -94,7 +95,7 @@ class Caller:
         yield from (each for each in self.origin.get("headers", ()) if each[0] == b"x-forwarded-for")
 
 
-async def _exchange(service: Application, scope: Message, content: bytes) -> tuple[int, bytes]:
+async def _exchange(service: ASGIApp, scope: Scope, content: bytes) -> tuple[int, bytes]:
     status, parts = 500, list[bytes]()
 
     async def receive() -> Message:

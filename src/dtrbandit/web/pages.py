@@ -11,12 +11,13 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrbandit.errors import DTRError
-from dtrbandit.service.body import Gone, Receive
-from dtrbandit.service.front import Application, Message, Send, failed
+from dtrbandit.service.app import failed
+from dtrbandit.service.call import must_stay_blind
+from dtrbandit.service.json_body import ClientDisconnected
 from dtrbandit.service.problems import Refused, refusal
-from dtrbandit.service.requests import must_stay_blind
 from dtrbandit.service.service import Service
 from dtrbandit.web import bedside_routes, entry_routes, reader_routes, stream
 from dtrbandit.web.desk import Desk, go_to, rendered
@@ -59,7 +60,7 @@ class Pages:
 
     def __init__(
         self,
-        endpoints: Application,
+        endpoints: ASGIApp,
         service: Service,
         *,
         secret: bytes,
@@ -73,7 +74,7 @@ class Pages:
         self.app = Starlette(routes=routes, exception_handlers=_HANDLERS)
         self.app.router.redirect_slashes = False
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for a page; leave all others to the endpoints."""
         if scope["type"] == "lifespan" and self._work is not None:
             await self._live(scope, receive, send, self._work)
@@ -82,7 +83,7 @@ class Pages:
         else:
             await self._endpoints(scope, receive, send)
 
-    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         began, status = time.perf_counter(), 500
         scope["service"], scope["desk"] = self._service, self.desk
 
@@ -100,7 +101,7 @@ class Pages:
             if not scope["path"].endswith("/events"):  # which lasts as long as somebody looks
                 self._service.requests.count("page", status, time.perf_counter() - began)
 
-    async def _live(self, scope: Message, receive: Receive, send: Send, work: Work) -> None:
+    async def _live(self, scope: Scope, receive: Receive, send: Send, work: Work) -> None:
         """Let the work begin once the service has started, and end before it stops."""
         async with AsyncExitStack() as going:
 
@@ -124,7 +125,7 @@ class Pages:
 def _handler(document: Callable[[Any], tuple[int, Mapping[str, object]]]) -> Callable[..., Awaitable[Response]]:
     async def handle(request: Request, error: Exception) -> Response:
         if isinstance(error, DTRError):
-            error = refusal(error, blind=must_stay_blind(request))
+            error = refusal(error, blind=must_stay_blind(request.scope))
         status, found = document(error)
         if status == 401 and request.method == "GET":
             return go_to("/ui/login")
@@ -154,5 +155,5 @@ _HANDLERS: dict[Any, Any] = {
     Declined: _handler(lambda error: (error.status, error.document)),
     HTTPException: _handler(_of_status),
     Exception: _handler(lambda error: _of_refused(failed(error))),
-    Gone: _no_answer,
+    ClientDisconnected: _no_answer,
 }
