@@ -13,7 +13,6 @@ from dtrbandit.record import CloseArm, End, Hold, Release
 from dtrbandit.record.log_file import line_of
 from dtrbandit.service import metrics
 from dtrbandit.service.call import Call
-from dtrbandit.service.figures import figures
 from dtrbandit.service.models import Accrual, ArmToClose, Because, Lock, NewTrial, Records
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.views import LINES, record_seen, replied, summary_seen, trial_seen
@@ -36,8 +35,13 @@ async def is_ready(call: Call) -> Response:
 
 
 async def read_metrics(call: Call) -> Response:
-    """Return figures for Prometheus."""
-    lines = call.service.requests.lines() + await asyncio.to_thread(figures, call.service)
+    """Return metrics for Prometheus."""
+    service = call.service
+
+    def of_trials() -> list[str]:
+        return metrics.of_trials(service.trials, service.store.last_checks(), ready=service.ready)
+
+    lines = service.requests.lines() + await asyncio.to_thread(of_trials)
     return Response("\n".join(lines) + "\n", media_type=metrics.MEDIA_TYPE)
 
 
