@@ -16,8 +16,7 @@ from dtrbandit.policies.policy import Policy
 from dtrbandit.service.keys import Holder, KeyRing, Permission
 from dtrbandit.service.metrics import Requests
 from dtrbandit.service.problems import Busy
-from dtrbandit.service.write_probe import WriteProbe
-from dtrbandit.service.writer import Writer
+from dtrbandit.service.writer import WriteProbe, Writer
 from dtrbandit.service.wrong_keys import WrongKeys
 from dtrbandit.storage import Store, connect
 from dtrbandit.trial import Trial
