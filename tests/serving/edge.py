@@ -10,8 +10,8 @@ from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
 
-from dtrbandit.service.connections import Gate, Limits
 from dtrbandit.service.json_body import Receive, read_body
+from dtrbandit.service.limits import Gate, Limits
 from dtrbandit.service.server import Server, bound
 
 Send = Callable[[MutableMapping[str, Any]], Any]

@@ -13,11 +13,11 @@ from dtrbandit.design.values import shown
 from dtrbandit.record import Command, Unblind
 from dtrbandit.service.json_body import Wanted, body_as, read_body, require_json
 from dtrbandit.service.keys import EXPLAIN, Holder, Permission, Role
+from dtrbandit.service.limits import address_of, names_a_key
 from dtrbandit.service.models import Query, may_be_left_out
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
 from dtrbandit.service.views import decision_explained, decision_seen, replied
-from dtrbandit.service.wrong_keys import address_of, names_a_key
 from dtrbandit.trial import Ask, Taken, Trial
 from dtrbandit.trial.state import LOGS
 

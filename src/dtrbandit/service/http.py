@@ -14,10 +14,9 @@ import httptools
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dtrbandit.service.connections import Gate
 from dtrbandit.service.headers import wrong_headers
+from dtrbandit.service.limits import Gate, address_of
 from dtrbandit.service.problems import MEDIA_TYPE, Refused
-from dtrbandit.service.wrong_keys import address_of
 
 MOST_HEAD_BYTES = 32 * 1024  # of an address with its headers; clients send some hundred
 MOST_DROPPED = 64 * 1024  # bytes that are thrown away after a refusal

@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrbandit.errors import DesignError
 from dtrbandit.service.app import Application
-from dtrbandit.service.connections import Gate, allow_open_files
 from dtrbandit.service.http import CappedHttp, refusing
+from dtrbandit.service.limits import Gate, allow_open_files
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
 from dtrbandit.trial.batch import Clock

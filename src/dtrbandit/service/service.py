@@ -14,10 +14,10 @@ from dtrbandit.design import Design
 from dtrbandit.errors import DTRError, ProtocolError, Unavailable
 from dtrbandit.policies.policy import Policy
 from dtrbandit.service.keys import Holder, KeyRing, Permission
+from dtrbandit.service.limits import WrongKeys
 from dtrbandit.service.metrics import Requests
 from dtrbandit.service.problems import Busy
 from dtrbandit.service.writer import WriteProbe, Writer
-from dtrbandit.service.wrong_keys import WrongKeys
 from dtrbandit.storage import Store, connect
 from dtrbandit.trial import Trial
 from dtrbandit.trial.batch import Clock

@@ -18,7 +18,7 @@ from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
 from dtrbandit.errors import DesignError
-from dtrbandit.service.connections import Limits
+from dtrbandit.service.limits import Limits
 from dtrbandit.service.server import Pages, bound, run
 from dtrbandit.service.service import Service
 from dtrbandit.storage import is_postgres
