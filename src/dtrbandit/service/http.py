@@ -1,4 +1,4 @@
-"""HTTP as it comes over a connection: uvicorn's fast protocol, with limits on what is no body.
+"""HTTP as it comes over a connection: uvicorn's fast protocol, with limits on what is no body, and checked headers.
 
 No byte of a body is ever read as a request: a connection whose request was answered before its body had come is closed,
 and so is one that offered an upgrade.
@@ -6,21 +6,27 @@ and so is one that offered an upgrade.
 
 from __future__ import annotations
 
-from asyncio import BaseTransport, TimerHandle, Transport
+from asyncio import BaseTransport, CancelledError, TimerHandle, Transport
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import httptools
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dtrbandit.service.headers import wrong_headers
+from dtrbandit.design.values import shown
 from dtrbandit.service.limits import Gate, address_of
 from dtrbandit.service.problems import MEDIA_TYPE, Refused
 
 MOST_HEAD_BYTES = 32 * 1024  # of an address with its headers; clients send some hundred
 MOST_DROPPED = 64 * 1024  # bytes that are thrown away after a refusal
 FRAMING = b"content-length", b"transfer-encoding"
+ONCE = frozenset(
+    {b"host", b"authorization", b"idempotency-key", b"dtrbandit-log", b"content-type", b"content-encoding"}
+)
+VERSIONS = ("1.0", "1.1")
+BODIES = frozenset({b"content-encoding", b"transfer-encoding"})
 CLOSE = b"connection", b"close"  # which releases of uvicorn before 0.53 do not say by themselves
 
 
@@ -135,7 +141,9 @@ class CappedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin to answer. Until the body has come, the answer says that it is the last."""
-        refused = self._gate.closed() or wrong_headers(self.headers, self.parser.get_http_version())
+        refused = (
+            self._gate.closed() if self._gate.leaving else wrong_headers(self.headers, self.parser.get_http_version())
+        )
         if refused is not None:
             self.app = refusing(refused)
         super().on_headers_complete()
@@ -222,6 +230,51 @@ class CappedHttp(HttpToolsProtocol):
             self.transport.close()
 
 
+# -- headers -----------------------------------------------------------------------------------------------------
+
+
+def wrong_headers(headers: Iterable[tuple[bytes, bytes]], version: str = "1.1") -> Refused | None:
+    """Return what is wrong with the headers of a request; their names are in small letters. None if nothing is.
+
+    Examples
+    --------
+    >>> wrong_headers([(b"host", b"trials.example.org")])
+    >>> wrong_headers([(b"host", b"a"), (b"host", b"b")]).detail
+    'the request has the header host twice'
+    """
+    if version not in VERSIONS:
+        return Refused("bad-request", f"the request is in HTTP/{version}, and this service speaks HTTP/1.1")
+    found = set()
+    for name, value in headers:
+        if name in ONCE:
+            if name in found:
+                remedy = f"Send {_written(name)} once; nothing was changed."
+                return Refused("bad-request", f"the request has the header {name.decode()} twice", remedy=remedy)
+            found.add(name)
+        if name in BODIES and (refused := _wrong_encoding(name, value.strip().lower(), version)):
+            return refused
+    if b"host" not in found and version != "1.0":
+        remedy = "Send Host with the name in the address; HTTP/1.1 needs it. Nothing was changed."
+        return Refused("bad-request", "the request has no header host", remedy=remedy)
+    return None
+
+
+def _wrong_encoding(name: bytes, value: bytes, version: str) -> Refused | None:
+    if name == b"transfer-encoding" and version == "1.0":
+        return Refused("bad-request", "the request is in HTTP/1.0, which has no Transfer-Encoding")
+    if value == (b"chunked" if name == b"transfer-encoding" else b"identity"):
+        return None
+    told = f"{_written(name)} is {shown(value.decode('latin-1'))}"
+    return Refused("media-type", f"{told}; a body is read as it is", remedy="Send the body as it is, not compressed.")
+
+
+def _written(name: bytes) -> str:
+    return name.decode().title()
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------
+
+
 def refusing(refused: Refused) -> ASGIApp:
     """Return an application that refuses every request in the same way."""
 
@@ -233,6 +286,32 @@ def refusing(refused: Refused) -> ASGIApp:
         await send({"type": "http.response.body", "body": body})
 
     return refuse
+
+
+def telling_if_cut_off(application: ASGIApp) -> ASGIApp:
+    """Return an application that says so in words if it is ended before it has answered."""
+    cut_off = Refused(
+        "stopping",
+        "the service had to stop before this was answered; whether it was recorded is not known",
+        remedy="Repeat the same request in a moment: what was recorded is answered as it was.",
+    )
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def passed_on(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await application(scope, receive, passed_on)
+        except CancelledError:
+            if begun or scope["type"] != "http":
+                raise
+            await refusing(cut_off)(scope, receive, send)
+
+    return answer
 
 
 def as_http(refused: Refused) -> bytes:

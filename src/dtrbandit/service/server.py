@@ -14,13 +14,12 @@ from functools import partial
 from typing import NoReturn, cast
 
 import uvicorn
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from dtrbandit.errors import DesignError
 from dtrbandit.service.app import Application
-from dtrbandit.service.http import CappedHttp, refusing
+from dtrbandit.service.http import CappedHttp, telling_if_cut_off
 from dtrbandit.service.limits import Gate, allow_open_files
-from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
 from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
@@ -105,32 +104,6 @@ class Server(uvicorn.Server):
             await asyncio.sleep(0.02)
         self.config.timeout_graceful_shutdown = max(1, math.ceil(ends - time.monotonic()))
         await super().shutdown(sockets)
-
-
-def telling_if_cut_off(application: ASGIApp) -> ASGIApp:
-    """Return an application that says so in words if it is ended before it has answered."""
-    cut_off = Refused(
-        "stopping",
-        "the service had to stop before this was answered; whether it was recorded is not known",
-        remedy="Repeat the same request in a moment: what was recorded is answered as it was.",
-    )
-
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
-
-        async def passed_on(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
-        try:
-            await application(scope, receive, passed_on)
-        except asyncio.CancelledError:
-            if begun or scope["type"] != "http":
-                raise
-            await refusing(cut_off)(scope, receive, send)
-
-    return answer
 
 
 def run(service: Service, place: socket.socket, pages: Pages | None) -> None:
