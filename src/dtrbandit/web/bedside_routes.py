@@ -16,7 +16,7 @@ from dtrbandit.trial.state import LOGS
 from dtrbandit.trial.units import in_words
 from dtrbandit.web.desk import Page, address, go_to
 from dtrbandit.web.forms import EXCLUDE, LOG, ONCE, Fields, Typed, new_once
-from dtrbandit.web.inside import Declined, Entries
+from dtrbandit.web.internal_client import Declined, Entries
 from dtrbandit.web.refusals import NO_LOG, NOTHING, OTHER_LOG, SENT, Refusal, require_log, show_other_log, told
 from dtrbandit.web.templates import plain
 

@@ -16,7 +16,7 @@ from dtrbandit.service.keys import Holder, Role
 from dtrbandit.service.service import Service
 from dtrbandit.web.banner import SIMULATED, banner_of
 from dtrbandit.web.forms import Fields, read_form, require_own
-from dtrbandit.web.inside import Caller, Entries
+from dtrbandit.web.internal_client import Entries, InternalClient
 from dtrbandit.web.logins import HOURS, Logins, form_token
 from dtrbandit.web.looks import Find, Found, Looks, State, by_version
 from dtrbandit.web.templates import environment, part
@@ -62,7 +62,7 @@ class Page:
         self.desk: Desk = request.scope["desk"]
         self.login = request.cookies.get(self.desk.cookie, "")
         self.holder: Holder = self.require("list_trials")
-        self._caller = Caller(self.desk.endpoints, origin=request.scope, key_id=self.holder.id)
+        self._client = InternalClient(self.desk.endpoints, origin=request.scope, key_id=self.holder.id)
         request.scope["holder"] = self.holder
 
     def require(self, endpoint: str) -> Holder:
@@ -76,11 +76,11 @@ class Page:
 
     async def ask(self, method: str, path: str, **how: Any) -> Entries:
         """Return what an endpoint of the service answers to whoever is logged in."""
-        return await self._caller.entries(method, path, **how)
+        return await self._client.entries(method, path, **how)
 
     async def lines(self, path: str, query: str) -> bytes:
         """Return what an endpoint answers in lines."""
-        return await self._caller.ask("GET", path, query=query)
+        return await self._client.ask("GET", path, query=query)
 
     async def trial(self, endpoint: str | None = None) -> Entries:
         """Return the trial of this page as everybody may know it; refused to whom the endpoint is."""

@@ -14,7 +14,7 @@ from dtrbandit.service.endpoints import PERMISSIONS
 from dtrbandit.service.problems import Refused
 from dtrbandit.web.desk import Desk, Page, go_to, home, rendered, with_login
 from dtrbandit.web.forms import read_form, require_own
-from dtrbandit.web.inside import Caller, Declined, Entries
+from dtrbandit.web.internal_client import Declined, Entries, InternalClient
 from dtrbandit.web.templates import STATIC, static
 
 VISITOR = "dtrbandit-form"  # the cookie that the login form must match
@@ -76,7 +76,7 @@ async def log_in(request: Request) -> Response:
     require_own(fields, _token(request.cookies.get(VISITOR, "")) if VISITOR in request.cookies else secrets.token_hex())
     key = fields.get("key", "").strip()
     try:
-        await Caller(desk.endpoints, key, request.scope).ask("GET", "/trials")
+        await InternalClient(desk.endpoints, key, request.scope).ask("GET", "/trials")
     except Declined as error:
         return _login_form(request, error)
     holder = desk.service.holder(f"Bearer {key}", PERMISSIONS["list_trials"])

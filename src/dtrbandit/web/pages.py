@@ -21,7 +21,7 @@ from dtrbandit.service.problems import Refused, refusal
 from dtrbandit.service.service import Service
 from dtrbandit.web import bedside_routes, entry_routes, reader_routes, stream
 from dtrbandit.web.desk import Desk, go_to, rendered
-from dtrbandit.web.inside import Declined
+from dtrbandit.web.internal_client import Declined
 from dtrbandit.web.logins import Logins
 from dtrbandit.web.looks import Looks
 

@@ -11,7 +11,7 @@ from dtrbandit.errors import OtherLog
 from dtrbandit.service.problems import refusal as refusal_of
 from dtrbandit.web.desk import Page
 from dtrbandit.web.forms import COLUMN, EXCLUDE, LOG, ONCE, Fields, new_once
-from dtrbandit.web.inside import Declined, Entries
+from dtrbandit.web.internal_client import Declined, Entries
 
 OTHER_LOG = "other-log"
 OF_REHEARSAL = "This form was opened in the rehearsal"

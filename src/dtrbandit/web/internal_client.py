@@ -32,7 +32,7 @@ class Declined(Exception):  # noqa: N818  # what the service did
 
 
 @dataclass(frozen=True)
-class Caller:
+class InternalClient:
     """Whoever asks the endpoints of a service, by a key or, once it was shown, by its id.
 
     ``origin`` is the scope of the request for the page: where that came from counts, as far as addresses do.

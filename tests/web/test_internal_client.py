@@ -17,7 +17,7 @@ for module in ("starlette", "jinja2", "uvicorn"):
 from dtrbandit.service.app import Application  # noqa: E402
 from dtrbandit.service.key_store import first_key  # noqa: E402
 from dtrbandit.service.service import Service  # noqa: E402
-from dtrbandit.web.inside import Caller, Declined  # noqa: E402
+from dtrbandit.web.internal_client import Declined, InternalClient  # noqa: E402
 from serving.served import TRIAL  # noqa: E402
 
 
@@ -37,7 +37,7 @@ def asked(*calls: tuple[Any, ...], key: str | None = None) -> list[Any]:
                 await asyncio.sleep(0.01)
             for method, path, how in calls:
                 try:
-                    found.append(await Caller(app, key or own.key).entries(method, path, **how))
+                    found.append(await InternalClient(app, key or own.key).entries(method, path, **how))
                 except Declined as error:
                     found.append((error.status, error.document["title"]))
             return found
