@@ -15,10 +15,10 @@ from dtrbandit.service.endpoints import PERMISSIONS
 from dtrbandit.service.keys import Holder, Role
 from dtrbandit.service.service import Service
 from dtrbandit.web.banner import SIMULATED, banner_of
+from dtrbandit.web.cache import Find, Found, State, TrialCache, by_version
 from dtrbandit.web.forms import Fields, read_form, require_own
 from dtrbandit.web.internal_client import Entries, InternalClient
 from dtrbandit.web.logins import HOURS, Logins, form_token
-from dtrbandit.web.looks import Find, Found, Looks, State, by_version
 from dtrbandit.web.templates import environment, part
 
 TABS = (  # address, name, and the endpoint that a role must be allowed
@@ -43,7 +43,7 @@ class Desk:
 
     service: Service
     endpoints: ASGIApp
-    looks: Looks
+    cache: TrialCache
     logins: Logins
     secure: bool = False
     guests: Mapping[str, str] = field(default_factory=dict)
@@ -88,9 +88,9 @@ class Page:
             self.require(endpoint)
         return await self.ask("GET", f"/trials/{self.request.path_params['trial']}")
 
-    async def look(self, trial: Entries, what: str, find: Find[Found], state: State = by_version) -> Found:
+    async def cached(self, trial: Entries, what: str, find: Find[Found], state: State = by_version) -> Found:
         """Return what ``find`` gives for the ledger of this trial, never one of another log that was kept."""
-        return await self.desk.looks.at(trial["name"], (trial["log"], what), find, state)
+        return await self.desk.cache.get(trial["name"], (trial["log"], what), find, state)
 
     async def form(self) -> Fields:
         """Return the fields of a form that was made for this login."""

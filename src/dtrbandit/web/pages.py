@@ -20,10 +20,10 @@ from dtrbandit.service.json_body import ClientDisconnected
 from dtrbandit.service.problems import Refused, refusal
 from dtrbandit.service.service import Service
 from dtrbandit.web import bedside_routes, entry_routes, reader_routes, stream
+from dtrbandit.web.cache import TrialCache
 from dtrbandit.web.desk import Desk, go_to, rendered
 from dtrbandit.web.internal_client import Declined
 from dtrbandit.web.logins import Logins
-from dtrbandit.web.looks import Looks
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -69,7 +69,7 @@ class Pages:
         work: Work | None = None,
     ) -> None:
         self._endpoints, self._service, self._work = endpoints, service, work
-        self.desk = Desk(service, endpoints, Looks(service), Logins(secret), secure, guests or {})
+        self.desk = Desk(service, endpoints, TrialCache(service), Logins(secret), secure, guests or {})
         routes = [*entry_routes.routes, *stream.routes, *bedside_routes.routes, *reader_routes.routes]
         self.app = Starlette(routes=routes, exception_handlers=_HANDLERS)
         self.app.router.redirect_slashes = False
