@@ -122,7 +122,7 @@ def test_a_body_that_cannot_be_a_form_is_refused(served: Served, trial: str, bod
 def test_behind_tls_cookies_travel_by_tls_alone() -> None:
     service = Service("memory://")
 
-    assert Pages(Application(service), service, secret=b"s", secure=True).desk.cookie == "__Host-dtrbandit"
+    assert Pages(Application(service), service, secret=b"s", secure=True).dashboard.cookie == "__Host-dtrbandit"
 
 
 def test_pages_are_counted(served: Served, somebody: Callable[[str], Surfer]) -> None:

@@ -21,9 +21,9 @@ from dtrbandit.service.problems import Refused, refusal
 from dtrbandit.service.service import Service
 from dtrbandit.web import bedside_routes, entry_routes, reader_routes, stream
 from dtrbandit.web.cache import TrialCache
-from dtrbandit.web.desk import Desk, go_to, rendered
 from dtrbandit.web.internal_client import Declined
 from dtrbandit.web.logins import Logins
+from dtrbandit.web.page import Dashboard, go_to, rendered
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -69,7 +69,7 @@ class Pages:
         work: Work | None = None,
     ) -> None:
         self._endpoints, self._service, self._work = endpoints, service, work
-        self.desk = Desk(service, endpoints, TrialCache(service), Logins(secret), secure, guests or {})
+        self.dashboard = Dashboard(service, endpoints, TrialCache(service), Logins(secret), secure, guests or {})
         routes = [*entry_routes.routes, *stream.routes, *bedside_routes.routes, *reader_routes.routes]
         self.app = Starlette(routes=routes, exception_handlers=_HANDLERS)
         self.app.router.redirect_slashes = False
@@ -85,7 +85,7 @@ class Pages:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         began, status = time.perf_counter(), 500
-        scope["service"], scope["desk"] = self._service, self.desk
+        scope["service"], scope["dashboard"] = self._service, self.dashboard
 
         async def guarded(message: Message) -> None:
             nonlocal status
@@ -129,7 +129,7 @@ def _handler(document: Callable[[Any], tuple[int, Mapping[str, object]]]) -> Cal
         status, found = document(error)
         if status == 401 and request.method == "GET":
             return go_to("/ui/login")
-        response = rendered(request.scope["desk"], "problem.html", status, problem=found)
+        response = rendered(request.scope["dashboard"], "problem.html", status, problem=found)
         response.headers.update(getattr(error, "headers", None) or {})  # Allow, Retry-After
         return response
 

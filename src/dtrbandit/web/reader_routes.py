@@ -23,8 +23,8 @@ from dtrbandit.web.charts import (
     chart_of_shares,
 )
 from dtrbandit.web.contrasts import Compared, compared, state_of
-from dtrbandit.web.desk import Page
 from dtrbandit.web.ledger import COMPLETED, IN_FLIGHT, VOIDED, WITHDRAWN, Ledger
+from dtrbandit.web.page import Page
 
 MOST_LISTED = 200  # units on a page
 LATEST = 50  # records on the page of an auditor
@@ -167,7 +167,7 @@ async def show_integrity(request: Request) -> Response:
     since = max(0, head["sequence"] - LATEST)
     lines = await page.lines(f"/trials/{trial['name']}/log", f"since={since}&most={LATEST}")
     records = [json.loads(line) for line in lines.splitlines()]
-    found = await asyncio.to_thread(page.desk.service.store.last_checks)
+    found = await asyncio.to_thread(page.dashboard.service.store.last_checks)
     own = [each for each in found if each.trial == trial["name"]]
     checks = {each.what: {"ok": each.ok, "time": datetime.fromtimestamp(each.time, UTC)} for each in own}
     return page.show("integrity.html", trial=trial, head=head, records=records[::-1], checks=checks)

@@ -15,7 +15,7 @@ from dtrbandit.service.problems import Busy, Refused
 from dtrbandit.trial import TrialState
 from dtrbandit.web.banner import banner_of
 from dtrbandit.web.cache import TrialCache
-from dtrbandit.web.desk import Page
+from dtrbandit.web.page import Page
 
 SECONDS = 0.5  # between two looks at the trial
 SILENCE = 15.0  # seconds after which a comment keeps the connection open
@@ -39,7 +39,7 @@ async def follow(request: Request) -> Response:
 
 
 async def _messages(page: Page, trial: str) -> AsyncIterator[bytes]:
-    cache, leaving = page.desk.cache, page.desk.service.leaving
+    cache, leaving = page.dashboard.cache, page.dashboard.service.leaving
     me = asyncio.current_task()
     open_streams.add(me)
     try:
@@ -48,7 +48,7 @@ async def _messages(page: Page, trial: str) -> AsyncIterator[bytes]:
         while not leaving():
             page.require("show_trial")
             state, silent = await state_of(cache, trial, known), silent + SECONDS
-            for message in news(known, state, simulated=bool(page.desk.guests), grows=page.may("read_head")):
+            for message in news(known, state, simulated=bool(page.dashboard.guests), grows=page.may("read_head")):
                 silent = 0.0
                 yield message
             known = state

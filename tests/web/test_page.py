@@ -13,7 +13,7 @@ for module in ("starlette", "jinja2", "uvicorn"):
 
 from dtrbandit.service.endpoints import PERMISSIONS  # noqa: E402
 from dtrbandit.service.keys import Role  # noqa: E402
-from dtrbandit.web.desk import TABS, address, home  # noqa: E402
+from dtrbandit.web.page import TABS, address, home  # noqa: E402
 from serving.surfer import Surfer  # noqa: E402
 
 PAGES = {
