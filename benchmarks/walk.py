@@ -27,8 +27,8 @@ import dtrbandit as dtr
 from dtrbandit.service.key_store import first_key
 from dtrbandit.service.server import serve
 from dtrbandit.storage import connect
+from dtrbandit.web.app import Pages
 from dtrbandit.web.logins import new_secret
-from dtrbandit.web.pages import Pages
 
 PACKAGE = f"{Path(dtr.__file__).parent}{os.sep}"
 WARM_UP, FOLLOWED = 20, 5  # enrolments before those that are followed, of which the one with fewest calls counts

@@ -23,7 +23,7 @@ from starlette.routing import Route  # noqa: E402
 from dtrbandit.service.app import Application  # noqa: E402
 from dtrbandit.service.keys import Holder, Role  # noqa: E402
 from dtrbandit.service.service import Service  # noqa: E402
-from dtrbandit.web.pages import HEADERS, POLICY, Pages  # noqa: E402
+from dtrbandit.web.app import HEADERS, POLICY, Pages  # noqa: E402
 
 
 @pytest.mark.parametrize("path", ["/", "/ui/login", "/ui/trials", "/ui/nothing", "/ui/static/dashboard.js"])
