@@ -125,7 +125,7 @@ def test_one_address_cannot_take_all_connections(small: Edge) -> None:
             assert b"from your address" in received(more)
         with small.connect("127.0.0.2") as other:
             assert served_over(other).startswith(b"HTTP/1.1 200 ")
-    until(lambda: not small.server._gate._open)
+    until(lambda: not small.server._limiter._open)
     with small.connect() as line:
         assert served_over(line).startswith(b"HTTP/1.1 200 ")
 
@@ -150,7 +150,7 @@ def test_whoever_is_turned_away_takes_no_place_for_long() -> None:
                 assert received(more) == b""
         for line in told:
             line.close()
-        until(lambda: server.server._gate._turned_away == 0)
+        until(lambda: server.server._limiter._turned_away == 0)
         with server.connect() as again:
             assert b"503" in answered(again)
         assert served_over(inside).startswith(b"HTTP/1.1 200 ")

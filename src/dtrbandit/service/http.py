@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dtrbandit.design.values import shown
-from dtrbandit.service.limits import Gate, address_of
+from dtrbandit.service.limits import ConnectionLimiter, address_of
 from dtrbandit.service.problems import MEDIA_TYPE, Refused
 
 MOST_HEAD_BYTES = 32 * 1024  # of an address with its headers; clients send some hundred
@@ -52,9 +52,9 @@ class CappedHttp(HttpToolsProtocol):
     _turned_away = False
     _deadline: TimerHandle | None = None  # of the head that is awaited
 
-    def __init__(self, *args: Any, gate: Gate, **more: Any) -> None:
+    def __init__(self, *args: Any, limiter: ConnectionLimiter, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._gate = gate
+        self._limiter = limiter
 
     # -- the connection --------------------------------------------------------------------------------------
 
@@ -62,11 +62,11 @@ class CappedHttp(HttpToolsProtocol):
         """Take in a connection, or say that there is no room."""
         super().connection_made(cast(Transport, transport))
         self._address = address_of({"client": self.client}, behind_proxy=False)
-        refused = self._gate.enter(self._address)
+        refused = self._limiter.enter(self._address)
         if refused is None:
             self._admitted = True
             self._watch()
-        elif self._gate.turn_away():
+        elif self._limiter.turn_away():
             self._turned_away = True
             self._refuse(refused)
         else:
@@ -78,9 +78,9 @@ class CappedHttp(HttpToolsProtocol):
         super().connection_lost(exc)
         self._unwatch()
         if self._admitted:
-            self._gate.leave(self._address)
+            self._limiter.leave(self._address)
         if self._turned_away:
-            self._gate.forget()
+            self._limiter.forget()
 
     def data_received(self, data: bytes) -> None:
         """Let the parser take what came, and close the connection if it keeps too much."""
@@ -142,7 +142,9 @@ class CappedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Begin to answer. Until the body has come, the answer says that it is the last."""
         refused = (
-            self._gate.closed() if self._gate.leaving else wrong_headers(self.headers, self.parser.get_http_version())
+            self._limiter.closed()
+            if self._limiter.leaving
+            else wrong_headers(self.headers, self.parser.get_http_version())
         )
         if refused is not None:
             self.app = refusing(refused)
@@ -163,7 +165,7 @@ class CappedHttp(HttpToolsProtocol):
 
     def _complete(self) -> None:
         self._untold, self._in_body = 0, False
-        self._stay(self._may_stay and not self._gate.leaving)
+        self._stay(self._may_stay and not self._limiter.leaving)
         super().on_message_complete()
 
     def _stay(self, stays: bool) -> None:
@@ -176,7 +178,7 @@ class CappedHttp(HttpToolsProtocol):
 
     def _watch(self) -> None:
         if self._deadline is None and not self._over:
-            self._deadline = self.loop.call_later(self._gate.limits.seconds_for_head, self._too_slow)
+            self._deadline = self.loop.call_later(self._limiter.limits.seconds_for_head, self._too_slow)
 
     def _unwatch(self) -> None:
         if self._deadline is not None:
@@ -186,7 +188,7 @@ class CappedHttp(HttpToolsProtocol):
     def _too_slow(self) -> None:
         self._deadline = None
         if self._begun or self._untold:
-            seconds = self._gate.limits.seconds_for_head
+            seconds = self._limiter.limits.seconds_for_head
             self._refuse(Refused("slow", f"address and headers were not there after {seconds:g} seconds"))
         else:  # nothing came, and an answer could be taken for that of a later request
             self.transport.close()
@@ -222,7 +224,7 @@ class CappedHttp(HttpToolsProtocol):
             self.cycle.message_event.set()
         if self.transport.can_write_eof():
             self.transport.write_eof()
-        self.loop.call_later(self._gate.limits.seconds_to_linger, self.transport.close)
+        self.loop.call_later(self._limiter.limits.seconds_to_linger, self.transport.close)
 
     def _drop(self, size: int) -> None:
         self._dropped += size

@@ -51,7 +51,7 @@ class Limits(NamedTuple):
     seconds_to_finish: float = 30.0
 
 
-class Gate:
+class ConnectionLimiter:
     """The connections of a process, counted by address. ``leaving``: the process is about to stop."""
 
     def __init__(self, limits: Limits | None = None, *, behind_proxy: bool = False) -> None:
@@ -65,8 +65,8 @@ class Gate:
 
         Examples
         --------
-        >>> gate = Gate(Limits(per_address=1))
-        >>> gate.enter("192.0.2.7"), gate.enter("192.0.2.8"), gate.enter("192.0.2.7").status
+        >>> limiter = ConnectionLimiter(Limits(per_address=1))
+        >>> limiter.enter("192.0.2.7"), limiter.enter("192.0.2.8"), limiter.enter("192.0.2.7").status
         (None, None, 503)
         """
         if self.leaving:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from dtrbandit.errors import DesignError
 from dtrbandit.service.app import Application
 from dtrbandit.service.http import CappedHttp, telling_if_cut_off
-from dtrbandit.service.limits import Gate, allow_open_files
+from dtrbandit.service.limits import ConnectionLimiter, allow_open_files
 from dtrbandit.service.service import Service
 from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
@@ -78,10 +78,10 @@ def serve(  # noqa: PLR0913  # options of a command
 class Server(uvicorn.Server):
     """A server that finishes requests under way before it stops; new ones are told to come again later."""
 
-    def __init__(self, application: ASGIApp, gate: Gate) -> None:
+    def __init__(self, application: ASGIApp, limiter: ConnectionLimiter) -> None:
         config = uvicorn.Config(
             telling_if_cut_off(application),
-            http=cast(type[asyncio.Protocol], partial(CappedHttp, gate=gate)),
+            http=cast(type[asyncio.Protocol], partial(CappedHttp, limiter=limiter)),
             interface="asgi3",
             loop="auto",  # uvloop, which there is not for Windows
             ws="none",
@@ -93,12 +93,12 @@ class Server(uvicorn.Server):
             timeout_keep_alive=SECONDS_IDLE,
         )
         super().__init__(config)
-        self._gate = gate
+        self._limiter = limiter
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Refuse what is new until all else is answered; then close connections, and end."""
-        self._gate.leaving = True
-        ends = time.monotonic() + self._gate.limits.seconds_to_finish
+        self._limiter.leaving = True
+        ends = time.monotonic() + self._limiter.limits.seconds_to_finish
         await asyncio.sleep(SECONDS_OF_GRACE)
         while self.server_state.tasks and time.monotonic() < ends and not self.force_exit:
             await asyncio.sleep(0.02)
@@ -109,11 +109,11 @@ class Server(uvicorn.Server):
 def run(service: Service, place: socket.socket, pages: Pages | None) -> None:
     """Serve in this process, at a place that was bound."""
     endpoints = Application(service)
-    gate = Gate(behind_proxy=service.behind_proxy)
-    allow_open_files(gate.limits.connections)
+    limiter = ConnectionLimiter(behind_proxy=service.behind_proxy)
+    allow_open_files(limiter.limits.connections)
     sys.setswitchinterval(SECONDS_OF_A_TURN)
     signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again, once everything is finished
-    server = Server(endpoints if pages is None else pages(endpoints, service), gate)
+    server = Server(endpoints if pages is None else pages(endpoints, service), limiter)
     service.leaving = lambda: server.should_exit
     server.run(sockets=[place])
 
