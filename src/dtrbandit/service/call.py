@@ -53,7 +53,9 @@ class Call:
 
     def parameters(self, kind: type[Asked] | None) -> Asked | None:
         """Return the parameters after the question mark; refuse others, and two of one name."""
-        asked = self.request.query_params.multi_items() if self.request.scope["query_string"] else []
+        if not self.request.scope["query_string"]:
+            return None if kind is None else kind()
+        asked = self.request.query_params.multi_items()
         known = () if kind is None else tuple(kind.model_fields)
         names = [name for name, _ in asked]
         for name in names:
@@ -86,7 +88,7 @@ class Call:
 
     def require_no_log(self) -> None:
         """Refuse the name of a log where no log of a trial is written."""
-        if self.request.method == "POST" and "trial" not in self.path and LOG_HEADER in self.request.headers:
+        if "trial" not in self.path and self.request.method == "POST" and LOG_HEADER in self.request.headers:
             told = "the request has Dtrbandit-Log, and it writes to no log of a trial"
             remedy = "Leave the header out; it is for requests about a trial that is there. Nothing was changed."
             raise Refused("bad-request", told, remedy=remedy)

@@ -52,19 +52,7 @@ UNITS = f"{TRIAL}/units"
 UNIT = f"{UNITS}/{{unit:path}}"  # whose id may have slashes
 KEY = "/keys/{key_id}"
 
-ENDPOINTS = (
-    Endpoint("GET", "/live", None, trials.is_alive),
-    Endpoint("GET", "/ready", None, trials.is_ready),
-    Endpoint("GET", "/trials", ALL, trials.list_trials, reply=models.TrialsReply),
-    Endpoint(
-        "POST", "/trials", RUNS, trials.create_trial, body=models.NewTrial, reply=models.TrialReply, for_one_trial=False
-    ),
-    Endpoint("GET", TRIAL, ALL, trials.show_trial, reply=models.TrialReply),
-    Endpoint("POST", f"{TRIAL}/lock", RUNS, trials.lock_trial, body=models.Lock, reply=models.TrialReply),
-    Endpoint("POST", f"{TRIAL}/end", RUNS, trials.end_trial, body=models.Because),
-    Endpoint("POST", f"{TRIAL}/hold", RUNS, trials.hold_accrual, body=models.Accrual),
-    Endpoint("POST", f"{TRIAL}/release", RUNS, trials.release_accrual, body=models.Accrual),
-    Endpoint("POST", f"{TRIAL}/arms/close", RUNS, trials.close_arm, body=models.ArmToClose),
+ENDPOINTS = (  # in the order in which the router tries them: the frequent ones first
     Endpoint("POST", UNITS, TREATS, units.enroll_unit, models.Explain, models.Enrolment, models.ArmReply),
     Endpoint(
         "POST", f"{UNIT}/responses", TREATS, units.record_response, models.Explain, models.Response, models.ArmReply
@@ -79,6 +67,18 @@ ENDPOINTS = (
     Endpoint("POST", f"{UNIT}/unblinding", TREATS, units.unblind_unit, body=models.Because, reply=models.UnitReply),
     Endpoint("GET", UNITS, ALL, units.list_units, models.Awaiting, reply=models.UnitsReply),
     Endpoint("GET", UNIT, ALL, units.show_unit, models.Explain, reply=models.UnitReply),
+    Endpoint("GET", "/live", None, trials.is_alive),
+    Endpoint("GET", "/ready", None, trials.is_ready),
+    Endpoint("GET", "/trials", ALL, trials.list_trials, reply=models.TrialsReply),
+    Endpoint(
+        "POST", "/trials", RUNS, trials.create_trial, body=models.NewTrial, reply=models.TrialReply, for_one_trial=False
+    ),
+    Endpoint("GET", TRIAL, ALL, trials.show_trial, reply=models.TrialReply),
+    Endpoint("POST", f"{TRIAL}/lock", RUNS, trials.lock_trial, body=models.Lock, reply=models.TrialReply),
+    Endpoint("POST", f"{TRIAL}/end", RUNS, trials.end_trial, body=models.Because),
+    Endpoint("POST", f"{TRIAL}/hold", RUNS, trials.hold_accrual, body=models.Accrual),
+    Endpoint("POST", f"{TRIAL}/release", RUNS, trials.release_accrual, body=models.Accrual),
+    Endpoint("POST", f"{TRIAL}/arms/close", RUNS, trials.close_arm, body=models.ArmToClose),
     Endpoint("GET", f"{TRIAL}/log", READS, trials.read_log, models.Records),
     Endpoint("GET", f"{TRIAL}/head", READS, trials.read_head, reply=models.HeadReply),
     Endpoint("GET", f"{TRIAL}/summary", COMPARES, trials.summarise_trial, reply=models.SummaryReply),
