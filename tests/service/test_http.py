@@ -402,9 +402,9 @@ def test_a_compressed_body_is_refused(name: bytes) -> None:
 def told(served: Served, *lines: str) -> tuple[int, str]:
     """Return the status and the detail that an enrolment with these lines gets."""
     body = b'{"unit":"u","context":{"x":1}}'
+    head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "Connection: close"]) + "\r\n\r\n"
     with connected(served) as line:
-        line.sendall(("\r\n".join([*lines, f"Content-Length: {len(body)}", "Connection: close"]) + "\r\n\r\n").encode())
-        line.sendall(body)
+        line.sendall(head.encode() + body)  # at once: an answer may come, and the connection end, before a body does
         answer = b""
         while more := line.recv(65536):
             answer += more
