@@ -78,13 +78,15 @@ class Routed:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.name, self._endpoint, self._permission = endpoint.name, endpoint, endpoint.permission
+        self._usual = None if endpoint.query is None else endpoint.query()  # what no parameters stand for
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        endpoint, given = self._endpoint, list[object]()
-        call = Call(Request(scope, receive), self._permission)
+        endpoint = self._endpoint
+        call = Call(scope, receive, self._permission)
         call.require_no_log()
-        query = call.parameters(endpoint.query)
+        query = call.parameters(endpoint.query) if scope["query_string"] else self._usual
+        given: list[object] = []
         if query is not None:
             given.append(query)
         if endpoint.body is not None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
-from starlette.requests import Request
+from starlette.datastructures import QueryParams
 from starlette.responses import Response
-from starlette.types import Scope
+from starlette.types import Receive, Scope
 
 from dtrbandit.design.values import shown
 from dtrbandit.record import Command, Unblind
@@ -21,7 +21,7 @@ from dtrbandit.service.views import decision_explained, decision_seen, replied
 from dtrbandit.trial import Ask, Taken, Trial
 from dtrbandit.trial.state import LOGS
 
-LOG_HEADER = "dtrbandit-log"  # the log that a request is meant for
+LOG_HEADER = b"dtrbandit-log"  # the log that a request is meant for
 LONGEST_KEY = 200
 Asked = TypeVar("Asked", bound=Query)
 
@@ -29,19 +29,20 @@ Asked = TypeVar("Asked", bound=Query)
 class Call:
     """A request by somebody who may make it; Refused if they may not. Without a permission, everybody may."""
 
-    def __init__(self, request: Request, permission: Permission | None) -> None:
-        self.request = request
-        self.service: Service = request.scope["service"]
-        self.path: dict[str, str] = request.path_params
+    def __init__(self, scope: Scope, receive: Receive, permission: Permission | None) -> None:
+        self.scope, self._receive = scope, receive
+        self.service: Service = scope["service"]
+        self.path: dict[str, str] = scope["path_params"]
+        self._headers: dict[bytes, bytes] = dict(scope["headers"])  # those that count come once (service/http.py)
         if permission is not None:
             self.holder: Holder = self._holder(permission)
-            request.scope["holder"] = self.holder
+            scope["holder"] = self.holder
 
     def _holder(self, permission: Permission) -> Holder:
-        trial, scope = self.path.get("trial"), self.request.scope
+        trial, scope = self.path.get("trial"), self.scope
         if "key_id" in scope:  # a page of this process asks, for whoever is logged in
             return self.service.visitor(scope["key_id"], permission, trial)
-        authorization = self.request.headers.get("authorization")
+        authorization = self.header(b"authorization")
         try:
             return self.service.holder(authorization, permission, trial)
         except Refused as refused:
@@ -51,11 +52,14 @@ class Call:
 
     # -- what it says ----------------------------------------------------------------------------------------
 
+    def header(self, name: bytes) -> str | None:
+        """Return a header; None if it is not there."""
+        value = self._headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
     def parameters(self, kind: type[Asked] | None) -> Asked | None:
         """Return the parameters after the question mark; refuse others, and two of one name."""
-        if not self.request.scope["query_string"]:
-            return None if kind is None else kind()
-        asked = self.request.query_params.multi_items()
+        asked = QueryParams(self.scope["query_string"]).multi_items()
         known = () if kind is None else tuple(kind.model_fields)
         names = [name for name, _ in asked]
         for name in names:
@@ -71,38 +75,38 @@ class Call:
 
     async def body(self, kind: type[Wanted]) -> Wanted:
         """Return what the body says. It may be left out where all its entries may."""
-        content = await read_body(self.request.receive)
+        content = await read_body(self._receive)
         if not content and may_be_left_out(kind):
             return kind()
-        require_json(self.request.headers.get("content-type"))
+        require_json(self.header(b"content-type"))
         return body_as(kind, content)
 
     async def require_no_body(self) -> None:
         """Refuse a body that nobody would read; an empty object asks for nothing."""
-        headers = self.request.headers
-        if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+        headers = self._headers
+        if headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers:
             return
-        if (await read_body(self.request.receive)).strip() not in (b"", b"{}"):
+        if (await read_body(self._receive)).strip() not in (b"", b"{}"):
             remedy = "Leave the body out; /openapi.json says what this address takes. Nothing was changed."
             raise Refused("bad-request", "the request has a body, and this address takes none", remedy=remedy)
 
     def require_no_log(self) -> None:
         """Refuse the name of a log where no log of a trial is written."""
-        if "trial" not in self.path and self.request.method == "POST" and LOG_HEADER in self.request.headers:
+        if "trial" not in self.path and self.scope["method"] == "POST" and LOG_HEADER in self._headers:
             told = "the request has Dtrbandit-Log, and it writes to no log of a trial"
             remedy = "Leave the header out; it is for requests about a trial that is there. Nothing was changed."
             raise Refused("bad-request", told, remedy=remedy)
 
     def idempotency_key(self) -> str | None:
         """Return the key under which the request may be repeated; None without one."""
-        key = self.request.headers.get("idempotency-key")
+        key = self.header(b"idempotency-key")
         if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
             raise Refused("bad-request", f"Idempotency-Key must be 1 to {LONGEST_KEY} printable ASCII characters")
         return key
 
     def log(self) -> str | None:
         """Return the log that the request is meant for; None if it does not say."""
-        said = self.request.headers.get(LOG_HEADER)
+        said = self.header(LOG_HEADER)
         if said is not None and said not in LOGS:
             raise Refused("bad-request", f"Dtrbandit-Log must be {' or '.join(LOGS)}, found {shown(said)}")
         return said

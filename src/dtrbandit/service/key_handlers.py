@@ -85,8 +85,8 @@ async def _changed(call: Call, change: Callable[[], Done]) -> Done:
 
 def _asked(call: Call) -> Asked:
     """Return who asks. A page asks for whoever is logged in, whose key it no longer has."""
-    key = presented(call.request.headers.get("authorization")) or None
-    key = None if "key_id" in call.request.scope else key
+    key = presented(call.header(b"authorization")) or None
+    key = None if "key_id" in call.scope else key
     return Asked(call.holder.actor, call.holder.id, key, call.idempotency_key())
 
 

@@ -91,7 +91,7 @@ class InternalClient:
         if once is not None:
             yield b"idempotency-key", once.encode("ascii", "replace")
         if log is not None:
-            yield LOG_HEADER.encode(), log.encode("ascii", "replace")
+            yield LOG_HEADER, log.encode("ascii", "replace")
         yield from (each for each in self.origin.get("headers", ()) if each[0] == b"x-forwarded-for")
 
 
