@@ -23,7 +23,7 @@ from table import Line, report
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from dtrbandit.client import Client
-from dtrbandit.service.roles import Role
+from dtrbandit.service.keys import Role
 from serving.faults import Lossy, Nurse, assert_on_record, connected, head
 from serving.served import WITHIN, Served
 

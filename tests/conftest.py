@@ -34,7 +34,7 @@ def postgres(postgres_server: Server) -> str:
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service that runs; each test has a trial of its own."""
-    needed("fastapi")
+    needed("starlette")
     needed("uvicorn")
     service = Served(tmp_path_factory.mktemp("service"))
     yield service

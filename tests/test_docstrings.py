@@ -16,9 +16,9 @@ from extras import needed
 FOLDERS = (Path(dtrbandit.__file__).parent, Path(__file__).parent / "plain")
 EXTRAS = {
     "dtrbandit.environments.gymnasium": ("gymnasium",),
-    "dtrbandit.service": ("fastapi", "httptools", "jinja2", "uvicorn"),
+    "dtrbandit.service": ("starlette", "httptools", "jinja2", "uvicorn"),
     "dtrbandit.storage.postgres": ("psycopg",),
-    "dtrbandit.web": ("fastapi", "httptools", "jinja2", "uvicorn"),
+    "dtrbandit.web": ("starlette", "httptools", "jinja2", "uvicorn"),
 }
 
 

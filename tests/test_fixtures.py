@@ -208,7 +208,7 @@ def test_requests_under_idempotency_keys_get_their_replies(database: str) -> Non
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     """A service on a copy of the SQLite database."""
-    needed("fastapi")
+    needed("starlette")
     needed("uvicorn")
     unpacked("trial.db.gz", tmp_path)
     service = Served(tmp_path)

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from dtrbandit.cli.trial_keys import RoleName
-from dtrbandit.service.roles import Role
+from dtrbandit.service.keys import Role
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
 Run = Callable[..., tuple[int, str, str]]

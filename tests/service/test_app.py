@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from dtrbandit.service.roles import MAY, Role
 from extras import needed
 from serving.served import Served
+
+needed("starlette")
+needed("pydantic")
+
+from dtrbandit.service.app import Application, problem  # noqa: E402
+from dtrbandit.service.keys import Role  # noqa: E402
+from dtrbandit.service.service import Service  # noqa: E402
 
 MAKING_KEYS = ("create_key", "revoke_key", "rotate_key")  # which other tests hold
 FEW = settings(
@@ -22,20 +30,68 @@ FEW = settings(
 )
 
 
-def test_every_endpoint_of_the_table_is_described(served: Served) -> None:
-    document = served.get("/openapi.json", key="").json
-    described = {entry["operationId"]: entry for address in document["paths"].values() for entry in address.values()}
+def routed(service: Service, method: str, path: str) -> tuple[str | None, int, dict[str, str]]:
+    """Return the endpoint that a request without a key comes to, the status of its answer, and its headers."""
+    answer: dict[str, Any] = {}
 
-    assert set(described) == {*MAY, "is_alive", "is_ready"} - {"explain_decisions"}
-    for name, entry in described.items():
-        if name in MAY:
-            assert entry["security"] == [{"key": []}]
-    enrol = described["enroll_unit"]["requestBody"]["content"]["application/json"]["schema"]
-    assert enrol["additionalProperties"] is False
-    assert set(enrol["required"]) == {"unit", "context"}
-    rotation = described["rotate_key"]["requestBody"]
-    overlap = rotation["content"]["application/json"]["schema"]["properties"]["overlap"]
-    assert (rotation["required"], overlap["default"], overlap["minimum"], overlap["maximum"]) == (False, 24.0, 0, 720.0)
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        answer.update(message)
+
+    scope: dict[str, Any] = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": []}
+    asyncio.run(Application(service)(scope, receive, send))
+    headers = {name.decode(): value.decode() for name, value in answer["headers"]}
+    return getattr(scope.get("endpoint"), "name", None), answer["status"], headers
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name"),
+    [
+        ("POST", "/trials/t/units", "enroll_unit"),
+        ("GET", "/trials/t/units", "list_units"),
+        ("POST", "/trials/t/units/u/responses", "record_response"),
+        ("POST", "/trials/t/units/a/b/outcome", "record_outcome"),
+        ("POST", "/trials/t/units/outcome/outcome", "record_outcome"),
+        ("GET", "/trials/t/units/a/b", "show_unit"),
+        ("GET", "/trials/t/units/u/outcome", "show_unit"),
+        ("GET", "/trials/t/units/", "show_unit"),
+        ("GET", "/keys/events", "read_key_events"),
+    ],
+)
+def test_a_request_comes_to_its_endpoint_also_if_ids_have_slashes(method: str, path: str, name: str) -> None:
+    assert routed(Service("memory://"), method, path)[:2] == (name, 401)
+
+
+@pytest.mark.parametrize("method", ["PUT", "HEAD", "OPTIONS"])
+def test_a_method_that_is_not_there_is_told_which_is(method: str) -> None:
+    _, status, headers = routed(Service("memory://"), method, "/trials/t/head")
+
+    assert (status, headers["allow"]) == (405, "GET")
+
+
+def test_a_failure_is_a_document_and_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    response = problem(ZeroDivisionError("a secret"), {"path": "/trials"})
+
+    assert response.status_code == 500
+    assert b"secret" not in response.body
+    assert "a request failed" in caplog.text
+
+
+def test_every_request_is_counted_once_under_its_endpoint() -> None:
+    service = Service("memory://")
+
+    for path in ("/live", "/trials", "/nowhere", "/openapi.json"):
+        routed(service, "GET", path)
+
+    counted = {line.rpartition("{")[2] for line in service.requests.lines() if line.startswith("dtrbandit_requests_")}
+    assert counted == {
+        'endpoint="is_alive",status="200"} 1.0',
+        'endpoint="list_trials",status="401"} 1.0',
+        'endpoint="other",status="404"} 1.0',
+        'endpoint="other",status="200"} 1.0',
+    }
 
 
 def test_addresses_and_methods_that_are_not_there_are_problems(served: Served) -> None:

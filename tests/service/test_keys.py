@@ -7,9 +7,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.service.keys import Holder, KeyRing, as_text, digest, is_valid, new_key
+from dtrbandit.service.keys import (
+    ALL,
+    READS,
+    RUNS,
+    TREATS,
+    Holder,
+    KeyRing,
+    Permission,
+    Role,
+    as_text,
+    digest,
+    is_valid,
+    new_key,
+)
 from dtrbandit.service.problems import Refused
-from dtrbandit.service.roles import Role
 
 NOW = datetime(2026, 11, 17, 9, tzinfo=UTC)
 
@@ -59,17 +71,21 @@ def test_nobody_else_has_a_site(role: Role) -> None:
 def test_a_key_of_one_trial_opens_nothing_else() -> None:
     holder = Holder("id", Role.ADMINISTRATOR, "lead", "pilot")
 
-    holder.require("lock_trial", "pilot")
-    holder.require("list_trials", None)
-    for endpoint, trial in (("lock_trial", "other"), ("create_trial", None), ("read_metrics", None)):
+    holder.require(Permission("lock_trial", RUNS), "pilot")
+    holder.require(Permission("list_trials", ALL), None)
+    for permission, trial in (
+        (Permission("lock_trial", RUNS), "other"),
+        (Permission("create_trial", RUNS, for_one_trial=False), None),
+        (Permission("read_metrics", READS, for_one_trial=False), None),
+    ):
         with pytest.raises(Refused, match="opens the trial 'pilot' and nothing else") as refused:
-            holder.require(endpoint, trial)
+            holder.require(permission, trial)
         assert refused.value.status == 403
 
 
 def test_a_key_of_a_site_from_before_there_were_sites_opens_nothing() -> None:
     with pytest.raises(Refused, match="does not say which") as refused:
-        Holder("id", Role.SITE, "ward 3").require("enroll_unit", "pilot")
+        Holder("id", Role.SITE, "ward 3").require(Permission("enroll_unit", TREATS), "pilot")
 
     assert refused.value.status == 403
 

@@ -1,13 +1,20 @@
-"""Figures as Prometheus reads them."""
+"""Metrics as Prometheus reads them."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrbandit.service.metrics import BOUNDS, Requests, sample, series
+from dtrbandit.cli.trial_toml import read_trial
+from dtrbandit.service.metrics import BOUNDS, Requests, of_trials, sample, series
+from dtrbandit.service.service import Service
+from dtrbandit.storage import Check
+
+EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
 
 LINE = re.compile(r'[a-z_]+(\{([a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? [0-9.e+-]+')
 
@@ -44,3 +51,25 @@ def test_a_label_may_hold_anything_but_another_line(text: str, value: float) -> 
 
 def test_a_figure_without_samples_is_left_out() -> None:
     assert series("units", "gauge", "Units.", []) == []
+
+
+def test_the_last_checks_are_among_them(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/trial.db"
+
+    async def told() -> list[str]:
+        service, wanted = Service(url), read_trial(EXAMPLE)
+        await service.start()
+        await service.create(*wanted, actor="me")
+        service.store.note_check(Check("verify", "depression", 100.0, False))
+        service.store.note_check(Check("backup", "depression", 200.0, True))
+        lines = of_trials(service.trials, service.store.last_checks(), ready=service.ready)
+        await service.stop()
+        return lines
+
+    lines = asyncio.run(told())
+
+    assert 'dtrbandit_verified_seconds{trial="depression"} 100.0' in lines
+    assert 'dtrbandit_verified_ok{trial="depression"} 0.0' in lines
+    assert 'dtrbandit_backup_seconds{trial="depression"} 200.0' in lines
+    assert 'dtrbandit_log_records{trial="depression"} 1.0' in lines
+    assert 'dtrbandit_units_in_flight{trial="depression"} 0.0' in lines

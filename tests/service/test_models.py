@@ -8,7 +8,8 @@ from extras import needed
 
 needed("pydantic")
 
-from dtrbandit.service.models import Body, Correction, Enrolment, KeyWanted, Outcome, Response, body_as  # noqa: E402
+from dtrbandit.service.json_body import body_as  # noqa: E402
+from dtrbandit.service.models import Body, Correction, Enrolment, KeyWanted, Outcome, Response  # noqa: E402
 from dtrbandit.service.problems import Refused  # noqa: E402
 
 REFUSED: dict[str, tuple[type[Body], bytes, int, str]] = {

@@ -15,6 +15,7 @@ import dtrbandit as dtr
 from dtrbandit.errors import NotFound, Unavailable
 from dtrbandit.record import Enroll
 from dtrbandit.service.key_store import create
+from dtrbandit.service.keys import READS, RUNS, Permission
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
 from dtrbandit.trial import Ask, Trial
@@ -84,11 +85,11 @@ def test_keys_of_another_process_are_read() -> None:
     async def act(service: Service) -> str:
         new = create(service.store, "auditor", "inspector", now=datetime.now(UTC))
         with pytest.raises(Refused):
-            service.holder(f"Bearer {new.key}", "read_log")
+            service.holder(f"Bearer {new.key}", Permission("read_log", READS))
         await service.read_keys()
         with pytest.raises(Refused, match="auditor may not"):
-            service.holder(f"Bearer {new.key}", "lock_trial")
-        return service.holder(f"Bearer {new.key}", "read_log").label
+            service.holder(f"Bearer {new.key}", Permission("lock_trial", RUNS))
+        return service.holder(f"Bearer {new.key}", Permission("read_log", READS)).label
 
     assert with_service("memory://", act) == "inspector"
 

@@ -9,19 +9,24 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.record.chain import linked
 from dtrbandit.record.log_file import line_of
-from dtrbandit.service.roles import Role
-from dtrbandit.service.views import (
+from dtrbandit.service.keys import Role
+from dtrbandit.storage import ApiKey
+from extras import needed
+
+needed("starlette")
+
+from dtrbandit.service.views import (  # noqa: E402
     WITHHELD,
     decision_explained,
     decision_seen,
     key_seen,
     record_seen,
+    replied,
     status_seen,
     story_seen,
     summary_seen,
     trial_seen,
 )
-from dtrbandit.storage import ApiKey
 
 DESIGN = dtr.Design(
     [dtr.Stage("first", ("a", "b"), "1 + x", expected_days=7), dtr.Stage("second", ("a", "b"), "1 + z")]
@@ -98,3 +103,11 @@ def test_the_hash_of_a_key_is_not_shown() -> None:
     seen = key_seen(ApiKey("id", "hash", "site", "north", "now", None, None, salt="salt"))
 
     assert not {"sha256", "salt"} & seen.keys()
+
+
+def test_a_reply_is_compact_json_and_says_if_it_repeats() -> None:
+    first, again = replied({"unit": "ü"}), replied({"unit": "ü"}, repeated=True)
+
+    assert first.body == again.body == b'{"unit":"\\u00fc"}'
+    assert "repeated" not in first.headers
+    assert again.headers["repeated"] == "true"

@@ -1,4 +1,4 @@
-"""One thread writes, and commits together what waits."""
+"""One thread writes, and commits together what waits; and whether the database takes writes is found by a write."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -13,7 +14,9 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.errors import Unavailable
 from dtrbandit.service import writer as module
-from dtrbandit.service.writer import Writer
+from dtrbandit.service.problems import Busy, Refused
+from dtrbandit.service.writer import WriteProbe, Writer
+from dtrbandit.storage import SQLiteStore
 
 Done = TypeVar("Done")
 
@@ -196,3 +199,83 @@ def test_who_is_alone_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         return await writer.do(lambda: writer._expected)
 
     assert with_writer(act) == 1
+
+
+# -- whether the database takes writes ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SQLiteStore:
+    return SQLiteStore(tmp_path / "trial.db")
+
+
+def test_a_database_that_takes_no_writes_is_noticed_and_so_is_its_recovery(
+    store: SQLiteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def act(writer: Writer) -> None:
+        probe = WriteProbe(writer, lambda: store, seconds=0.0)
+        await probe.require_writable()
+        store.path.rename(store.path.with_suffix(".away"))
+        with pytest.raises(Refused, match="cannot be written now") as refused:
+            await probe.require_writable()
+        assert refused.value.status == 503
+        assert str(store.path) not in refused.value.detail
+        assert str(store.path) in caplog.text
+        store.path.with_suffix(".away").rename(store.path)
+        await probe.require_writable()
+
+    with_writer(act)
+    store.close()
+
+
+def test_a_writer_that_has_too_much_to_do_is_no_fault_of_the_disk(store: SQLiteStore) -> None:
+    async def act(writer: Writer) -> None:
+        def too_much() -> SQLiteStore:
+            raise Busy("too many requests wait")
+
+        with pytest.raises(Busy, match="too many requests wait"):
+            await WriteProbe(writer, too_much).require_writable()
+
+    with_writer(act)
+    store.close()
+
+
+def test_many_who_ask_share_one_write(store: SQLiteStore) -> None:
+    async def act(writer: Writer) -> None:
+        probe = WriteProbe(writer, lambda: store, seconds=3600.0)
+        await asyncio.gather(*(probe.require_writable() for _ in range(20)))
+        (first,) = store.last_checks()
+        await probe.require_writable()
+        assert store.last_checks() == [first]
+        assert (first.what, first.trial, first.ok) == ("write", "", True)
+
+    with_writer(act)
+    store.close()
+
+
+class Full:
+    """A trial for whose decisions there is no room."""
+
+    def __init__(self) -> None:
+        self.full = True
+
+    def take(self, asks: list[object]) -> list[object]:
+        if self.full:
+            raise Unavailable("the disk is full")
+        return asks
+
+
+def test_a_commit_that_failed_is_remembered_until_one_succeeds(store: SQLiteStore) -> None:
+    async def act(writer: Writer) -> None:
+        trial, probe = Full(), WriteProbe(writer, lambda: store, seconds=0.0, doubt=3600.0)
+        with pytest.raises(Unavailable):
+            await writer.ask(trial, "u1")
+        with pytest.raises(Refused):
+            await probe.require_writable()
+        await WriteProbe(writer, lambda: store, doubt=0.0).require_writable()  # later the small write decides
+        trial.full = False
+        await writer.ask(trial, "u1")
+        await probe.require_writable()
+
+    with_writer(act)
+    store.close()

@@ -10,8 +10,8 @@ from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
 
-from dtrbandit.service.body import Receive, read_body
-from dtrbandit.service.connections import Gate, Limits
+from dtrbandit.service.json_body import Receive, read_body
+from dtrbandit.service.limits import ConnectionLimiter, Limits
 from dtrbandit.service.server import Server, bound
 
 Send = Callable[[MutableMapping[str, Any]], Any]
@@ -29,7 +29,7 @@ class Edge:
         self.go = threading.Event()
         place = bound("127.0.0.1", 0)
         self.port = place.getsockname()[1]
-        self.server = Server(self._answer, Gate(limits, behind_proxy=behind_proxy))
+        self.server = Server(self._answer, ConnectionLimiter(limits, behind_proxy=behind_proxy))
         self._thread = threading.Thread(target=self.server.run, kwargs={"sockets": [place]}, daemon=True)
         self._thread.start()
         until(lambda: self.server.started)
@@ -55,7 +55,7 @@ class Edge:
     def leave(self) -> None:
         """Ask it to stop, as SIGTERM does, and return once it refuses what is new."""
         self.server.should_exit = True
-        until(lambda: self.server._gate.leaving)
+        until(lambda: self.server._limiter.leaving)
 
     def stop(self) -> None:
         """Stop it, and wait until it has."""

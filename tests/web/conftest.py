@@ -14,7 +14,7 @@ from serving.surfer import Surfer
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service that runs; each test has a trial of its own."""
-    for module in ("fastapi", "jinja2", "uvicorn"):
+    for module in ("starlette", "jinja2", "uvicorn"):
         needed(module)
     service = Served(tmp_path_factory.mktemp("pages"), behind_proxy=False)
     yield service

@@ -39,7 +39,7 @@ EVIL = [
 @pytest.fixture(scope="module")
 def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service with one trial."""
-    for module in ("fastapi", "jinja2", "uvicorn"):
+    for module in ("starlette", "jinja2", "uvicorn"):
         needed(module)
     service = Served(tmp_path_factory.mktemp("browser"), behind_proxy=False)
     service.create("pilot")

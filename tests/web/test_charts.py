@@ -10,7 +10,7 @@ import pytest
 
 from extras import needed
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 from dtrbandit.web.charts import (  # noqa: E402

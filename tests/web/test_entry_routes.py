@@ -15,7 +15,7 @@ from extras import needed
 from serving.served import Served
 from serving.surfer import Surfer
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 COOKIE = "dtrbandit"

@@ -10,7 +10,7 @@ import dtrbandit as dtr
 from extras import needed
 from web.course import small_course
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 from dtrbandit.web import figures  # noqa: E402

@@ -9,10 +9,11 @@ import pytest
 
 from extras import needed
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
-from dtrbandit.service.front import Message  # noqa: E402
+from starlette.types import Message  # noqa: E402
+
 from dtrbandit.service.problems import Refused  # noqa: E402
 from dtrbandit.web.forms import Typed, new_once, read_form, require_own  # noqa: E402
 

@@ -13,7 +13,7 @@ import dtrbandit as dtr
 from extras import needed
 from web.course import STAGES, small_course
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 from dtrbandit.record.events import Decision  # noqa: E402

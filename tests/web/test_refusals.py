@@ -12,7 +12,7 @@ from serving.served import Served
 from serving.surfer import Form, Surfer
 from web.bedside import banner, enrol
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 from dtrbandit.web.refusals import Refusal  # noqa: E402

@@ -14,7 +14,7 @@ import pytest
 import dtrbandit as dtr
 from extras import needed
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 from dtrbandit.service.service import Service  # noqa: E402

@@ -14,7 +14,7 @@ from extras import needed
 from serving.served import WITHIN, Served
 from serving.surfer import Surfer
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 
@@ -105,10 +105,10 @@ def test_a_revoked_key_is_not_told_that_the_log_grows(served: Served, trial: str
 
 def test_while_the_database_is_away_nothing_is_new() -> None:
     from dtrbandit.service.service import Service
-    from dtrbandit.web.looks import Looks
+    from dtrbandit.web.cache import TrialCache
     from dtrbandit.web.stream import state_of
 
-    starting, known = Looks(Service("memory://")), TrialState("live", "live", Head(7, "a"))
+    starting, known = TrialCache(Service("memory://")), TrialState("live", "live", Head(7, "a"))
 
     assert asyncio.run(state_of(starting, "pilot", known)) == known
     assert asyncio.run(state_of(starting, "pilot", None)) is None

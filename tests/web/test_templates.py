@@ -9,7 +9,7 @@ import pytest
 
 from extras import needed
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 from dtrbandit.web.templates import STATIC, day, environment, lines, number, part, plain, static, when  # noqa: E402

@@ -191,8 +191,8 @@ def serve_trials(storage: str, *, host: str, port: int, behind_proxy: bool, work
     with _with_packages():
         from dtrbandit.service.server import require_free, require_safe, serve
         from dtrbandit.service.workers import require_shareable
+        from dtrbandit.web.app import Pages
         from dtrbandit.web.logins import new_secret
-        from dtrbandit.web.pages import Pages
     require_safe(host, behind_proxy=behind_proxy)
     require_shareable(storage, workers)
     require_free(host, port)

@@ -16,8 +16,8 @@ def serve_rehearsal(*, host: str, port: int, behind_proxy: bool, days_a_second: 
     """Serve simulated patients, in a new folder that goes when it ends. No other database is touched."""
     try:
         from dtrbandit.service.server import require_free, require_safe, serve
+        from dtrbandit.web.app import Pages
         from dtrbandit.web.logins import new_secret
-        from dtrbandit.web.pages import Pages
         from dtrbandit.web.rehearsal import Rehearsal, SimulatedClock, prepare
     except ImportError as error:
         raise DesignError(f"the service needs more packages ({error}): pip install 'dtrbandit[serve]'") from error

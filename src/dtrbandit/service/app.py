@@ -1,99 +1,144 @@
-"""The application: its endpoints, what it answers when something is wrong, and what it counts."""
+"""The application: every request is routed, answered and counted here, and what is wrong becomes a problem document."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import json
+import logging
+import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
-from fastapi import Depends, FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Message, Receive, Scope, Send
 
-from dtrbandit._version import __version__
-from dtrbandit.design.values import shown
 from dtrbandit.errors import DTRError
-from dtrbandit.service import health_routes, key_routes, trial_routes, unit_routes
-from dtrbandit.service.body import Gone
-from dtrbandit.service.front import Front, failed, problem
-from dtrbandit.service.parameters import require_known
-from dtrbandit.service.problems import OF_KEYS, Refused, refusal
-from dtrbandit.service.requests import must_stay_blind
+from dtrbandit.service.call import Call, must_stay_blind
+from dtrbandit.service.endpoints import ENDPOINTS, Endpoint
+from dtrbandit.service.json_body import ClientDisconnected
+from dtrbandit.service.openapi import document
+from dtrbandit.service.problems import MEDIA_TYPE, OF_KEYS, Refused, refusal
 from dtrbandit.service.service import Service
 
-ABOUT = "Response-adaptive multi-stage trials: units enrol and respond, the reply is the arm to give."
+log = logging.getLogger("dtrbandit.service")
 
 
-def create_app(service: Service) -> Front:
-    """Return the application for the trials of a service."""
+class Application:
+    """The endpoints of a service, as an ASGI application."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        routes = [*map(_route, ENDPOINTS), Route("/openapi.json", _describe)]
+        self._router = Router(routes, redirect_slashes=False, lifespan=self._lifespan)
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await service.start()
+    async def _lifespan(self, _: object) -> AsyncIterator[None]:
+        await self._service.start()
         try:
             yield
         finally:
-            await service.stop()
+            await self._service.stop()
 
-    app = FastAPI(
-        title="dtrbandit",
-        version=__version__,
-        description=ABOUT,
-        lifespan=lifespan,
-        docs_url=None,  # its page would load scripts from elsewhere
-        redoc_url=None,
-        redirect_slashes=False,
-        dependencies=[Depends(require_known)],
-    )
-    for routes in (health_routes, trial_routes, unit_routes, key_routes):
-        app.include_router(routes.routes)
-    app.openapi()["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-    _answer_errors(app)
-    return Front(app, service)
-
-
-def _answer_errors(app: FastAPI) -> None:
-    app.add_exception_handler(DTRError, _refuse)
-    kinds = {
-        Refused: lambda error: error,
-        RequestValidationError: _wrong_parameters,
-        HTTPException: _no_such_address,
-        Exception: failed,
-    }
-    for kind, refused in kinds.items():
-        app.add_exception_handler(kind, _handler(refused))
-    app.add_exception_handler(Gone, _no_answer)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, and count it."""
+        if scope["type"] != "http":
+            await self._router(scope, receive, send)
+            return
+        began, answer = time.perf_counter(), Answer(send)
+        scope["app"], scope["service"] = self, self._service  # with an app, the router raises what it does not find
+        try:
+            await self._router(scope, receive, answer.send)
+        except Exception as error:  # the edge: a client gets a document, the server's log the rest
+            if answer.status is not None:
+                raise
+            await problem(error, scope)(scope, receive, answer.send)
+        finally:
+            name = getattr(scope.get("endpoint"), "name", "other")
+            self._service.requests.count(name, answer.status or 500, time.perf_counter() - began)
 
 
-def _handler(refused: Callable[[Any], Refused]) -> Callable[[Request, Exception], Awaitable[Response]]:
-    async def handle(_: Request, error: Exception) -> Response:
-        return problem(refused(error), getattr(error, "headers", None))
+class Answer:
+    """The answer to a request, as it goes out; ``status`` is None until it begins."""
 
-    return handle
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status: int | None = None
 
-
-async def _refuse(request: Request, error: Exception) -> Response:
-    assert isinstance(error, DTRError)
-    refused = refusal(error, blind=must_stay_blind(request))
-    if request.scope["path"].startswith("/keys"):
-        refused.remedy = OF_KEYS.get(refused.kind, refused.remedy)
-    return problem(refused)
-
-
-async def _no_answer(_: Request, __: Exception) -> Response:
-    return Response(status_code=400)  # which nobody reads
+    async def send(self, message: Message) -> None:
+        """Pass on what goes out."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        await self._send(message)
 
 
-def _wrong_parameters(error: RequestValidationError) -> Refused:
-    wrong = [
-        f"{'.'.join(map(str, each['loc']))}: {each['msg']}, found {shown(each['input'])}" for each in error.errors()
-    ]
-    return Refused("parameters", "; ".join(wrong))
+class Routed:
+    """An endpoint as the router calls it: who asks, what is asked, the handler, and its answer."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.name, self._endpoint, self._permission = endpoint.name, endpoint, endpoint.permission
+        self._usual = None if endpoint.query is None else endpoint.query()  # what no parameters stand for
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        endpoint = self._endpoint
+        call = Call(scope, receive, self._permission)
+        call.require_no_log()
+        query = call.parameters(endpoint.query) if scope["query_string"] else self._usual
+        given: list[object] = []
+        if query is not None:
+            given.append(query)
+        if endpoint.body is not None:
+            given.append(await call.body(endpoint.body))
+        else:
+            await call.require_no_body()
+        response = await endpoint.handler(call, *given)
+        await response(scope, receive, send)
 
 
-def _no_such_address(error: HTTPException) -> Refused:
-    if error.status_code == 405:
+def _route(endpoint: Endpoint) -> Route:
+    route = Route(endpoint.path, Routed(endpoint), methods=[endpoint.method])
+    route.methods = {endpoint.method}  # Starlette would let HEAD ask what GET does
+    return route
+
+
+async def _describe(_: Request) -> Response:
+    return Response(json.dumps(document()), media_type="application/json")
+
+
+# -- what is wrong -----------------------------------------------------------------------------------------------
+
+
+def problem(error: Exception, scope: Scope) -> Response:
+    """Return the answer to a request that failed: a problem document."""
+    if isinstance(error, ClientDisconnected):
+        return Response(status_code=400)  # which nobody reads
+    refused = _refused(error, scope)
+    headers = {**refused.headers, **(getattr(error, "headers", None) or {})}
+    return Response(refused.body(), refused.status, headers, MEDIA_TYPE)
+
+
+def _refused(error: Exception, scope: Scope) -> Refused:
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, DTRError):
+        refused = refusal(error, blind=must_stay_blind(scope))
+        if scope["path"].startswith("/keys"):
+            refused.remedy = OF_KEYS.get(refused.kind, refused.remedy)
+        return refused
+    if isinstance(error, HTTPException) and error.status_code in (404, 405):
+        return _not_found(error.status_code)
+    return failed(error)
+
+
+def _not_found(status: int) -> Refused:
+    if status == 405:
         return Refused("method", "this address does not know the method of the request; /openapi.json describes all")
-    if error.status_code == 404:
-        return Refused("not-found", "there is no such address; /openapi.json describes all of them")
-    return Refused("bad-request", str(error.detail))
+    return Refused("not-found", "there is no such address; /openapi.json describes all of them")
+
+
+def failed(error: Exception) -> Refused:
+    """Return the refusal for an error that should not be, and write it to the server's log."""
+    log.error("a request failed", exc_info=error)
+    return Refused("internal", "something in the service failed that should not")

@@ -1,4 +1,4 @@
-"""HTTP as it comes over a connection: uvicorn's fast protocol, with limits on what is no body.
+"""HTTP as it comes over a connection: uvicorn's fast protocol, with limits on what is no body, and checked headers.
 
 No byte of a body is ever read as a request: a connection whose request was answered before its body had come is closed,
 and so is one that offered an upgrade.
@@ -6,23 +6,27 @@ and so is one that offered an upgrade.
 
 from __future__ import annotations
 
-from asyncio import BaseTransport, TimerHandle, Transport
+from asyncio import BaseTransport, CancelledError, TimerHandle, Transport
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import httptools
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dtrbandit.service.body import Receive
-from dtrbandit.service.connections import Gate
-from dtrbandit.service.front import Application, Message, Send
-from dtrbandit.service.headers import wrong_headers
+from dtrbandit.design.values import shown
+from dtrbandit.service.limits import ConnectionLimiter, address_of
 from dtrbandit.service.problems import MEDIA_TYPE, Refused
-from dtrbandit.service.wrong_keys import address_of
 
 MOST_HEAD_BYTES = 32 * 1024  # of an address with its headers; clients send some hundred
 MOST_DROPPED = 64 * 1024  # bytes that are thrown away after a refusal
 FRAMING = b"content-length", b"transfer-encoding"
+ONCE = frozenset(
+    {b"host", b"authorization", b"idempotency-key", b"dtrbandit-log", b"content-type", b"content-encoding"}
+)
+VERSIONS = ("1.0", "1.1")
+BODIES = frozenset({b"content-encoding", b"transfer-encoding"})
 CLOSE = b"connection", b"close"  # which releases of uvicorn before 0.53 do not say by themselves
 
 
@@ -48,9 +52,9 @@ class CappedHttp(HttpToolsProtocol):
     _turned_away = False
     _deadline: TimerHandle | None = None  # of the head that is awaited
 
-    def __init__(self, *args: Any, gate: Gate, **more: Any) -> None:
+    def __init__(self, *args: Any, limiter: ConnectionLimiter, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._gate = gate
+        self._limiter = limiter
 
     # -- the connection --------------------------------------------------------------------------------------
 
@@ -58,11 +62,11 @@ class CappedHttp(HttpToolsProtocol):
         """Take in a connection, or say that there is no room."""
         super().connection_made(cast(Transport, transport))
         self._address = address_of({"client": self.client}, behind_proxy=False)
-        refused = self._gate.enter(self._address)
+        refused = self._limiter.enter(self._address)
         if refused is None:
             self._admitted = True
             self._watch()
-        elif self._gate.turn_away():
+        elif self._limiter.turn_away():
             self._turned_away = True
             self._refuse(refused)
         else:
@@ -74,9 +78,9 @@ class CappedHttp(HttpToolsProtocol):
         super().connection_lost(exc)
         self._unwatch()
         if self._admitted:
-            self._gate.leave(self._address)
+            self._limiter.leave(self._address)
         if self._turned_away:
-            self._gate.forget()
+            self._limiter.forget()
 
     def data_received(self, data: bytes) -> None:
         """Let the parser take what came, and close the connection if it keeps too much."""
@@ -137,7 +141,11 @@ class CappedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin to answer. Until the body has come, the answer says that it is the last."""
-        refused = self._gate.closed() or wrong_headers(self.headers, self.parser.get_http_version())
+        refused = (
+            self._limiter.closed()
+            if self._limiter.leaving
+            else wrong_headers(self.headers, self.parser.get_http_version())
+        )
         if refused is not None:
             self.app = refusing(refused)
         super().on_headers_complete()
@@ -157,7 +165,7 @@ class CappedHttp(HttpToolsProtocol):
 
     def _complete(self) -> None:
         self._untold, self._in_body = 0, False
-        self._stay(self._may_stay and not self._gate.leaving)
+        self._stay(self._may_stay and not self._limiter.leaving)
         super().on_message_complete()
 
     def _stay(self, stays: bool) -> None:
@@ -170,7 +178,7 @@ class CappedHttp(HttpToolsProtocol):
 
     def _watch(self) -> None:
         if self._deadline is None and not self._over:
-            self._deadline = self.loop.call_later(self._gate.limits.seconds_for_head, self._too_slow)
+            self._deadline = self.loop.call_later(self._limiter.limits.seconds_for_head, self._too_slow)
 
     def _unwatch(self) -> None:
         if self._deadline is not None:
@@ -180,7 +188,7 @@ class CappedHttp(HttpToolsProtocol):
     def _too_slow(self) -> None:
         self._deadline = None
         if self._begun or self._untold:
-            seconds = self._gate.limits.seconds_for_head
+            seconds = self._limiter.limits.seconds_for_head
             self._refuse(Refused("slow", f"address and headers were not there after {seconds:g} seconds"))
         else:  # nothing came, and an answer could be taken for that of a later request
             self.transport.close()
@@ -216,7 +224,7 @@ class CappedHttp(HttpToolsProtocol):
             self.cycle.message_event.set()
         if self.transport.can_write_eof():
             self.transport.write_eof()
-        self.loop.call_later(self._gate.limits.seconds_to_linger, self.transport.close)
+        self.loop.call_later(self._limiter.limits.seconds_to_linger, self.transport.close)
 
     def _drop(self, size: int) -> None:
         self._dropped += size
@@ -224,10 +232,55 @@ class CappedHttp(HttpToolsProtocol):
             self.transport.close()
 
 
-def refusing(refused: Refused) -> Application:
+# -- headers -----------------------------------------------------------------------------------------------------
+
+
+def wrong_headers(headers: Iterable[tuple[bytes, bytes]], version: str = "1.1") -> Refused | None:
+    """Return what is wrong with the headers of a request; their names are in small letters. None if nothing is.
+
+    Examples
+    --------
+    >>> wrong_headers([(b"host", b"trials.example.org")])
+    >>> wrong_headers([(b"host", b"a"), (b"host", b"b")]).detail
+    'the request has the header host twice'
+    """
+    if version not in VERSIONS:
+        return Refused("bad-request", f"the request is in HTTP/{version}, and this service speaks HTTP/1.1")
+    found = set()
+    for name, value in headers:
+        if name in ONCE:
+            if name in found:
+                remedy = f"Send {_written(name)} once; nothing was changed."
+                return Refused("bad-request", f"the request has the header {name.decode()} twice", remedy=remedy)
+            found.add(name)
+        if name in BODIES and (refused := _wrong_encoding(name, value.strip().lower(), version)):
+            return refused
+    if b"host" not in found and version != "1.0":
+        remedy = "Send Host with the name in the address; HTTP/1.1 needs it. Nothing was changed."
+        return Refused("bad-request", "the request has no header host", remedy=remedy)
+    return None
+
+
+def _wrong_encoding(name: bytes, value: bytes, version: str) -> Refused | None:
+    if name == b"transfer-encoding" and version == "1.0":
+        return Refused("bad-request", "the request is in HTTP/1.0, which has no Transfer-Encoding")
+    if value == (b"chunked" if name == b"transfer-encoding" else b"identity"):
+        return None
+    told = f"{_written(name)} is {shown(value.decode('latin-1'))}"
+    return Refused("media-type", f"{told}; a body is read as it is", remedy="Send the body as it is, not compressed.")
+
+
+def _written(name: bytes) -> str:
+    return name.decode().title()
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------
+
+
+def refusing(refused: Refused) -> ASGIApp:
     """Return an application that refuses every request in the same way."""
 
-    async def refuse(_: Message, __: Receive, send: Send) -> None:
+    async def refuse(_: Scope, __: Receive, send: Send) -> None:
         head, body = refused.headers | {"connection": "close"}, refused.body()
         headers = [(name.lower().encode(), value.encode()) for name, value in head.items()]
         headers += [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
@@ -235,6 +288,32 @@ def refusing(refused: Refused) -> Application:
         await send({"type": "http.response.body", "body": body})
 
     return refuse
+
+
+def telling_if_cut_off(application: ASGIApp) -> ASGIApp:
+    """Return an application that says so in words if it is ended before it has answered."""
+    cut_off = Refused(
+        "stopping",
+        "the service had to stop before this was answered; whether it was recorded is not known",
+        remedy="Repeat the same request in a moment: what was recorded is answered as it was.",
+    )
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def passed_on(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await application(scope, receive, passed_on)
+        except CancelledError:
+            if begun or scope["type"] != "http":
+                raise
+            await refusing(cut_off)(scope, receive, send)
+
+    return answer
 
 
 def as_http(refused: Refused) -> bytes:

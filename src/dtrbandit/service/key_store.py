@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from dtrbandit.design.toml_text import unknown
 from dtrbandit.errors import NotFound, ObservationError, ProtocolError
-from dtrbandit.service.keys import NewKey, as_text, derived, digest, is_valid, new_key
-from dtrbandit.service.roles import Role
+from dtrbandit.service.keys import NewKey, Role, as_text, derived, digest, is_valid, new_key
 from dtrbandit.storage import KEY_LOG, ApiKey, Store
 from dtrbandit.storage.key_events import (
     CREATED,

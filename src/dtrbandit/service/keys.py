@@ -1,4 +1,7 @@
-"""Keys to the service: 256 bits by chance, or from the key of whoever asked. Only the SHA-256 is kept."""
+"""Keys to the service, and the roles that they are for.
+
+A key is 256 bits by chance, or from the key of whoever asked for it. Only its SHA-256 is kept.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,67 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import NamedTuple
 
 from dtrbandit.errors import ObservationError
 from dtrbandit.record.sites import accept_site
 from dtrbandit.service.problems import Refused
-from dtrbandit.service.roles import OF_ALL_TRIALS, Role, require
 from dtrbandit.storage import ApiKey
 
 SECRET_BYTES = 32
 _FORM = re.compile(r"dtrb_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 _NOBODY = "0" * 64
+
+
+# -- roles -------------------------------------------------------------------------------------------------------
+
+
+class Role(StrEnum):
+    """What a key is for.
+
+    A *site* treats its own patients and sees their arms, never counts, estimates, rounds or the schedule. A
+    *statistician* sees comparisons. An *administrator* runs the trial and its keys. An *auditor* reads the log.
+    """
+
+    ADMINISTRATOR = "administrator"
+    SITE = "site"
+    STATISTICIAN = "statistician"
+    AUDITOR = "auditor"
+
+
+RUNS = frozenset({Role.ADMINISTRATOR})
+TREATS = frozenset({Role.ADMINISTRATOR, Role.SITE})
+READS = frozenset({Role.ADMINISTRATOR, Role.STATISTICIAN, Role.AUDITOR})
+COMPARES = frozenset({Role.ADMINISTRATOR, Role.STATISTICIAN})
+INSPECTS = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
+ALL = frozenset(Role)
+
+
+class Permission(NamedTuple):
+    """What a key may allow: its name, to which roles, and whether to a key that opens one trial alone."""
+
+    name: str
+    roles: frozenset[Role]
+    for_one_trial: bool = True
+
+    def require(self, role: Role) -> None:
+        """Refuse a role that does not have it.
+
+        Examples
+        --------
+        >>> Permission("enroll_unit", TREATS).require(Role.SITE)
+        """
+        if role not in self.roles:
+            allowed = ", ".join(sorted(self.roles))
+            what = self.name.replace("_", " ")
+            raise Refused("forbidden", f"a key of the role {role.value} may not {what}; {allowed} may")
+
+
+EXPLAIN = Permission("explain_decisions", COMPARES)  # a part of several endpoints
+
+
+# -- keys --------------------------------------------------------------------------------------------------------
 
 
 class NewKey(NamedTuple):
@@ -129,17 +182,17 @@ class Holder(NamedTuple):
         where = "" if self.site is None else f" {self.site}"
         return f"{self.label} ({self.role.value}{where}, key {self.id})"
 
-    def require(self, endpoint: str, trial: str | None) -> None:
-        """Refuse an endpoint that is not for this holder: of another role's, or of another trial.
+    def require(self, permission: Permission, trial: str | None) -> None:
+        """Refuse what is not for this holder: of another role's, or of another trial.
 
         A trial that is not the holder's and one that does not exist look alike.
         """
-        require(self.role, endpoint)
+        permission.require(self.role)
         if self.role is Role.SITE and (self.trial is None or self.site is None):
             raise Refused("forbidden", "this key of a site does not say which; an administrator can make one that does")
         if self.trial is None:
             return
-        if endpoint in OF_ALL_TRIALS or trial not in (None, self.trial):
+        if not permission.for_one_trial or trial not in (None, self.trial):
             raise Refused("forbidden", f"this key opens the trial {self.trial!r} and nothing else")
 
 

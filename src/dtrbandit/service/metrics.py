@@ -1,13 +1,17 @@
-"""Figures for Prometheus, in its text format."""
+"""Metrics for Prometheus, in its text format: of requests, and of trials."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 
+from dtrbandit.storage import Check
+from dtrbandit.trial import Trial
+
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Labels = Mapping[str, str]
+Samples = list[tuple[Labels, float]]
 
 
 class Requests:
@@ -42,6 +46,25 @@ class Requests:
             lines.append(sample("dtrbandit_request_seconds_sum", {"endpoint": endpoint}, self._sums[endpoint]))
             lines.append(sample("dtrbandit_request_seconds_count", {"endpoint": endpoint}, total))
         return lines
+
+
+def of_trials(trials: Mapping[str, Trial], checks: Iterable[Check], *, ready: bool) -> list[str]:
+    """Return what is told of all trials: how much is on record, who waits, what was checked."""
+    records: Samples = [({"trial": name}, float(trial.head.sequence)) for name, trial in sorted(trials.items())]
+    waiting: Samples = [({"trial": name}, float(trial.in_flight)) for name, trial in sorted(trials.items())]
+    lines = series("dtrbandit_ready", "gauge", "Whether the service is ready.", [({}, float(ready))])
+    lines += series("dtrbandit_log_records", "gauge", "Records in the log.", records)
+    lines += series("dtrbandit_units_in_flight", "gauge", "Units that await something.", waiting)
+    return lines + _of_checks(list(checks))
+
+
+def _of_checks(checks: list[Check]) -> list[str]:
+    verified: Samples = [({"trial": check.trial}, check.time) for check in checks if check.what == "verify"]
+    good: Samples = [({"trial": check.trial}, float(check.ok)) for check in checks if check.what == "verify"]
+    copied: Samples = [({"trial": check.trial}, check.time) for check in checks if check.what == "backup" and check.ok]
+    lines = series("dtrbandit_verified_seconds", "gauge", "When the log was last verified, in Unix time.", verified)
+    lines += series("dtrbandit_verified_ok", "gauge", "Whether the last verification found nothing.", good)
+    return lines + series("dtrbandit_backup_seconds", "gauge", "When the last backup was made, in Unix time.", copied)
 
 
 def series(name: str, kind: str, what: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from dtrbandit.design.values import shown
 from dtrbandit.record.sites import LONGEST
 from dtrbandit.service.key_store import MOST_OVERLAP, OVERLAP
-from dtrbandit.service.problems import Refused
-from dtrbandit.service.roles import Role
-from dtrbandit.service.strict_json import NotStrict, strict_json
+from dtrbandit.service.keys import Role
 
+MOST_RECORDS = 5000
 Reason = Annotated[str, Field(min_length=1, max_length=2000, description="Why; it goes on record.")]
 UnitId = Annotated[str, Field(min_length=1, max_length=200, description="An opaque id, never a name.")]
 Context = Annotated[dict[str, float], Field(description="The columns of the stage.", examples=[{"qids_start1": 16}])]
@@ -32,9 +30,6 @@ class Body(BaseModel):
     """What a request may say."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
-
-
-Wanted = TypeVar("Wanted", bound=Body)
 
 
 class NewTrial(Body):
@@ -142,6 +137,45 @@ class Rotation(Body):
     ] = OVERLAP
 
 
+class Query(BaseModel):
+    """What an address may say after its question mark, each name once."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Explain(Query):
+    """Whether a decision is explained."""
+
+    explain: Annotated[
+        bool, Field(description="Say why. For administrators and statisticians; to a site or an auditor it is 403.")
+    ] = False
+
+
+class Awaiting(Query):
+    """Which units in flight are listed."""
+
+    awaiting: Annotated[str | None, Field(max_length=200, description="Only those that await this.")] = None
+    overdue: Annotated[bool | None, Field(description="Only those that are overdue, or that are not.")] = None
+
+
+class Records(Query):
+    """Which records of a log are read."""
+
+    since: Annotated[int, Field(ge=0, le=2**53, description="Only records after this sequence number.")] = 0
+    most: Annotated[int, Field(ge=1, le=MOST_RECORDS, description="How many records at most.")] = 1000
+
+
+def may_be_left_out(kind: type[Body]) -> bool:
+    """Say whether a request may come without its body: all entries may be left out.
+
+    Examples
+    --------
+    >>> may_be_left_out(Rotation), may_be_left_out(Because)
+    (True, False)
+    """
+    return not any(field.is_required() for field in kind.model_fields.values())
+
+
 class Reply(BaseModel):
     """What the service says."""
 
@@ -241,28 +275,3 @@ class Problem(Reply):
     detail: str
     remedy: str
     error: str | None = None
-
-
-def body_as(kind: type[Wanted], body: bytes) -> Wanted:
-    """Return a body as what it should be, or refuse it with everything that is wrong.
-
-    Examples
-    --------
-    >>> body_as(Outcome, b'{"outcome": -8.5}')
-    Outcome(outcome=-8.5)
-    """
-    try:
-        return kind.model_validate(strict_json(body))
-    except NotStrict as error:
-        raise Refused("bad-request", str(error)) from None
-    except ValidationError as error:
-        raise Refused("content", "; ".join(_wrong(each) for each in error.errors(include_url=False)[:10])) from None
-
-
-def _wrong(error: Any) -> str:
-    place = ".".join(str(part)[:100] for part in error["loc"]) or "the body"
-    if error["type"] == "missing":
-        return f"{place} is missing"
-    if error["type"] == "extra_forbidden":
-        return f"{place} is not an entry of this body"
-    return f"{place}: {error['msg']}, found {shown(error['input'])}"

@@ -14,21 +14,19 @@ from functools import partial
 from typing import NoReturn, cast
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from dtrbandit.errors import DesignError
-from dtrbandit.service.app import create_app
-from dtrbandit.service.body import Receive
-from dtrbandit.service.connections import Gate, allow_open_files
-from dtrbandit.service.front import Application, Message, Send
-from dtrbandit.service.http import CappedHttp, refusing
-from dtrbandit.service.problems import Refused
+from dtrbandit.service.app import Application
+from dtrbandit.service.http import CappedHttp, telling_if_cut_off
+from dtrbandit.service.limits import ConnectionLimiter, allow_open_files
 from dtrbandit.service.service import Service
 from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
 
 SECONDS_IDLE = 75  # that a connection stays open between requests
 SECONDS_OF_GRACE = 0.2  # after SIGTERM, in which requests that were sent already are read, and told to come again
-Pages = Callable[[Application, Service], Application]  # puts pages in front of the endpoints
+Pages = Callable[[ASGIApp, Service], ASGIApp]  # puts pages in front of the endpoints
 SECONDS_OF_A_TURN = 0.001  # of a thread, while others want to go on: a long look must not hold up decisions
 
 
@@ -61,7 +59,7 @@ def serve(  # noqa: PLR0913  # options of a command
     listening
         Is told the address, once connections are accepted.
     """
-    from dtrbandit.service.workers import Orders, require_shareable, serve_by
+    from dtrbandit.service.workers import WorkerOptions, require_shareable, serve_by
 
     require_safe(host, behind_proxy=behind_proxy)
     require_shareable(url, workers)
@@ -72,7 +70,7 @@ def serve(  # noqa: PLR0913  # options of a command
         listening(f"http://{name}:{place.getsockname()[1]}")
         if workers > 1:
             address, number = place.getsockname()[:2]
-            serve_by(workers, Orders(url, address, number, behind_proxy, pages))
+            serve_by(workers, WorkerOptions(url, address, number, behind_proxy, pages))
         else:
             run(Service(url, clock=clock, behind_proxy=behind_proxy), place, pages)
 
@@ -80,10 +78,10 @@ def serve(  # noqa: PLR0913  # options of a command
 class Server(uvicorn.Server):
     """A server that finishes requests under way before it stops; new ones are told to come again later."""
 
-    def __init__(self, application: Application, gate: Gate) -> None:
+    def __init__(self, application: ASGIApp, limiter: ConnectionLimiter) -> None:
         config = uvicorn.Config(
             telling_if_cut_off(application),
-            http=cast(type[asyncio.Protocol], partial(CappedHttp, gate=gate)),
+            http=cast(type[asyncio.Protocol], partial(CappedHttp, limiter=limiter)),
             interface="asgi3",
             loop="auto",  # uvloop, which there is not for Windows
             ws="none",
@@ -95,12 +93,12 @@ class Server(uvicorn.Server):
             timeout_keep_alive=SECONDS_IDLE,
         )
         super().__init__(config)
-        self._gate = gate
+        self._limiter = limiter
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Refuse what is new until all else is answered; then close connections, and end."""
-        self._gate.leaving = True
-        ends = time.monotonic() + self._gate.limits.seconds_to_finish
+        self._limiter.leaving = True
+        ends = time.monotonic() + self._limiter.limits.seconds_to_finish
         await asyncio.sleep(SECONDS_OF_GRACE)
         while self.server_state.tasks and time.monotonic() < ends and not self.force_exit:
             await asyncio.sleep(0.02)
@@ -108,40 +106,14 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def telling_if_cut_off(application: Application) -> Application:
-    """Return an application that says so in words if it is ended before it has answered."""
-    cut_off = Refused(
-        "stopping",
-        "the service had to stop before this was answered; whether it was recorded is not known",
-        remedy="Repeat the same request in a moment: what was recorded is answered as it was.",
-    )
-
-    async def answer(scope: Message, receive: Receive, send: Send) -> None:
-        begun = False
-
-        async def passed_on(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
-        try:
-            await application(scope, receive, passed_on)
-        except asyncio.CancelledError:
-            if begun or scope["type"] != "http":
-                raise
-            await refusing(cut_off)(scope, receive, send)
-
-    return answer
-
-
 def run(service: Service, place: socket.socket, pages: Pages | None) -> None:
     """Serve in this process, at a place that was bound."""
-    endpoints = create_app(service)
-    gate = Gate(behind_proxy=service.behind_proxy)
-    allow_open_files(gate.limits.connections)
+    endpoints = Application(service)
+    limiter = ConnectionLimiter(behind_proxy=service.behind_proxy)
+    allow_open_files(limiter.limits.connections)
     sys.setswitchinterval(SECONDS_OF_A_TURN)
     signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again, once everything is finished
-    server = Server(endpoints if pages is None else pages(endpoints, service), gate)
+    server = Server(endpoints if pages is None else pages(endpoints, service), limiter)
     service.leaving = lambda: server.should_exit
     server.run(sockets=[place])
 

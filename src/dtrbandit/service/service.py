@@ -13,12 +13,11 @@ from typing import Any, TypeVar
 from dtrbandit.design import Design
 from dtrbandit.errors import DTRError, ProtocolError, Unavailable
 from dtrbandit.policies.policy import Policy
-from dtrbandit.service.keys import Holder, KeyRing
+from dtrbandit.service.keys import Holder, KeyRing, Permission
+from dtrbandit.service.limits import WrongKeys
 from dtrbandit.service.metrics import Requests
 from dtrbandit.service.problems import Busy
-from dtrbandit.service.write_probe import WriteProbe
-from dtrbandit.service.writer import Writer
-from dtrbandit.service.wrong_keys import WrongKeys
+from dtrbandit.service.writer import WriteProbe, Writer
 from dtrbandit.storage import Store, connect
 from dtrbandit.trial import Trial
 from dtrbandit.trial.batch import Clock
@@ -170,14 +169,14 @@ class Service:
 
         return await self.writer.do(created)
 
-    def holder(self, authorization: str | None, endpoint: str, trial: str | None = None) -> Holder:
-        """Return who asks, or refuse: the key must be valid, and open the endpoint and the trial."""
+    def holder(self, authorization: str | None, permission: Permission, trial: str | None = None) -> Holder:
+        """Return who asks, or refuse: the key must be valid, and allow what is asked of this trial."""
         holder = self.keys.holder(authorization, now=datetime.now(UTC))
-        holder.require(endpoint, trial)
+        holder.require(permission, trial)
         return holder
 
-    def visitor(self, key_id: str | None, endpoint: str, trial: str | None = None) -> Holder:
+    def visitor(self, key_id: str | None, permission: Permission, trial: str | None = None) -> Holder:
         """Return who asks by a login, whose key was shown before, or refuse in the same way."""
         holder = self.keys.holder_of(key_id, now=datetime.now(UTC))
-        holder.require(endpoint, trial)
+        holder.require(permission, trial)
         return holder

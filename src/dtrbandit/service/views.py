@@ -1,21 +1,42 @@
-"""What each role sees of a decision, a unit and a record (P8)."""
+"""What each role sees of a decision, a unit and a record (P8), and how replies are written."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
+
+from starlette.responses import Response
 
 from dtrbandit.record import Decision
 from dtrbandit.record.chain import time_text
 from dtrbandit.record.events import Voided
-from dtrbandit.service.roles import MAY, Role
+from dtrbandit.service.keys import COMPARES, Role
 from dtrbandit.storage import ApiKey
 from dtrbandit.summary import Summary
 from dtrbandit.trial import Trial, UnitStatus, UnitStory
 
+LINES = "application/x-ndjson"
 WITHHELD = "withheld while the trial runs"
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
+def replied(entries: object, repeated: bool = False) -> Response:
+    """Return a reply in JSON; a header says if it repeats one that is on record."""
+    body = _ENCODER.encode(entries).encode()
+    return Response(body, media_type="application/json", headers={"Repeated": "true"} if repeated else None)
+
+
+def listed(name: str, entries: Iterable[object]) -> bytes:
+    """Return a list in JSON, under its name. Entry by entry: all at once, nobody else could go on meanwhile.
+
+    Examples
+    --------
+    >>> listed("units", [{"unit": "u1"}])
+    b'{"units":[{"unit":"u1"}]}'
+    """
+    return b'{"%s":[%s]}' % (name.encode(), ",".join(map(_ENCODER.encode, entries)).encode())
 
 
 def decision_seen(decision: Decision) -> dict[str, object]:
@@ -50,7 +71,7 @@ def status_seen(status: UnitStatus, role: Role) -> dict[str, object]:
 
 def story_seen(story: UnitStory, role: Role) -> dict[str, object]:
     """Return a unit. A site sees its arms; an auditor its records too; who compares, the decisions explained."""
-    if role in MAY["explain_decisions"]:
+    if role in COMPARES:
         return story_told(story)
     seen: dict[str, object] = {"unit": story.unit, "status": _status_seen(story, role), "arms": dict(story.arms)}
     return seen if role is Role.SITE else {**seen, **_records(story)}

@@ -18,7 +18,7 @@ from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
 from dtrbandit.errors import DesignError
-from dtrbandit.service.connections import Limits
+from dtrbandit.service.limits import Limits
 from dtrbandit.service.server import Pages, bound, run
 from dtrbandit.service.service import Service
 from dtrbandit.storage import is_postgres
@@ -28,7 +28,7 @@ SECONDS_BETWEEN_STARTS = 1.0  # of the same worker, so that one that cannot star
 log = logging.getLogger("dtrbandit.service")
 
 
-class Orders(NamedTuple):
+class WorkerOptions(NamedTuple):
     """What every worker is told: the database, where to listen, whether a proxy stands in front, and the pages."""
 
     url: str
@@ -59,31 +59,31 @@ def require_shareable(url: str, workers: int) -> None:
         raise DesignError("this system cannot share a port between processes; use --workers 1")
 
 
-def serve_by(workers: int, orders: Orders) -> None:
+def serve_by(workers: int, options: WorkerOptions) -> None:
     """Serve at a place that was bound, by so many processes, until SIGTERM or Ctrl-C."""
     stop, told = os.pipe()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: os.write(told, b"."))
-    running = [_started(orders) for _ in range(workers)]
+    running = [_started(options) for _ in range(workers)]
     try:
         while stop not in wait([stop, *(each.process.sentinel for each in running)]):
-            running = [_kept(each, orders, stop) for each in running]
+            running = [_kept(each, options, stop) for each in running]
     finally:
         _end(running)
         os.close(stop)
         os.close(told)
 
 
-def _started(orders: Orders) -> Worker:
+def _started(options: WorkerOptions) -> Worker:
     context = multiprocessing.get_context("spawn")
     line, ours = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(orders, line), name="dtrbandit-worker")
+    process = context.Process(target=work, args=(options, line), name="dtrbandit-worker")
     process.start()
     line.close()
     return Worker(process, ours, time.monotonic())
 
 
-def _kept(worker: Worker, orders: Orders, stop: int) -> Worker:
+def _kept(worker: Worker, options: WorkerOptions, stop: int) -> Worker:
     """Return a worker that runs: this one, or another in its place."""
     if worker.process.exitcode is None:
         return worker
@@ -91,7 +91,7 @@ def _kept(worker: Worker, orders: Orders, stop: int) -> Worker:
     worker.line.close()
     worker.process.close()
     wait([stop], max(0.0, worker.started + SECONDS_BETWEEN_STARTS - time.monotonic()))
-    return _started(orders)
+    return _started(options)
 
 
 def _end(running: list[Worker]) -> None:
@@ -106,11 +106,11 @@ def _end(running: list[Worker]) -> None:
         worker.line.close()
 
 
-def work(orders: Orders, line: Connection) -> None:
+def work(options: WorkerOptions, line: Connection) -> None:
     """Serve in this process, at a port that others share, for as long as whoever started it is there."""
     threading.Thread(target=_end_with, args=(line,), daemon=True).start()
-    with bound(orders.host, orders.port, shared=True) as place:
-        run(Service(orders.url, behind_proxy=orders.behind_proxy, patient=True), place, orders.pages)
+    with bound(options.host, options.port, shared=True) as place:
+        run(Service(options.url, behind_proxy=options.behind_proxy, patient=True), place, options.pages)
 
 
 def _end_with(line: Connection) -> None:

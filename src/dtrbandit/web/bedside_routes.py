@@ -14,9 +14,9 @@ from dtrbandit.record.events import Assigned, Completed, Enrolled, Responded, Vo
 from dtrbandit.trial import UnitStory
 from dtrbandit.trial.state import LOGS
 from dtrbandit.trial.units import in_words
-from dtrbandit.web.desk import Page, address, go_to
 from dtrbandit.web.forms import EXCLUDE, LOG, ONCE, Fields, Typed, new_once
-from dtrbandit.web.inside import Declined, Entries
+from dtrbandit.web.internal_client import Declined, Entries
+from dtrbandit.web.page import Page, address, go_to
 from dtrbandit.web.refusals import NO_LOG, NOTHING, OTHER_LOG, SENT, Refusal, require_log, show_other_log, told
 from dtrbandit.web.templates import plain
 
@@ -66,7 +66,7 @@ async def _bedside(page: Page, refusal: Refusal) -> Response:
 
 def _sites(page: Page, trial: str) -> list[str]:
     """Return the sites that have keys of a trial, for those who may enrol for any of them."""
-    rows = page.desk.service.keys.rows() if page.may("list_keys") else ()
+    rows = page.dashboard.service.keys.rows() if page.may("list_keys") else ()
     return sorted({row.site for row in rows if row.trial == trial and row.site is not None})
 
 
@@ -79,7 +79,7 @@ async def show_unit(request: Request) -> Response:
 async def _unit(page: Page, unit: str, refusal: Refusal) -> Response:
     trial = await page.trial("show_unit")
     seen = await page.ask("GET", f"/trials/{trial['name']}/units/{unit}")
-    opened = await page.desk.service.trial(trial["name"])
+    opened = await page.dashboard.service.trial(trial["name"])
     story = await asyncio.to_thread(opened.unit, unit)
     coming, latest = next_of(story, len(trial["stages"])), trial["stages"][len(seen["arms"]) - 1]
     stage = None if coming.stage is None else trial["stages"][coming.stage]

@@ -18,8 +18,8 @@ from dtrbandit.evaluation.values.result import Values
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.events import Event
 from dtrbandit.trial import Trial
+from dtrbandit.web.empty_state import why_no_forced_values, why_no_free_values
 from dtrbandit.web.ledger import COMPLETED, Ledger
-from dtrbandit.web.not_yet import why_not_of_forced, why_not_of_free
 from dtrbandit.words import counted
 
 MOST_UNITS = 2_000  # whose log a page reads as a whole
@@ -66,11 +66,11 @@ def state_of(ledger: Ledger) -> tuple[int, int]:
 def compared(ledger: Ledger, trial: Trial) -> list[Compared]:
     """Return the values of all plans, by each method in turn."""
     return [
-        _tried("Forced rounds alone", lambda: _values_of_forced(ledger, trial), lambda: why_not_of_forced(ledger)),
+        _tried("Forced rounds alone", lambda: _values_of_forced(ledger, trial), lambda: why_no_forced_values(ledger)),
         _tried(
             "All free rounds, by recorded propensities",
             lambda: _values(ledger, _whole(ledger, trial)),
-            lambda: LONG if ledger.units > MOST_UNITS else why_not_of_free(ledger, trial),
+            lambda: LONG if ledger.units > MOST_UNITS else why_no_free_values(ledger, trial),
         ),
     ]
 

@@ -10,10 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from dtrbandit.service.endpoints import PERMISSIONS
 from dtrbandit.service.problems import Refused
-from dtrbandit.web.desk import Desk, Page, go_to, home, rendered, with_login
 from dtrbandit.web.forms import read_form, require_own
-from dtrbandit.web.inside import Caller, Declined, Entries
+from dtrbandit.web.internal_client import Declined, Entries, InternalClient
+from dtrbandit.web.page import Dashboard, Page, go_to, home, rendered, with_login
 from dtrbandit.web.templates import STATIC, static
 
 VISITOR = "dtrbandit-form"  # the cookie that the login form must match
@@ -49,18 +50,18 @@ async def show_login(request: Request) -> Response:
 
 
 def _login_form(request: Request, wrong: Declined | None) -> Response:
-    desk: Desk = request.scope["desk"]
+    dashboard: Dashboard = request.scope["dashboard"]
     known = request.cookies.get(VISITOR, "")
     visitor = known if _OWN.fullmatch(known) else secrets.token_urlsafe(24)
     response = rendered(
-        desk,
+        dashboard,
         "login.html",
         200 if wrong is None else wrong.status,
         token=_token(visitor),
         wrong=wrong,
-        guests=desk.guests,
+        guests=dashboard.guests,
     )
-    response.set_cookie(VISITOR, visitor, path="/", secure=desk.secure, httponly=True, samesite="strict")
+    response.set_cookie(VISITOR, visitor, path="/", secure=dashboard.secure, httponly=True, samesite="strict")
     return response
 
 
@@ -70,24 +71,24 @@ def _token(visitor: str) -> str:
 
 async def log_in(request: Request) -> Response:
     """Exchange a key for a login."""
-    desk: Desk = request.scope["desk"]
+    dashboard: Dashboard = request.scope["dashboard"]
     fields = await read_form(request.receive)
     require_own(fields, _token(request.cookies.get(VISITOR, "")) if VISITOR in request.cookies else secrets.token_hex())
     key = fields.get("key", "").strip()
     try:
-        await Caller(desk.endpoints, key, request.scope).ask("GET", "/trials")
+        await InternalClient(dashboard.endpoints, key, request.scope).ask("GET", "/trials")
     except Declined as error:
         return _login_form(request, error)
-    holder = desk.service.holder(f"Bearer {key}", "list_trials")
-    return with_login(desk, go_to("/ui/"), desk.logins.begin(holder.id))
+    holder = dashboard.service.holder(f"Bearer {key}", PERMISSIONS["list_trials"])
+    return with_login(dashboard, go_to("/ui/"), dashboard.logins.begin(holder.id))
 
 
 async def log_out(request: Request) -> Response:
     """End a login."""
     page = Page(request)
     await page.form()
-    page.desk.logins.end(page.login)
-    return with_login(page.desk, go_to("/ui/login"), None)
+    page.dashboard.logins.end(page.login)
+    return with_login(page.dashboard, go_to("/ui/login"), None)
 
 
 async def show_file(request: Request) -> Response:

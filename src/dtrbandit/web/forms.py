@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 
 from dtrbandit.design.values import shown
-from dtrbandit.service.body import Receive, read_body
+from dtrbandit.service.json_body import NotStrict, Receive, read_body, strict_float
 from dtrbandit.service.problems import Refused
-from dtrbandit.service.strict_json import NotStrict, strict_float
 
 MOST_FIELDS = 500
 TOKEN, ONCE, LOG = "token", "once", "log"

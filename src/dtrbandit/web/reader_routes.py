@@ -23,8 +23,8 @@ from dtrbandit.web.charts import (
     chart_of_shares,
 )
 from dtrbandit.web.contrasts import Compared, compared, state_of
-from dtrbandit.web.desk import Page
 from dtrbandit.web.ledger import COMPLETED, IN_FLIGHT, VOIDED, WITHDRAWN, Ledger
+from dtrbandit.web.page import Page
 
 MOST_LISTED = 200  # units on a page
 LATEST = 50  # records on the page of an auditor
@@ -45,8 +45,8 @@ async def show_overview(request: Request) -> Response:
     """Show where a trial stands."""
     page = Page(request)
     trial = await page.trial("summarise_trial")
-    late = sum(each.overdue for each in await page.look(trial, "in flight", _in_flight))
-    found = await page.look(trial, "overview", _overview)
+    late = sum(each.overdue for each in await page.cached(trial, "in flight", _in_flight))
+    found = await page.cached(trial, "overview", _overview)
     return page.show("overview.html", trial=trial, overdue=late, **found)
 
 
@@ -92,7 +92,7 @@ async def show_allocation(request: Request) -> Response:
     """Show which arms were given over time, and why."""
     page = Page(request)
     trial = await page.trial("summarise_trial")
-    return page.show("allocation.html", trial=trial, stages=await page.look(trial, "allocation", _allocation))
+    return page.show("allocation.html", trial=trial, stages=await page.cached(trial, "allocation", _allocation))
 
 
 def _allocation(ledger: Ledger, _: Trial) -> list[tuple[str, list[Chart]]]:
@@ -106,8 +106,8 @@ async def show_outcomes(request: Request) -> Response:
     """Show outcomes of free against forced rounds, and what plans are worth by valid methods."""
     page = Page(request)
     trial = await page.trial("summarise_trial")
-    found = await page.look(trial, "benefit", lambda ledger, _: figures.benefit(ledger))
-    methods = await page.look(trial, "plans", compared, state_of)
+    found = await page.cached(trial, "benefit", lambda ledger, _: figures.benefit(ledger))
+    methods = await page.cached(trial, "plans", compared, state_of)
     drawn = [(each, _forest(each)) for each in methods]
     return page.show("outcomes.html", trial=trial, benefit=found, chart=_running(found), methods=drawn)
 
@@ -122,7 +122,7 @@ async def show_learning(request: Request) -> Response:
     """Show margin and diversity: what the policy can tell apart, and how well it knows each arm."""
     page = Page(request)
     trial = await page.trial("summarise_trial")
-    return page.show("learning.html", trial=trial, stages=await page.look(trial, "learning", _learning))
+    return page.show("learning.html", trial=trial, stages=await page.cached(trial, "learning", _learning))
 
 
 def _learning(ledger: Ledger, trial: Trial) -> list[tuple[figures.Leads, list[Chart]]]:
@@ -167,7 +167,7 @@ async def show_integrity(request: Request) -> Response:
     since = max(0, head["sequence"] - LATEST)
     lines = await page.lines(f"/trials/{trial['name']}/log", f"since={since}&most={LATEST}")
     records = [json.loads(line) for line in lines.splitlines()]
-    found = await asyncio.to_thread(page.desk.service.store.last_checks)
+    found = await asyncio.to_thread(page.dashboard.service.store.last_checks)
     own = [each for each in found if each.trial == trial["name"]]
     checks = {each.what: {"ok": each.ok, "time": datetime.fromtimestamp(each.time, UTC)} for each in own}
     return page.show("integrity.html", trial=trial, head=head, records=records[::-1], checks=checks)

@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from dtrbandit.errors import OtherLog
 from dtrbandit.service.problems import refusal as refusal_of
-from dtrbandit.web.desk import Page
 from dtrbandit.web.forms import COLUMN, EXCLUDE, LOG, ONCE, Fields, new_once
-from dtrbandit.web.inside import Declined, Entries
+from dtrbandit.web.internal_client import Declined, Entries
+from dtrbandit.web.page import Page
 
 OTHER_LOG = "other-log"
 OF_REHEARSAL = "This form was opened in the rehearsal"
@@ -68,7 +68,7 @@ def typed_in(trial: Entries, fields: Fields) -> list[tuple[str, str]]:
 async def require_log(page: Page, log: str) -> None:
     """Refuse a form of another log before what is wrong with its fields is told."""
     try:
-        await page.desk.service.reading(page.request.path_params["trial"], lambda opened: opened.require_log(log))
+        await page.dashboard.service.reading(page.request.path_params["trial"], lambda opened: opened.require_log(log))
     except OtherLog as error:
         refused = refusal_of(error)
         raise Declined(refused.status, refused.document()) from None

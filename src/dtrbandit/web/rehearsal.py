@@ -25,7 +25,7 @@ from dtrbandit.errors import DTRError
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.record import Command, Complete, Correct, Enroll, Override, Respond, Withdraw
 from dtrbandit.service.key_store import create
-from dtrbandit.service.roles import Role
+from dtrbandit.service.keys import Role
 from dtrbandit.service.service import Service
 from dtrbandit.storage import Store
 from dtrbandit.trial import Ask, Taken, Trial

@@ -14,8 +14,8 @@ from dtrbandit.errors import DTRError
 from dtrbandit.service.problems import Busy, Refused
 from dtrbandit.trial import TrialState
 from dtrbandit.web.banner import banner_of
-from dtrbandit.web.desk import Page
-from dtrbandit.web.looks import Looks
+from dtrbandit.web.cache import TrialCache
+from dtrbandit.web.page import Page
 
 SECONDS = 0.5  # between two looks at the trial
 SILENCE = 15.0  # seconds after which a comment keeps the connection open
@@ -39,7 +39,7 @@ async def follow(request: Request) -> Response:
 
 
 async def _messages(page: Page, trial: str) -> AsyncIterator[bytes]:
-    looks, leaving = page.desk.looks, page.desk.service.leaving
+    cache, leaving = page.dashboard.cache, page.dashboard.service.leaving
     me = asyncio.current_task()
     open_streams.add(me)
     try:
@@ -47,8 +47,8 @@ async def _messages(page: Page, trial: str) -> AsyncIterator[bytes]:
         known, silent = None, 0.0
         while not leaving():
             page.require("show_trial")
-            state, silent = await state_of(looks, trial, known), silent + SECONDS
-            for message in news(known, state, simulated=bool(page.desk.guests), grows=page.may("read_head")):
+            state, silent = await state_of(cache, trial, known), silent + SECONDS
+            for message in news(known, state, simulated=bool(page.dashboard.guests), grows=page.may("read_head")):
                 silent = 0.0
                 yield message
             known = state
@@ -76,10 +76,10 @@ def news(known: TrialState | None, state: TrialState | None, *, simulated: bool,
         yield MOVED
 
 
-async def state_of(looks: Looks, trial: str, known: TrialState | None) -> TrialState | None:
+async def state_of(cache: TrialCache, trial: str, known: TrialState | None) -> TrialState | None:
     """Return where a trial stands; while the database is away, what was known before."""
     try:
-        return await looks.state(trial)
+        return await cache.state(trial)
     except DTRError:  # a page that asks is told
         return known
 

@@ -1,4 +1,4 @@
-"""Looks: shared, kept while the log stands still, and fresh when it has grown."""
+"""TrialCache: shared, kept while the log stands still, and fresh when it has grown."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 import dtrbandit as dtr
 from extras import needed
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 from dtrbandit.service.service import Service  # noqa: E402
 from dtrbandit.trial import Trial  # noqa: E402
+from dtrbandit.web.cache import FRESH, LASTING, TrialCache  # noqa: E402
 from dtrbandit.web.ledger import Ledger  # noqa: E402
-from dtrbandit.web.looks import FRESH, LASTING, Looks  # noqa: E402
 
 DESIGN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x", expected_days=1)])
 
@@ -28,7 +28,7 @@ class Hand:
         return self.now
 
 
-def with_trial(act: Callable[[Service, Trial, Looks, Hand], Awaitable[None]]) -> None:
+def with_trial(act: Callable[[Service, Trial, TrialCache, Hand], Awaitable[None]]) -> None:
     async def run() -> None:
         service, hand = Service("memory://"), Hand()
         await service.start()
@@ -36,7 +36,7 @@ def with_trial(act: Callable[[Service, Trial, Looks, Hand], Awaitable[None]]) ->
             while not service.ready:
                 await asyncio.sleep(0.01)
             trial = await service.create("pilot", DESIGN, dtr.DTRBandit(q=1, delta=1.0), actor="tester")
-            await act(service, trial, Looks(service, clock=hand), hand)
+            await act(service, trial, TrialCache(service, clock=hand), hand)
         finally:
             await service.stop()
 
@@ -50,16 +50,16 @@ def test_a_look_is_kept_until_the_log_has_grown_and_a_second_has_passed() -> Non
         seen.append(ledger.version)
         return ledger.units
 
-    async def act(_: Service, trial: Trial, looks: Looks, hand: Hand) -> None:
-        assert await looks.at("pilot", "units", find) == 0
+    async def act(_: Service, trial: Trial, cache: TrialCache, hand: Hand) -> None:
+        assert await cache.get("pilot", "units", find) == 0
         trial.enroll("u1", {"x": 1.0})
-        assert await looks.at("pilot", "units", find) == 0
+        assert await cache.get("pilot", "units", find) == 0
         hand.now += FRESH
-        assert await looks.at("pilot", "units", find) == 1
+        assert await cache.get("pilot", "units", find) == 1
         hand.now += FRESH
-        assert await looks.at("pilot", "units", find) == 1
+        assert await cache.get("pilot", "units", find) == 1
         hand.now += LASTING
-        assert await looks.at("pilot", "units", find) == 1
+        assert await cache.get("pilot", "units", find) == 1
 
     with_trial(act)
 
@@ -67,15 +67,15 @@ def test_a_look_is_kept_until_the_log_has_grown_and_a_second_has_passed() -> Non
 
 
 def test_where_a_trial_stands_is_looked_up_once_a_second() -> None:
-    async def act(_: Service, trial: Trial, looks: Looks, hand: Hand) -> None:
-        states = [await looks.state("pilot")]
+    async def act(_: Service, trial: Trial, cache: TrialCache, hand: Hand) -> None:
+        states = [await cache.state("pilot")]
         trial.enroll("u1", {"x": 1.0})
-        states.append(await looks.state("pilot"))
+        states.append(await cache.state("pilot"))
         hand.now += FRESH
-        states.append(await looks.state("pilot"))
+        states.append(await cache.state("pilot"))
         trial.lock(actor="lead", reason="approved", paper_schedule=True)
         hand.now += FRESH
-        states.append(await looks.state("pilot"))
+        states.append(await cache.state("pilot"))
 
         assert [(state.log, state.head.sequence) for state in states] == [
             ("rehearsal", 1),
@@ -88,14 +88,14 @@ def test_where_a_trial_stands_is_looked_up_once_a_second() -> None:
 
 
 def test_a_page_that_was_told_of_something_new_is_not_shown_an_older_look() -> None:
-    async def act(_: Service, trial: Trial, looks: Looks, hand: Hand) -> None:
-        await looks.state("pilot")
+    async def act(_: Service, trial: Trial, cache: TrialCache, hand: Hand) -> None:
+        await cache.state("pilot")
         hand.now = 0.6
-        before = await looks.at("pilot", "units", lambda ledger, _: ledger.units)
+        before = await cache.get("pilot", "units", lambda ledger, _: ledger.units)
         trial.enroll("u1", {"x": 1.0})
         hand.now = FRESH
-        told = await looks.state("pilot")
-        after = await looks.at("pilot", "units", lambda ledger, _: ledger.units)
+        told = await cache.state("pilot")
+        after = await cache.get("pilot", "units", lambda ledger, _: ledger.units)
 
         assert (before, told.head.sequence, after) == (0, 3, 1)
 
@@ -105,8 +105,10 @@ def test_a_page_that_was_told_of_something_new_is_not_shown_an_older_look() -> N
 def test_many_who_look_at_once_share_one_look() -> None:
     seen: list[int] = []
 
-    async def act(_: Service, __: Trial, looks: Looks, ___: Hand) -> None:
-        await asyncio.gather(*(looks.at("pilot", "x", lambda ledger, _: seen.append(ledger.version)) for _ in range(8)))
+    async def act(_: Service, __: Trial, cache: TrialCache, ___: Hand) -> None:
+        await asyncio.gather(
+            *(cache.get("pilot", "x", lambda ledger, _: seen.append(ledger.version)) for _ in range(8))
+        )
 
     with_trial(act)
 

@@ -5,13 +5,26 @@ from __future__ import annotations
 import re
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
-from dtrbandit.service.problems import Refused
-from dtrbandit.service.roles import MAY, OF_ALL_TRIALS, Role, require
+from extras import needed
 from serving.served import TRIAL, Answer, Served
+
+needed("starlette")
+needed("pydantic")
+
+from dtrbandit.service.endpoints import ENDPOINTS, PERMISSIONS  # noqa: E402
+from dtrbandit.service.keys import Role  # noqa: E402
+from dtrbandit.service.problems import Refused  # noqa: E402
+
+MAY = {name: permission.roles for name, permission in PERMISSIONS.items()}
+OF_ALL_TRIALS = {name for name, permission in PERMISSIONS.items() if not permission.for_one_trial}
+
+
+def require(role: Role, endpoint: str) -> None:
+    PERMISSIONS[endpoint].require(role)
 
 
 def test_an_administrator_may_do_everything() -> None:
@@ -36,6 +49,12 @@ def test_who_reads_changes_nothing(role: Role) -> None:
     for endpoint in changing:
         with pytest.raises(Refused):
             require(role, endpoint)
+
+
+def test_handlers_take_what_the_table_says() -> None:
+    for endpoint in ENDPOINTS:
+        taken = get_type_hints(endpoint.handler)
+        assert (taken.get("query"), taken.get("body")) == (endpoint.query, endpoint.body), endpoint.name
 
 
 def test_the_page_on_roles_has_the_same_table() -> None:

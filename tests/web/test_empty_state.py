@@ -9,19 +9,19 @@ from dtrbandit.policies.policy import Policy
 from extras import needed
 from web.course import STAGES, small_course
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
-from dtrbandit.web.ledger import Ledger  # noqa: E402
-from dtrbandit.web.not_yet import (  # noqa: E402
+from dtrbandit.web.empty_state import (  # noqa: E402
     NO_FORCED,
     NO_FREE,
     NOBODY,
     OTHERWISE,
     SURE,
-    why_not_of_forced,
-    why_not_of_free,
+    why_no_forced_values,
+    why_no_free_values,
 )
+from dtrbandit.web.ledger import Ledger  # noqa: E402
 
 
 def begun(policy: Policy[Any]) -> dtr.Trial:
@@ -30,7 +30,7 @@ def begun(policy: Policy[Any]) -> dtr.Trial:
 
 def both(trial: dtr.Trial) -> tuple[str, str]:
     ledger = Ledger(trial.design, trial.session_log()[0]).follow(trial)
-    return why_not_of_forced(ledger), why_not_of_free(ledger, trial)
+    return why_no_forced_values(ledger), why_no_free_values(ledger, trial)
 
 
 def test_before_anybody_enrolled_nobody_has() -> None:

@@ -1,16 +1,105 @@
-"""JSON as a request may hold it: nothing that two readers could read differently, nothing that no record can hold."""
+"""The body of a request: no more bytes than allowed, no longer than allowed, and strict JSON.
+
+Strict is what two readers cannot read differently, and what every record can hold.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from dtrbandit.design.values import shown
+from dtrbandit.service.models import Body
+from dtrbandit.service.problems import Refused
 
+MOST_BYTES = 64 * 1024
+SECONDS_TO_READ = 10.0
+MEDIA_TYPE = "application/json"
 DEEPEST = 16  # a design is four deep
 LARGEST_INTEGER = 2**53  # above, a float cannot tell an integer from its neighbour
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Wanted = TypeVar("Wanted", bound=Body)
+
+
+class ClientDisconnected(Exception):  # noqa: N818  # what happened
+    """The client closed the connection before its request was whole: there is nobody to answer."""
+
+
+# -- bytes -------------------------------------------------------------------------------------------------------
+
+
+async def read_body(receive: Receive, *, most: int = MOST_BYTES, seconds: float = SECONDS_TO_READ) -> bytes:
+    """Return the body, however it is sent; what it claims about its own length counts for nothing."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await _whole(receive, most)
+    except TimeoutError:
+        raise Refused("slow", f"the body was not there after {seconds:g} seconds") from None
+
+
+async def _whole(receive: Receive, most: int) -> bytes:
+    body: bytes = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnected
+        body += message.get("body", b"")
+        if len(body) > most:
+            raise Refused("too-large", f"the body has more than {most:,} bytes")
+        if not message.get("more_body"):
+            return body
+
+
+# -- content -----------------------------------------------------------------------------------------------------
+
+
+def require_json(content_type: str | None) -> None:
+    """Refuse a body that says it is something else than JSON. One that says nothing is read as JSON.
+
+    Examples
+    --------
+    >>> require_json("application/json; charset=utf-8")
+    """
+    if content_type is None or content_type == MEDIA_TYPE:
+        return
+    kind, *parameters = (part.strip().lower() for part in content_type.split(";"))
+    if kind == MEDIA_TYPE and all(each in ("", "charset=utf-8", 'charset="utf-8"') for each in parameters):
+        return
+    raise Refused("media-type", f"Content-Type is {shown(content_type)}, and a body is {MEDIA_TYPE}, in UTF-8")
+
+
+def body_as(kind: type[Wanted], body: bytes) -> Wanted:
+    """Return a body as what it should be, or refuse it with everything that is wrong.
+
+    Examples
+    --------
+    >>> from dtrbandit.service.models import Outcome
+    >>> body_as(Outcome, b'{"outcome": -8.5}')
+    Outcome(outcome=-8.5)
+    """
+    try:
+        return kind.model_validate(strict_json(body))
+    except NotStrict as error:
+        raise Refused("bad-request", str(error)) from None
+    except ValidationError as error:
+        raise Refused("content", "; ".join(_wrong(each) for each in error.errors(include_url=False)[:10])) from None
+
+
+def _wrong(error: Any) -> str:
+    place = ".".join(str(part)[:100] for part in error["loc"]) or "the body"
+    if error["type"] == "missing":
+        return f"{place} is missing"
+    if error["type"] == "extra_forbidden":
+        return f"{place} is not an entry of this body"
+    return f"{place}: {error['msg']}, found {shown(error['input'])}"
 
 
 class NotStrict(ValueError):  # noqa: N818  # what it is, not that it is one

@@ -15,11 +15,11 @@ from dtrbandit.service.key_store import first_key
 from extras import needed
 from serving.served import Served
 
-needed("fastapi")
+needed("starlette")
 
-from dtrbandit.service.app import create_app  # noqa: E402
+from dtrbandit.service.app import Application  # noqa: E402
 from dtrbandit.service.service import Service  # noqa: E402
-from dtrbandit.web.inside import Caller, Declined  # noqa: E402
+from dtrbandit.web.internal_client import Declined, InternalClient  # noqa: E402
 
 
 def test_a_key_is_shown_once_and_its_hash_never(served: Served) -> None:
@@ -213,7 +213,7 @@ def test_a_page_that_has_no_key_to_show_again_makes_keys_by_chance() -> None:
             own = first_key(service.store, now=datetime.now(UTC))
             assert own is not None
             await service.read_keys()
-            page = Caller(create_app(service), "looked at by nobody", key_id=own.row.id)
+            page = InternalClient(Application(service), "looked at by nobody", key_id=own.row.id)
             wanted = {"role": "auditor", "label": "inspector"}
             await page.ask("POST", "/keys", body=wanted, once="once")
             with pytest.raises(Declined, match="only to whoever asked for it, by the same key") as declined:

@@ -24,7 +24,7 @@ LOST = (
 OTHERWISE = "Not yet: the units so far do not determine these values. It takes more of them, and more who differ."
 
 
-def why_not_of_forced(ledger: Ledger) -> str:
+def why_no_forced_values(ledger: Ledger) -> str:
     """Say why forced rounds give no values."""
     rows = _rows(ledger, FORCED)
     if not rows:
@@ -32,7 +32,7 @@ def why_not_of_forced(ledger: Ledger) -> str:
     return _too_few(ledger, rows, rows) or OTHERWISE
 
 
-def why_not_of_free(ledger: Ledger, trial: Trial) -> str:
+def why_no_free_values(ledger: Ledger, trial: Trial) -> str:
     """Say why free rounds give no values."""
     rows, everybody = _rows(ledger, FREE), range(ledger.units)
     if not rows:

@@ -11,18 +11,19 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrbandit.errors import DTRError
-from dtrbandit.service.body import Gone, Receive
-from dtrbandit.service.front import Application, Message, Send, failed
+from dtrbandit.service.app import failed
+from dtrbandit.service.call import must_stay_blind
+from dtrbandit.service.json_body import ClientDisconnected
 from dtrbandit.service.problems import Refused, refusal
-from dtrbandit.service.requests import must_stay_blind
 from dtrbandit.service.service import Service
 from dtrbandit.web import bedside_routes, entry_routes, reader_routes, stream
-from dtrbandit.web.desk import Desk, go_to, rendered
-from dtrbandit.web.inside import Declined
+from dtrbandit.web.cache import TrialCache
+from dtrbandit.web.internal_client import Declined
 from dtrbandit.web.logins import Logins
-from dtrbandit.web.looks import Looks
+from dtrbandit.web.page import Dashboard, go_to, rendered
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -59,7 +60,7 @@ class Pages:
 
     def __init__(
         self,
-        endpoints: Application,
+        endpoints: ASGIApp,
         service: Service,
         *,
         secret: bytes,
@@ -68,12 +69,12 @@ class Pages:
         work: Work | None = None,
     ) -> None:
         self._endpoints, self._service, self._work = endpoints, service, work
-        self.desk = Desk(service, endpoints, Looks(service), Logins(secret), secure, guests or {})
+        self.dashboard = Dashboard(service, endpoints, TrialCache(service), Logins(secret), secure, guests or {})
         routes = [*entry_routes.routes, *stream.routes, *bedside_routes.routes, *reader_routes.routes]
         self.app = Starlette(routes=routes, exception_handlers=_HANDLERS)
         self.app.router.redirect_slashes = False
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for a page; leave all others to the endpoints."""
         if scope["type"] == "lifespan" and self._work is not None:
             await self._live(scope, receive, send, self._work)
@@ -82,9 +83,9 @@ class Pages:
         else:
             await self._endpoints(scope, receive, send)
 
-    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         began, status = time.perf_counter(), 500
-        scope["service"], scope["desk"] = self._service, self.desk
+        scope["service"], scope["dashboard"] = self._service, self.dashboard
 
         async def guarded(message: Message) -> None:
             nonlocal status
@@ -100,7 +101,7 @@ class Pages:
             if not scope["path"].endswith("/events"):  # which lasts as long as somebody looks
                 self._service.requests.count("page", status, time.perf_counter() - began)
 
-    async def _live(self, scope: Message, receive: Receive, send: Send, work: Work) -> None:
+    async def _live(self, scope: Scope, receive: Receive, send: Send, work: Work) -> None:
         """Let the work begin once the service has started, and end before it stops."""
         async with AsyncExitStack() as going:
 
@@ -124,11 +125,11 @@ class Pages:
 def _handler(document: Callable[[Any], tuple[int, Mapping[str, object]]]) -> Callable[..., Awaitable[Response]]:
     async def handle(request: Request, error: Exception) -> Response:
         if isinstance(error, DTRError):
-            error = refusal(error, blind=must_stay_blind(request))
+            error = refusal(error, blind=must_stay_blind(request.scope))
         status, found = document(error)
         if status == 401 and request.method == "GET":
             return go_to("/ui/login")
-        response = rendered(request.scope["desk"], "problem.html", status, problem=found)
+        response = rendered(request.scope["dashboard"], "problem.html", status, problem=found)
         response.headers.update(getattr(error, "headers", None) or {})  # Allow, Retry-After
         return response
 
@@ -154,5 +155,5 @@ _HANDLERS: dict[Any, Any] = {
     Declined: _handler(lambda error: (error.status, error.document)),
     HTTPException: _handler(_of_status),
     Exception: _handler(lambda error: _of_refused(failed(error))),
-    Gone: _no_answer,
+    ClientDisconnected: _no_answer,
 }

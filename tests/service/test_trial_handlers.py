@@ -1,4 +1,4 @@
-"""Endpoints about a trial, over real HTTP."""
+"""Endpoints about the service and a trial, over real HTTP."""
 
 from __future__ import annotations
 
@@ -179,3 +179,22 @@ def test_an_unknown_trial_is_not_found(served: Served) -> None:
     for path in ("", "/units", "/log", "/head", "/summary", "/units/u1"):
         assert served.get(f"/trials/nowhere{path}").status == 404
     assert served.post("/trials/nowhere/units", {"unit": "u1", "context": {"x": 0.5}}).status == 404
+
+
+def test_anybody_may_ask_whether_it_is_alive_and_ready(served: Served) -> None:
+    assert served.get("/live", key="").json == {"alive": True}
+    assert served.get("/ready", key="").json == {"ready": True}
+
+
+def test_figures_tell_requests_records_and_units_in_flight(served: Served, trial: str, keys: dict[str, str]) -> None:
+    served.post(f"{trial}/units", {"unit": "u1", "context": {"x": 0.5}})
+
+    answer = served.get("/metrics", key=keys["auditor"])
+
+    text, name = answer.body.decode(), trial.removeprefix("/trials/")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert f'dtrbandit_log_records{{trial="{name}"}} 3.0\n' in text
+    assert f'dtrbandit_units_in_flight{{trial="{name}"}} 1.0\n' in text
+    assert 'dtrbandit_requests_total{endpoint="enroll_unit",status="200"}' in text
+    assert 'dtrbandit_request_seconds_bucket{endpoint="enroll_unit",le="+Inf"}' in text
+    assert "dtrbandit_ready 1.0\n" in text

@@ -11,13 +11,13 @@ import pytest
 
 from extras import needed
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
-from dtrbandit.service.app import create_app  # noqa: E402
+from dtrbandit.service.app import Application  # noqa: E402
 from dtrbandit.service.key_store import first_key  # noqa: E402
 from dtrbandit.service.service import Service  # noqa: E402
-from dtrbandit.web.inside import Caller, Declined  # noqa: E402
+from dtrbandit.web.internal_client import Declined, InternalClient  # noqa: E402
 from serving.served import TRIAL  # noqa: E402
 
 
@@ -32,12 +32,12 @@ def asked(*calls: tuple[Any, ...], key: str | None = None) -> list[Any]:
             await service.read_keys()
             assert own is not None
             found: list[Any] = []
-            app = create_app(service)
+            app = Application(service)
             while not service.ready:
                 await asyncio.sleep(0.01)
             for method, path, how in calls:
                 try:
-                    found.append(await Caller(app, key or own.key).entries(method, path, **how))
+                    found.append(await InternalClient(app, key or own.key).entries(method, path, **how))
                 except Declined as error:
                     found.append((error.status, error.document["title"]))
             return found

@@ -8,11 +8,12 @@ import pytest
 
 from extras import needed
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
-from dtrbandit.service.roles import MAY, Role  # noqa: E402
-from dtrbandit.web.desk import TABS, address, home  # noqa: E402
+from dtrbandit.service.endpoints import PERMISSIONS  # noqa: E402
+from dtrbandit.service.keys import Role  # noqa: E402
+from dtrbandit.web.page import TABS, address, home  # noqa: E402
 from serving.surfer import Surfer  # noqa: E402
 
 PAGES = {
@@ -44,7 +45,7 @@ def test_links_lead_only_where_the_role_may_go(role: str, trial: str, somebody: 
 
 
 def test_tabs_are_allowed_by_the_table_of_roles() -> None:
-    assert {endpoint for _, _, endpoint in TABS} <= set(MAY)
+    assert {endpoint for _, _, endpoint in TABS} <= set(PERMISSIONS)
 
 
 def test_an_address_holds_any_id() -> None:

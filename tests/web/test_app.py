@@ -13,18 +13,17 @@ from extras import needed
 from serving.served import Served
 from serving.surfer import Surfer
 
-for module in ("fastapi", "jinja2", "uvicorn"):
+for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
 from starlette.requests import Request  # noqa: E402
 from starlette.responses import Response  # noqa: E402
 from starlette.routing import Route  # noqa: E402
 
-from dtrbandit.service.app import create_app  # noqa: E402
-from dtrbandit.service.keys import Holder  # noqa: E402
-from dtrbandit.service.roles import Role  # noqa: E402
+from dtrbandit.service.app import Application  # noqa: E402
+from dtrbandit.service.keys import Holder, Role  # noqa: E402
 from dtrbandit.service.service import Service  # noqa: E402
-from dtrbandit.web.pages import HEADERS, POLICY, Pages  # noqa: E402
+from dtrbandit.web.app import HEADERS, POLICY, Pages  # noqa: E402
 
 
 @pytest.mark.parametrize("path", ["/", "/ui/login", "/ui/trials", "/ui/nothing", "/ui/static/dashboard.js"])
@@ -64,7 +63,7 @@ def test_a_page_is_not_an_endpoint_with_another_door(served: Served, trial: str,
 @pytest.mark.parametrize(("role", "blind"), [(Role.SITE, True), (Role.AUDITOR, False)])
 def test_a_page_for_a_site_does_not_say_what_an_error_tells_of_the_log(role: Role, blind: bool) -> None:
     service = Service("memory://")
-    pages = Pages(create_app(service), service, secret=b"secret")
+    pages = Pages(Application(service), service, secret=b"secret")
 
     async def fails(request: Request) -> Response:
         request.scope["holder"] = Holder("0" * 12, role, "somebody")
@@ -123,7 +122,7 @@ def test_a_body_that_cannot_be_a_form_is_refused(served: Served, trial: str, bod
 def test_behind_tls_cookies_travel_by_tls_alone() -> None:
     service = Service("memory://")
 
-    assert Pages(create_app(service), service, secret=b"s", secure=True).desk.cookie == "__Host-dtrbandit"
+    assert Pages(Application(service), service, secret=b"s", secure=True).dashboard.cookie == "__Host-dtrbandit"
 
 
 def test_pages_are_counted(served: Served, somebody: Callable[[str], Surfer]) -> None:

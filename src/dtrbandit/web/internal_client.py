@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dtrbandit.service.front import Application, Message
-from dtrbandit.service.parameters import LOG_HEADER
+from starlette.types import ASGIApp, Message, Scope
+
+from dtrbandit.service.call import LOG_HEADER
 
 Entries = dict[str, Any]
 
@@ -31,13 +32,13 @@ class Declined(Exception):  # noqa: N818  # what the service did
 
 
 @dataclass(frozen=True)
-class Caller:
+class InternalClient:
     """Whoever asks the endpoints of a service, by a key or, once it was shown, by its id.
 
     ``origin`` is the scope of the request for the page: where that came from counts, as far as addresses do.
     """
 
-    endpoints: Application
+    endpoints: ASGIApp
     key: str = ""
     origin: Mapping[str, Any] = field(default_factory=dict)
     key_id: str | None = None
@@ -57,7 +58,7 @@ class Caller:
         ``once`` is an idempotency key, ``log`` the log that the request is meant for.
         """
         content = b"" if body is None else json.dumps(body).encode()
-        scope: Message = {
+        scope: Scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
             "http_version": "1.1",
@@ -90,11 +91,11 @@ class Caller:
         if once is not None:
             yield b"idempotency-key", once.encode("ascii", "replace")
         if log is not None:
-            yield LOG_HEADER.encode(), log.encode("ascii", "replace")
+            yield LOG_HEADER, log.encode("ascii", "replace")
         yield from (each for each in self.origin.get("headers", ()) if each[0] == b"x-forwarded-for")
 
 
-async def _exchange(service: Application, scope: Message, content: bytes) -> tuple[int, bytes]:
+async def _exchange(service: ASGIApp, scope: Scope, content: bytes) -> tuple[int, bytes]:
     status, parts = 500, list[bytes]()
 
     async def receive() -> Message:

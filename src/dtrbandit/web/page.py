@@ -9,16 +9,16 @@ from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp
 
-from dtrbandit.service.front import Application
-from dtrbandit.service.keys import Holder
-from dtrbandit.service.roles import MAY, Role
+from dtrbandit.service.endpoints import PERMISSIONS
+from dtrbandit.service.keys import Holder, Role
 from dtrbandit.service.service import Service
 from dtrbandit.web.banner import SIMULATED, banner_of
+from dtrbandit.web.cache import Find, Found, State, TrialCache, by_version
 from dtrbandit.web.forms import Fields, read_form, require_own
-from dtrbandit.web.inside import Caller, Entries
+from dtrbandit.web.internal_client import Entries, InternalClient
 from dtrbandit.web.logins import HOURS, Logins, form_token
-from dtrbandit.web.looks import Find, Found, Looks, State, by_version
 from dtrbandit.web.templates import environment, part
 
 TABS = (  # address, name, and the endpoint that a role must be allowed
@@ -34,7 +34,7 @@ HOME = {Role.SITE: "/bedside", Role.AUDITOR: "/integrity"}  # where others than 
 
 
 @dataclass(frozen=True)
-class Desk:
+class Dashboard:
     """What all pages share: the service, its endpoints, who is logged in, what was looked up.
 
     ``secure`` is for cookies: the pages are reached by TLS. ``guests`` are keys that the login page of a rehearsal
@@ -42,8 +42,8 @@ class Desk:
     """
 
     service: Service
-    endpoints: Application
-    looks: Looks
+    endpoints: ASGIApp
+    cache: TrialCache
     logins: Logins
     secure: bool = False
     guests: Mapping[str, str] = field(default_factory=dict)
@@ -59,28 +59,28 @@ class Page:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.desk: Desk = request.scope["desk"]
-        self.login = request.cookies.get(self.desk.cookie, "")
+        self.dashboard: Dashboard = request.scope["dashboard"]
+        self.login = request.cookies.get(self.dashboard.cookie, "")
         self.holder: Holder = self.require("list_trials")
-        self._caller = Caller(self.desk.endpoints, origin=request.scope, key_id=self.holder.id)
+        self._client = InternalClient(self.dashboard.endpoints, origin=request.scope, key_id=self.holder.id)
         request.scope["holder"] = self.holder
 
     def require(self, endpoint: str) -> Holder:
         """Refuse whoever may not use an endpoint, or whose key or login has ended meanwhile."""
-        key_id = self.desk.logins.key_id(self.login)
-        return self.desk.service.visitor(key_id, endpoint, self.request.path_params.get("trial"))
+        key_id = self.dashboard.logins.key_id(self.login)
+        return self.dashboard.service.visitor(key_id, PERMISSIONS[endpoint], self.request.path_params.get("trial"))
 
     def may(self, endpoint: str) -> bool:
         """Say whether the role allows an endpoint."""
-        return self.holder.role in MAY[endpoint]
+        return self.holder.role in PERMISSIONS[endpoint].roles
 
     async def ask(self, method: str, path: str, **how: Any) -> Entries:
         """Return what an endpoint of the service answers to whoever is logged in."""
-        return await self._caller.entries(method, path, **how)
+        return await self._client.entries(method, path, **how)
 
     async def lines(self, path: str, query: str) -> bytes:
         """Return what an endpoint answers in lines."""
-        return await self._caller.ask("GET", path, query=query)
+        return await self._client.ask("GET", path, query=query)
 
     async def trial(self, endpoint: str | None = None) -> Entries:
         """Return the trial of this page as everybody may know it; refused to whom the endpoint is."""
@@ -88,9 +88,9 @@ class Page:
             self.require(endpoint)
         return await self.ask("GET", f"/trials/{self.request.path_params['trial']}")
 
-    async def look(self, trial: Entries, what: str, find: Find[Found], state: State = by_version) -> Found:
+    async def cached(self, trial: Entries, what: str, find: Find[Found], state: State = by_version) -> Found:
         """Return what ``find`` gives for the ledger of this trial, never one of another log that was kept."""
-        return await self.desk.looks.at(trial["name"], (trial["log"], what), find, state)
+        return await self.dashboard.cache.get(trial["name"], (trial["log"], what), find, state)
 
     async def form(self) -> Fields:
         """Return the fields of a form that was made for this login."""
@@ -112,12 +112,12 @@ class Page:
             "may": self.may,
             "follows": trial is not None and self.may("read_head"),
         }
-        return rendered(self.desk, template, status, **shared, **content)
+        return rendered(self.dashboard, template, status, **shared, **content)
 
 
-def rendered(desk: Desk, template: str, status: int = 200, **content: Any) -> Response:
+def rendered(dashboard: Dashboard, template: str, status: int = 200, **content: Any) -> Response:
     """Return a template filled in."""
-    trial, simulated = content.get("trial"), bool(desk.guests)
+    trial, simulated = content.get("trial"), bool(dashboard.guests)
     banner = banner_of(trial["phase"], simulated=simulated) if trial else SIMULATED if simulated else None
     text = environment().get_template(template).render(banner=banner, **content)
     return HTMLResponse(text.encode(errors="replace"), status)
@@ -144,17 +144,17 @@ def go_to(place: str) -> Response:
     return RedirectResponse(place, 303)
 
 
-def with_login(desk: Desk, response: Response, login: str | None) -> Response:
+def with_login(dashboard: Dashboard, response: Response, login: str | None) -> Response:
     """Set the cookie of a login, or take it away."""
     if login is None:
-        response.delete_cookie(desk.cookie, path="/", secure=desk.secure, httponly=True, samesite="strict")
+        response.delete_cookie(dashboard.cookie, path="/", secure=dashboard.secure, httponly=True, samesite="strict")
     else:
         response.set_cookie(
-            desk.cookie,
+            dashboard.cookie,
             login,
             max_age=HOURS * 3600,
             path="/",
-            secure=desk.secure,
+            secure=dashboard.secure,
             httponly=True,
             samesite="strict",
         )

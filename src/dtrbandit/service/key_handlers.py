@@ -1,0 +1,94 @@
+"""What endpoints about keys do: list, create, rotate, revoke, for administrators; their records, for auditors too."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TypeVar
+
+from starlette.responses import Response
+
+from dtrbandit.record.chain import Stored, entries_of
+from dtrbandit.record.log_file import line_of
+from dtrbandit.service.call import Call
+from dtrbandit.service.key_store import Asked, create, revoke, rotate
+from dtrbandit.service.keys import NewKey, presented
+from dtrbandit.service.models import KeyWanted, Records, Rotation
+from dtrbandit.service.problems import Refused
+from dtrbandit.service.views import LINES, key_seen, replied
+from dtrbandit.storage import KEY_LOG
+
+Done = TypeVar("Done")
+
+
+async def list_keys(call: Call) -> Response:
+    """List the keys that were given out; the keys themselves are not kept."""
+    await call.service.read_keys()
+    rows = [row for row in call.service.keys.rows() if call.holder.trial in (None, row.trial)]
+    return replied({"keys": [key_seen(row) for row in rows]})
+
+
+async def read_key_events(call: Call, query: Records) -> Response:
+    """Return what happened to keys, with hashes, one JSON document per line. A key of one trial sees that trial's."""
+    log, trial = call.service.store.log(KEY_LOG), call.holder.trial
+
+    def text() -> bytes:
+        numbered = enumerate(log.read(query.since), query.since + 1)
+        seen = (each for number, each in numbered if trial is None or _trial_of(each, number) == trial)
+        return b"".join(line_of(each) + b"\n" for each in islice(seen, query.most))
+
+    return Response(await asyncio.to_thread(text), media_type=LINES)
+
+
+def _trial_of(stored: Stored, sequence: int) -> object:
+    return entries_of(stored.text, sequence)["event"].get("trial")
+
+
+async def create_key(call: Call, body: KeyWanted) -> Response:
+    """Create a key, which the reply shows. An administrator of one trial makes keys of that trial.
+
+    With an Idempotency-Key the same request gets the same key again. Without one, each request makes another key.
+    """
+    if call.holder.trial not in (None, body.trial):
+        raise Refused("forbidden", f"this key makes keys of the trial {call.holder.trial!r} and no others")
+    store, now, asked, wanted = call.service.store, datetime.now(UTC), _asked(call), body.model_dump()
+    return _shown(await _changed(call, lambda: create(store, now=now, asked=asked, **wanted)))
+
+
+async def rotate_key(call: Call, body: Rotation) -> Response:
+    """Give the holder of a key a new one. The old one still works for an overlap, by default a day.
+
+    A key is rotated once: the same request, also without an Idempotency-Key, gets the same new key again.
+    """
+    store, now, asked, name = call.service.store, datetime.now(UTC), _asked(call), call.path["key_id"]
+    new = await _changed(
+        call, lambda: rotate(store, name, now=now, overlap=body.overlap, within=call.holder.trial, asked=asked)
+    )
+    return _shown(new)
+
+
+async def revoke_key(call: Call) -> Response:
+    """Revoke a key at once, for good."""
+    store, now, asked, name = call.service.store, datetime.now(UTC), _asked(call), call.path["key_id"]
+    row, repeated = await _changed(call, lambda: revoke(store, name, now=now, within=call.holder.trial, asked=asked))
+    return replied(key_seen(row), repeated)
+
+
+async def _changed(call: Call, change: Callable[[], Done]) -> Done:
+    """Return what a change of keys gives, once it is stored and this process knows it."""
+    done = await call.service.writer.do(change)
+    await call.service.read_keys()
+    return done
+
+
+def _asked(call: Call) -> Asked:
+    """Return who asks. A page asks for whoever is logged in, whose key it no longer has."""
+    key = presented(call.header(b"authorization")) or None
+    key = None if "key_id" in call.scope else key
+    return Asked(call.holder.actor, call.holder.id, key, call.idempotency_key())
+
+
+def _shown(new: NewKey) -> Response:
+    return replied({**key_seen(new.row), "key": new.key}, new.repeated)

@@ -1,0 +1,133 @@
+"""What endpoints about the service and a whole trial do: health; create, lock, hold, release, end; log, summary."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+
+from starlette.responses import Response
+
+from dtrbandit.design import Design
+from dtrbandit.policies.plain_values import policy_from_dict
+from dtrbandit.record import CloseArm, End, Hold, Release
+from dtrbandit.record.log_file import line_of
+from dtrbandit.service import metrics
+from dtrbandit.service.call import Call
+from dtrbandit.service.models import Accrual, ArmToClose, Because, Lock, NewTrial, Records
+from dtrbandit.service.problems import Refused
+from dtrbandit.service.views import LINES, record_seen, replied, summary_seen, trial_seen
+from dtrbandit.trial import Trial
+
+# -- the service -------------------------------------------------------------------------------------------------
+
+
+async def is_alive(_: Call) -> Response:
+    """Say that the process answers."""
+    return replied({"alive": True})
+
+
+async def is_ready(call: Call) -> Response:
+    """Say that all trials are read and the database takes writes; 503 otherwise."""
+    if not call.service.ready:
+        raise Refused("starting", "the service is reading its trials")
+    await call.service.probe.require_writable()
+    return replied({"ready": True})
+
+
+async def read_metrics(call: Call) -> Response:
+    """Return metrics for Prometheus."""
+    service = call.service
+
+    def of_trials() -> list[str]:
+        return metrics.of_trials(service.trials, service.store.last_checks(), ready=service.ready)
+
+    lines = service.requests.lines() + await asyncio.to_thread(of_trials)
+    return Response("\n".join(lines) + "\n", media_type=metrics.MEDIA_TYPE)
+
+
+# -- trials ------------------------------------------------------------------------------------------------------
+
+
+async def list_trials(call: Call) -> Response:
+    """List the trials that the key opens."""
+    names = await call.service.writer.do(lambda: Trial.names(call.service.store))
+    return replied({"trials": sorted(name for name in names if call.holder.trial in (None, name))})
+
+
+async def create_trial(call: Call, body: NewTrial) -> Response:
+    """Create a trial in rehearsal. The same again changes nothing."""
+    design, policy = Design.from_dict(body.design), policy_from_dict(body.policy)
+    trial = await call.service.create(body.name, design, policy, actor=call.holder.actor)
+    return replied(await asyncio.to_thread(trial_seen, trial))
+
+
+async def show_trial(call: Call) -> Response:
+    """Show a trial's phase, which log is written, stages, arms, and the columns that each context holds."""
+    return replied(await asyncio.to_thread(trial_seen, await call.trial()))
+
+
+async def lock_trial(call: Call, body: Lock) -> Response:
+    """End rehearsal, for good: a new log, a new seed; design and policy are fixed.
+
+    It is meant for the rehearsal: with Dtrbandit-Log: live it is refused.
+    """
+    trial, actor, log = await call.trial(), call.holder.actor, call.log()
+    await call.service.writer.do(
+        lambda: trial.lock(actor=actor, reason=body.reason, paper_schedule=body.paper_schedule, log=log)
+    )
+    return replied(await asyncio.to_thread(trial_seen, trial))
+
+
+async def hold_accrual(call: Call, body: Accrual) -> Response:
+    """Hold accrual, everywhere or at one site: no unit enrols there until it is released.
+
+    For a site the reply says how many keys it has: 0 means that no site is called so, or that it has none yet.
+    """
+    own = [row for row in call.service.keys.rows() if (row.trial, row.site) == (call.path["trial"], body.site)]
+    site = {} if body.site is None else {"site": body.site, "keys": len(own)}
+    return await call.record(Hold(body.reason, body.site), "hold", **site)
+
+
+async def release_accrual(call: Call, body: Accrual) -> Response:
+    """Let units enrol again, everywhere or at one site."""
+    return await call.record(Release(body.reason, body.site), "release")
+
+
+async def close_arm(call: Call, body: ArmToClose) -> Response:
+    """Close an arm of a stage, for all decisions from now on. Units keep what they were given."""
+    return await call.record(CloseArm(body.stage, body.arm, body.reason), "closed arm")
+
+
+async def end_trial(call: Call, body: Because) -> Response:
+    """End the trial, for good: no more decisions; late outcomes and corrections still come on record.
+
+    The reply says whether it was a rehearsal, which is given up then: it was never live, and cannot be locked any more.
+    """
+    trial = await call.trial()
+    rehearsal = not await asyncio.to_thread(lambda: trial.locked)
+    return await call.record(End(body.reason), "end", rehearsal=rehearsal)
+
+
+async def read_log(call: Call, query: Records) -> Response:
+    """Return records with their hashes, one JSON document per line. The seed is withheld until the trial has ended."""
+    trial = await call.trial()
+
+    def text() -> bytes:
+        ended = trial.phase == "ended"
+        lines = (line_of(stored) for stored in islice(trial.stored(query.since), query.most))
+        return b"".join(record_seen(line, seed=ended) + b"\n" for line in lines)
+
+    return Response(await asyncio.to_thread(text), media_type=LINES)
+
+
+async def read_head(call: Call) -> Response:
+    """Return the number of records and the last hash. Keep it elsewhere: it shows later that nothing was taken off."""
+    trial = await call.trial()
+    head = await asyncio.to_thread(lambda: trial.head)
+    return replied({"sequence": head.sequence, "hash": head.hash})
+
+
+async def summarise_trial(call: Call) -> Response:
+    """Return where the trial stands: units, arms, estimates. Not for those who must stay blind."""
+    trial = await call.trial()
+    return replied(await asyncio.to_thread(lambda: summary_seen(trial.summary())))
