@@ -82,7 +82,7 @@ $(BUILT)/tools/.stamp: pyproject.toml
 	touch $@
 
 $(BUILT)/.stamp: $(SOURCES) setup.py pyproject.toml README.md LICENSE | $(BUILT)/tools/.stamp
-	@echo "Building dtrbandit in $(BUILT): a minute the first time ..."
+	@echo "Building dtrbandit in $(BUILT): a minute or two the first time ..."
 	rm -f $(BUILT)/*.whl
 	$(BUILT)/tools/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(BUILT) .
 	touch $@

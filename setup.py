@@ -46,7 +46,8 @@ FLAGS = ["-O3", "-g0", "-w", "-fno-fast-math", "-ffp-contract=off", "-fno-math-e
 NO_COMPILER = """
 dtrbandit needs a C compiler and the headers of Python to be built, and could not compile an empty module.
 Install them (on Debian and Ubuntu: apt install gcc python3-dev), and try again.
-Or install without: DTRBANDIT_PLAIN=1 pip install .   The results are the same; decisions take some 200 times as long.
+Or do without: DTRBANDIT_PLAIN=1 pip install .   (or DTRBANDIT_PLAIN=1 make demo)
+The results are the same; a session takes some three times as long, a study some 150 times.
 """
 
 
@@ -83,6 +84,7 @@ class BuildKernels(build_ext):
         translated = translate(self.extensions, force=self.force)
         for extension in self.extensions:
             extension.sources = translated[extension.name]
+            extension.depends = [written_if_changed(FOLDER / "macros" / extension.name, repr(extension.define_macros))]
         super().build_extensions()
         recipe.write_text(recipe_of_this_build())
 
@@ -120,9 +122,15 @@ def copy_sources(folder):
         if path not in wanted:
             path.unlink()
     for path, text in wanted.items():
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        written_if_changed(path, text)
+
+
+def written_if_changed(path, text):
+    """Write a file unless it holds this text already, and return its path. So its time says when that changed."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return str(path)
 
 
 def carried():

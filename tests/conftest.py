@@ -5,16 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 import effort  # noqa: F401  # loads a profile of Hypothesis
-from dtrbandit import belief
 from extras import needed
 from postgres_server import Server
 from serving.served import Served
 
 collect_ignore = ["fixtures"]  # scripts for the commits that made them
-
-belief.LONG = 0  # every log is taken many facts at a time
-belief.STRETCH = 40  # so that most logs have usual stretches and others
-belief.SHORTEST = 1
 
 
 @pytest.fixture(scope="session")

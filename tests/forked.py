@@ -104,7 +104,7 @@ def sessions() -> None:
 
     with in_a_call(session.enroll, {"x": 0.5}):
         fork(look)
-    print(session.histories.log.names)
+    print(session.histories.names)
 
 
 class Forks(dict[str, float]):

@@ -15,8 +15,6 @@ from dtrbandit.evaluation import EqualWeights, SmallCohort
 from dtrbandit.policies import Choice, Policy, UnscaledOutcomes
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.record import History
-from dtrbandit.record.blanks import blanks_of
-from dtrbandit.record.codec import encode
 from dtrbandit.record.events import ArmClosed
 from policies.states import bits
 
@@ -41,10 +39,9 @@ EXTREME = (0.0, -0.0, 1.0, 1e-12, 1e9)  # so that ranks are lacking, and columns
 
 
 def session_bits(design: dtr.Design, policy: BuiltinPolicy, seed: int, units: int) -> Bits:
-    """Return the log of a random session, what stands in its lines, and all that the policy knows at the end."""
+    """Return the log of a random session, and all that the policy knows at the end."""
     session = random_session(design, policy, seed, units)
-    lines = [encode(event).encode() for event in session.log]
-    return {"log": list(map(repr, session.log)), "blanks": repr(blanks_of(lines)), **bits(session._belief.state)}
+    return {"log": list(map(repr, session.log)), **bits(session._belief.state)}
 
 
 def random_session(design: dtr.Design, policy: Policy[Any], seed: int, units: int) -> dtr.Session:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -16,8 +16,7 @@ import dtrbandit as dtr
 from dtrbandit import belief
 from dtrbandit.policies.registry import examples
 from dtrbandit.record import Assigned, Completed, Enrolled, Event, Responded, collecting
-from dtrbandit.record.histories import Histories
-from dtrbandit.record.stretch import Stretch, usual_stretch
+from dtrbandit.record.histories import advance
 from small_session import DESIGN
 
 
@@ -75,23 +74,24 @@ def test_the_collector_rests_while_a_long_log_is_folded_and_goes_on_afterwards(m
     monkeypatch.setattr(collecting, "LONG", 1_000)
     seen: list[bool] = []
 
-    def look(histories: Histories, events: Sequence[Event]) -> Stretch | None:
+    def look(*given: Any) -> Any:
         seen.append(gc.isenabled())
-        return usual_stretch(histories, events)
+        return advance(*given)
 
-    monkeypatch.setattr(belief, "usual_stretch", look)
+    monkeypatch.setattr(belief, "advance", look)
     session = dtr.Session(DESIGN, dtr.Greedy())
     course(session, range(400))
     log = list(session.log)
+    seen.clear()
 
-    assert_same(dtr.Session.resume(log), session)
+    resumed = dtr.Session.resume(log)
     with pytest.raises(dtr.LogError):
         dtr.Session.resume([*log, log[-1]])
 
-    assert len(log) > 1_000
-    assert seen
+    assert len(seen) > len(log) > 1_000
     assert not any(seen)
     assert gc.isenabled()
+    assert_same(resumed, session)
 
 
 def broken(tail: list[Event], at: int) -> Iterator[tuple[str, list[Event]]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,11 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import NO_NUMBERS
 from dtrbandit.errors import DesignError, DTRError, LogError
 from dtrbandit.kernels.stream import uniform
-from dtrbandit.policies.backlog import all_at_once, learn_from_now_on, take_stretch
 from dtrbandit.policies.facts import decide_for, update
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
-from dtrbandit.policies.policy import Policy, is_policy
+from dtrbandit.policies.policy import Estimating, Policy, is_policy
 from dtrbandit.policies.registry import is_builtin
 from dtrbandit.record.answers import RULES, answer_to, refuse, require_in_turn
-from dtrbandit.record.bundling import stretches
 from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.commands import Command
 from dtrbandit.record.contraindications import infeasible_arms
@@ -34,25 +33,22 @@ from dtrbandit.record.events import (
     Event,
     Fact,
     Opened,
-    Taught,
     Unblinded,
     new,
 )
-from dtrbandit.record.histories import NO_UNIT, Histories, History, UnitRecord, advance, after_assignment
-from dtrbandit.record.log import AMENDMENTS, Log, amended_units
-from dtrbandit.record.sequences import kinds
-from dtrbandit.record.stretch import usual_stretch
+from dtrbandit.record.histories import NO_UNIT, Facts, Histories, History, UnitRecord, advance, after_assignment
+from dtrbandit.record.log import AMENDMENTS, Log, amended_units, kinds
+from dtrbandit.record.packed import PackedLog
 from dtrbandit.record.teaching import Prior, facts_of
 from dtrbandit.record.upgrading import refuse_other_numerics
+from dtrbandit.straight import StraightVerbs
+from dtrbandit.summary import Standing, standing
 
 Learn = Callable[[Any, History, Fact], Any]
 Decide = Callable[[Any, History, float], Decision]
 # facts, the record of their unit so far, the history that the first leads to, and the answer
 Found = tuple[tuple[Fact, ...], UnitRecord | None, History, Decision | None]
 Due = Decision | str | None  # the decision that must come next, or the unit that it must be for
-LONG = 1_000  # events from which facts are taken many at a time
-STRETCH = 8_192  # events that are looked at together, at most
-SHORTEST = 256  # and at least
 
 
 class Belief:
@@ -62,7 +58,15 @@ class Belief:
     ``log`` is as it was, and ``again`` learns from that.
     """
 
-    def __init__(self, design: Design, policy: Policy[Any], seed: int, *, opened: Opened | None = None) -> None:
+    def __init__(
+        self,
+        design: Design,
+        policy: Policy[Any],
+        seed: int,
+        *,
+        opened: Opened | None = None,
+        facts: Facts | None = None,
+    ) -> None:
         if not isinstance(design, Design):
             raise DesignError(f"a session needs a Design, found {design!r}; a file is read by Design.from_toml")
         if not is_policy(policy):
@@ -73,7 +77,8 @@ class Belief:
         self.policy = policy
         self.seed = int(seed)
         opened = opened or Opened(design.to_dict(), policy_to_dict(policy), self.seed, NUMERICS)
-        self.histories = Histories(design, opened)
+        self.histories = histories = Histories(design, opened)
+        histories.facts = PackedLog(opened, histories.names, histories.rounds) if facts is None else facts
         self.state: Any = policy.init(design)
         self.version = 1
         self.whole = True
@@ -84,15 +89,24 @@ class Belief:
         built_in = is_builtin(self.policy)
         self._decide: Decide = decide_for if built_in else checked(self.policy, self.design)
         self._learn: Learn = update if built_in else learning(self.policy)
+        facts = self.histories.facts
+        straight = built_in and isinstance(facts, PackedLog)
+        self.straight = StraightVerbs(self, facts) if straight else None  # type: ignore[arg-type]  # it is one
 
     @property
     def log(self) -> Log:
-        """The events that it was learnt from."""
-        return Log(self.histories.log, 0, self.version)
+        """The events that it was learnt from, if it keeps them itself."""
+        assert isinstance(self.histories.facts, PackedLog)
+        return Log(self.histories.facts, 0, self.version)
 
     def again(self) -> Belief:
         """Return a whole belief, learnt from the log again."""
         return believed(self.log, self.design, self.policy)
+
+    def standing(self) -> Standing:
+        """Return what a summary is made of."""
+        estimates = self.policy.estimates(self.state) if isinstance(self.policy, Estimating) else None
+        return standing(self.design, self.policy, self.histories, estimates)
 
     def decide(self, history: History) -> Decision:
         """Return the decision for a unit that has arrived."""
@@ -120,22 +134,22 @@ class Belief:
         decision = self.decide(history)
         return (fact, new(Assigned, (decision,))), known, history, decision
 
-    def learn(self, facts: Sequence[Fact], known: UnitRecord | None, arrived: History) -> None:
-        """Record the facts of an answer and learn from them.
+    def learn(
+        self, facts: Sequence[Fact], known: UnitRecord | None, arrived: History, time: datetime | None = None
+    ) -> None:
+        """Record the facts of an answer and learn from them; ``time`` is when that was.
 
         ``known`` is the record of their unit so far, and ``arrived`` the history that the first fact leads to.
         """
         self.whole = False
-        if len(facts) == 1:
-            self.histories.record(facts[0], known, arrived)
-            if _teaches(facts[0], arrived):
-                self.state = self._learn(self.state, arrived, facts[0])
-        else:
-            arrival, assigned = facts
+        histories, fact = self.histories, facts[0]
+        histories.record(fact, known, arrived, time)
+        if _teaches(fact, arrived):
+            self.state = self._learn(self.state, arrived, fact)
+        for assigned in facts[1:]:
             assert type(assigned) is Assigned
             history = after_assignment(self.design, arrived, assigned.decision)
-            self.histories.record_arrival(arrival, assigned, known, history)
-            self.state = self._learn(self.state, arrived, arrival)
+            histories.record(assigned, histories.in_flight[history.unit], history, time)
             self.state = self._learn(self.state, history, assigned)
         self.version += len(facts)  # from here on they count
         self.whole = True
@@ -147,18 +161,15 @@ class Belief:
         except LogError as error:
             raise DesignError(f"prior: {error.__cause__ or error}") from error
 
-    def fold(self, events: Sequence[Event], *, decide_again: bool = False) -> None:
+    def fold(
+        self, events: Sequence[Event], times: Iterable[datetime | None] = repeat(None), *, decide_again: bool = False
+    ) -> None:
         """Check events as if they came for the first time, then record and learn from all of them or none.
 
-        With ``decide_again`` every decision must be the one that the policy would make.
+        ``times`` are theirs. With ``decide_again`` every decision must be the one that the policy would make.
         """
-        if len(events) >= LONG and is_builtin(self.policy) and not decide_again:
-            self.whole = False
-            turn = self._last_amendment_that_counts(events)
-            with without_collecting(len(events)), all_at_once(self.state, learning=turn is None):
-                due = self._fold_stretches(events, turn)
-        else:
-            due = self._fold(events, self.version + 1, decide_again=decide_again)
+        with without_collecting(len(events)):
+            due = self._fold(events, times, decide_again=decide_again)
         if due is not None:
             last = self.version + len(events)
             told = f"the log ends after event {last}, before the decision that it led to; it was cut off"
@@ -166,36 +177,28 @@ class Belief:
         self.version += len(events)  # from here on they count
         self.whole = True
 
-    def _fold_stretches(self, events: Sequence[Event], turn: int | None) -> Due:
-        """Take events some thousands at a time, and those among which something is unusual one by one."""
-        start, due = sum(1 for _ in takewhile(_is_lesson, events)), None
-        self._fold(events[:start], self.version + 1, turn=turn)
-        for may_be_usual, run in stretches(events[start:], STRETCH, SHORTEST):
-            stretch = usual_stretch(self.histories, run) if may_be_usual and due is None else None
-            if stretch is None:
-                due = self._fold(run, self.version + 1 + start, due=due, turn=turn)
-            else:
-                self.histories.record_many(stretch.bundle, stretch.rounds, stretch.ended())
-                take_stretch(self.state, stretch)
-            start += len(run)
-        return due
-
-    def _fold(
-        self,
-        events: Sequence[Event],
-        first: int,
-        *,
-        due: Due = None,
-        decide_again: bool = False,
-        turn: int | None = None,
-    ) -> Due:
+    def _fold(self, events: Sequence[Event], times: Iterable[datetime | None], *, decide_again: bool) -> Due:
         """Take events one by one: the loop behind resuming, verifying and following. Return what is due after them.
 
-        The first event has the number ``first``. Until event ``turn`` the policy only writes facts down. From then on
-        it learns.
+        An amendment to a unit whose rows already count makes a built-in policy learn everything again. So until the
+        last of these it only writes facts down, unless its decisions are asked for.
         """
+        puts_off = is_builtin(self.policy) and not decide_again
+        last_relearning = self._last_amendment_that_counts(events) if puts_off else None
+        if last_relearning is not None:
+            self.state.learning = False
+        try:
+            return self._take_all(zip(events, times, strict=False), last_relearning, decide_again=decide_again)
+        finally:
+            if puts_off:
+                self.state.learning = True
+
+    def _take_all(
+        self, events: Iterable[tuple[Event, datetime | None]], last_relearning: int | None, *, decide_again: bool
+    ) -> Due:
+        due: Due = None
         histories, design, state, learn = self.histories, self.design, self.state, self._learn
-        for sequence, event in enumerate(events, first):
+        for sequence, (event, time) in enumerate(events, self.version + 1):
             try:
                 if decide_again or (due is None) is (type(event) is Assigned):
                     require_in_turn(event, due)
@@ -211,9 +214,9 @@ class Belief:
                     own = decide_again and histories.numerics == NUMERICS
                     due = self.decide(history) if own else history.unit
                 self.whole = False
-                histories.record(fact, known, history)
-                if sequence == turn:
-                    learn_from_now_on(state)
+                histories.record(fact, known, history, time)
+                if sequence == last_relearning:
+                    state.learning = True
                 if _teaches(fact, history):
                     state = self.state = learn(state, history, fact)
             except DTRError as error:
@@ -241,7 +244,7 @@ class Belief:
         return last
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_decide", "_learn")}
+        return {name: value for name, value in vars(self).items() if name not in ("_decide", "_learn", "straight")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -254,38 +257,26 @@ def _teaches(fact: Fact, history: History) -> bool:
     return kind is ArmClosed if history is NO_UNIT else kind is not Unblinded
 
 
-def _is_lesson(event: Event) -> bool:
-    return type(event) is Taught
-
-
 def believed(
     log: Iterable[Event], design: Design | None, policy: Policy[Any] | None, *, decide_again: bool = False
 ) -> Belief:
     """Return the belief that a log leads to. Design and policy are needed only where the log cannot hold them."""
     events = log if isinstance(log, Sequence) else list(log)
-    belief = _opened(events[0] if events else None, design, policy)
+    belief = opened_by(events[0] if events else None, design, policy)
     belief.fold(events[1:], decide_again=decide_again)
     return belief
 
 
-def decided_again(
-    parts: Iterable[Sequence[Event]], design: Design | None, policy: Policy[Any] | None
-) -> Iterator[Belief]:
-    """Decide again what a log assigned, part by part; give what is believed after each. Refuse the first difference."""
-    belief: Belief | None = None
-    for part in parts:
-        if belief is None:
-            belief = _opened(part[0] if part else None, design, policy)
-            part = part[1:]
-        belief.fold(part, decide_again=True)
-        yield belief
-
-
-def _opened(event: Event | None, design: Design | None, policy: Policy[Any] | None) -> Belief:
-    """Return the belief that the first event of a log leads to."""
+def opened_by(
+    event: Event | None,
+    design: Design | None,
+    policy: Policy[Any] | None,
+    facts: Callable[[Design, Opened], Facts] | None = None,
+) -> Belief:
+    """Return the belief that the first event of a log leads to. ``facts`` says where it keeps them."""
     if not isinstance(event, Opened):
         found = repr(event) if isinstance(event, str) else type(event).__name__
         raise LogError(f"a log begins with Opened, found {found}; use a whole log, or read_log(path) for a file")
     design, policy = design or Design.from_dict(event.design), policy or policy_from_dict(event.policy)
     require_same(event, design, policy)
-    return Belief(design, policy, event.seed, opened=event)
+    return Belief(design, policy, event.seed, opened=event, facts=None if facts is None else facts(design, event))

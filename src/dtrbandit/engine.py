@@ -39,7 +39,8 @@ from dtrbandit.record.histories import Histories, History
 from dtrbandit.record.log import Log
 from dtrbandit.record.teaching import Prior
 from dtrbandit.record.upgrading import segments
-from dtrbandit.summary import Coefficient, Standing, Summary, coefficient_table, standing, summarise
+from dtrbandit.straight import StraightVerbs
+from dtrbandit.summary import Coefficient, Standing, Summary, coefficient_table, summarise
 from dtrbandit.words import counted
 
 Exclude = Mapping[str, Iterable[str]]  # arms by stage
@@ -99,7 +100,7 @@ class Session:
         The unit belongs to ``site``, for good; no decision depends on it.
         """
         # an arrival at the first stage has a decision
-        return self._alone(self._take, new(Enroll, (unit, context, exclude, reason, site)))  # type: ignore[return-value]
+        return self._alone(self._enroll, new(Enroll, (unit, context, exclude, reason, site)))  # type: ignore[return-value]
 
     def respond(
         self,
@@ -115,11 +116,11 @@ class Session:
         ``stage`` is needed only where two stages observe nothing new. ``exclude`` names arms of this stage and later
         ones that are contraindicated from now on, beside those that were before.
         """
-        return self._alone(self._take, new(Respond, (unit, context, stage, exclude, reason)))
+        return self._alone(self._respond, new(Respond, (unit, context, stage, exclude, reason)))
 
     def complete(self, unit: str, outcome: float) -> None:
         """Record the outcome of a unit that has been through all its stages, or has left early."""
-        self._alone(self._take, new(Complete, (unit, outcome)))
+        self._alone(self._complete, new(Complete, (unit, outcome)))
 
     def withdraw(self, unit: str, *, reason: str) -> None:
         """Record that a unit is lost: it keeps what it taught so far and teaches nothing more."""
@@ -187,6 +188,27 @@ class Session:
         record = self._belief.histories.get(command.unit)
         assert record is not None
         return record.decisions
+
+    def _enroll(self, command: Enroll) -> Decision | None:
+        unit, context, exclude, reason, site = command
+        straight = self._straight if exclude is None and reason is None and site is None else None
+        return (straight and straight.enroll(unit, context)) or self._take(command)
+
+    def _respond(self, command: Respond) -> Decision | None:
+        unit, context, stage, exclude, reason = command
+        straight = self._straight if stage is None and exclude is None and reason is None else None
+        return (straight and straight.respond(unit, context)) or self._take(command)
+
+    def _complete(self, command: Complete) -> None:
+        straight = self._straight
+        if straight is None or not straight.complete(*command):
+            self._take(command)
+
+    @property
+    def _straight(self) -> StraightVerbs | None:
+        """The usual verbs, if this policy has them and nothing was interrupted."""
+        belief = self._belief
+        return belief.straight if belief.whole else None
 
     def _take(self, command: Command) -> Decision | None:
         """Answer and believe. No reply is made for it: it would cost as much as a fact."""
@@ -325,8 +347,7 @@ class Session:
     def standing(self) -> Standing:
         """Return what a summary is made of; verbs wait for this, and not for what is counted in it."""
         with self._turn:
-            estimates = self._estimates() if isinstance(self.policy, Estimating) else None
-            return standing(self.design, self.policy, self._readable().histories, estimates)
+            return self._readable().standing()
 
     def __repr__(self) -> str:
         with self._turn:
@@ -372,7 +393,7 @@ def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy
 
     What a release with other numerics decided is not decided again: then the error says which release can.
     """
-    parts = segments(believed(log, design, policy, decide_again=True).histories.log)
+    parts = segments(believed(log, design, policy, decide_again=True).histories)
     others = [
         f"events {part.first} to {part.last} have numerics {part.numerics}: verify them by release {part.release}"
         for part in parts

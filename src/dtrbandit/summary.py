@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Coefficients, Estimates
 from dtrbandit.rank import scaled_rows
-from dtrbandit.record.events import ArmClosed, Held, Overridden, Released, in_words
-from dtrbandit.record.histories import Alike, Histories, UnitRecord
+from dtrbandit.record.events import ArmClosed, Held, Released, in_words
+from dtrbandit.record.histories import Histories
+from dtrbandit.record.tally import (
+    AWAITS_OUTCOME,
+    AWAITS_STAGE,
+    COMPLETED,
+    LEFT_AND_COMPLETED,
+    VOIDED,
+    WITHDRAWN,
+    Tally,
+)
 from dtrbandit.words import counted
 
 
@@ -123,7 +131,8 @@ class Standing(NamedTuple):
 
     design: Design
     policy: object
-    units: tuple[Alike, ...]
+    units: int
+    tally: Tally
     accrual: Mapping[str | None, Held | Released]
     closed: tuple[ArmClosed, ...]
     taught: int
@@ -132,46 +141,24 @@ class Standing(NamedTuple):
 
 def standing(design: Design, policy: object, histories: Histories, estimates: Estimates | None) -> Standing:
     """Return what a summary of a session's units and estimates is made of."""
-    units = tuple(alike._replace(first=replace(alike.first)) for alike in histories.alike())
-    accrual, closed = dict(histories.accrual), tuple(histories.closed.values())
-    return Standing(design, policy, units, accrual, closed, len(histories.taught), estimates)
+    accrual, closed, taught = dict(histories.accrual), tuple(histories.closed.values()), len(histories.taught)
+    return Standing(design, policy, len(histories), histories.tally.copy(), accrual, closed, taught, estimates)
 
 
 def summarise(found: Standing) -> Summary:
     """Return the summary of units and estimates."""
-    design, estimates = found.design, found.estimates
-    states = ["completed", "left early, completed", "withdrawn", "voided"]
-    states += [f"awaiting the response at stage {stage.name}" for stage in design.stages[1:]]
-    states += ["awaiting the outcome", "arms overridden", "values corrected", "with contraindications", "unblinded"]
-    status: Counter[str] = Counter(dict.fromkeys(states, 0))
-    given: Counter[tuple[int, int]] = Counter()
-    reasons: Counter[str] = Counter()
-    outcomes: dict[int, float] = {}  # by round
-    for record, rounds, known in found.units:
-        count = len(rounds)
-        status[_state(design, record)] += count
-        status["with contraindications"] += count if record.exclusions else 0
-        status["unblinded"] += count if record.unblinded else 0
-        for stage_and_arm in enumerate(record.history.arms):
-            given[stage_and_arm] += count
-        for decision in record.decisions:
-            reasons[decision.reason] += count
-        for amendment in record.amendments:
-            status["arms overridden" if isinstance(amendment, Overridden) else "values corrected"] += count
-        outcomes.update(zip(rounds, known, strict=False))
+    design, estimates, tally = found.design, found.estimates, found.tally
     held = {site: fact.reason for site, fact in found.accrual.items() if isinstance(fact, Held)}
-    total = 0.0
-    for t in sorted(outcomes):  # one by one: sum() rounds otherwise since Python 3.12
-        total += outcomes[t]
     return Summary(
         policy=repr(found.policy),
-        units=sum(len(alike.rounds) for alike in found.units),
-        status=dict(status),
+        units=found.units,
+        status=_status(design, tally),
         given={
-            stage.name: {arm: given[m, a] for a, arm in enumerate(stage.arms)} for m, stage in enumerate(design.stages)
+            stage.name: {arm: tally.given[m, a] for a, arm in enumerate(stage.arms)}
+            for m, stage in enumerate(design.stages)
         },
-        reasons=dict(reasons.most_common()),
-        mean_outcome=total / len(outcomes) if outcomes else None,
+        reasons=dict(tally.reasons.most_common()),
+        mean_outcome=tally.mean_outcome,
         coefficients=() if estimates is None else coefficient_table(design, estimates),
         gaps=() if estimates is None else _gaps(design, estimates),
         held=held.get(None),
@@ -181,17 +168,21 @@ def summarise(found: Standing) -> Summary:
     )
 
 
-def _state(design: Design, record: UnitRecord) -> str:
-    """Say where a unit stands."""
-    if record.voided is not None:
-        return "voided"
-    if record.outcome is not None:
-        return "left early, completed" if record.left else "completed"
-    if record.withdrawn is not None:
-        return "withdrawn"
-    if record.left or record.awaited == len(design.stages):
-        return "awaiting the outcome"
-    return f"awaiting the response at stage {design.stages[record.awaited].name}"
+def _status(design: Design, tally: Tally) -> dict[str, int]:
+    """Return how many units are in each state, in words, and how many were amended."""
+    states, later = tally.states, enumerate(design.stages[1:])
+    return {
+        "completed": states[COMPLETED],
+        "left early, completed": states[LEFT_AND_COMPLETED],
+        "withdrawn": states[WITHDRAWN],
+        "voided": states[VOIDED],
+        **{f"awaiting the response at stage {stage.name}": states[AWAITS_STAGE + k] for k, stage in later},
+        "awaiting the outcome": states[AWAITS_OUTCOME],
+        "arms overridden": tally.overridden,
+        "values corrected": tally.corrected,
+        "with contraindications": tally.excluded,
+        "unblinded": tally.unblinded,
+    }
 
 
 def coefficient_table(design: Design, estimates: Estimates) -> tuple[Coefficient, ...]:
@@ -211,7 +202,7 @@ def _entry(coefficients: Coefficients | None, m: int, a: int, j: int) -> float |
 
 def _gaps(design: Design, estimates: Estimates) -> tuple[Gap, ...]:
     gaps = []
-    for estimate, rows in (("hat", estimates.hat_rows), ("tilde", estimates.tilde_rows)):
+    for estimate, rows in (("hat", estimates.hat_factors), ("tilde", estimates.tilde_factors)):
         for m, arms in enumerate(rows):
             names = design.parsed[m].features.names
             for arm, own in zip(design.stages[m].arms, arms, strict=True):

@@ -129,7 +129,7 @@ def test_a_full_disk_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         (COMPILED, COMPILED, GOOD, "2 modules, compiled"),
         (CHECKED, CHECKED, NOTE, "bounds checks"),
-        (PLAIN, PLAIN, NOTE, "200 times slower"),
+        (PLAIN, PLAIN, NOTE, "studies 150 times slower"),
         (COMPILED, PLAIN, WRONG, "some are compiled and some are not"),
         (COMPILED, STALE, WRONG, "other sources than those beside them: b; install"),
     ],

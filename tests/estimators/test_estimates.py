@@ -1,11 +1,12 @@
-"""What a learner believes, as people read it: one matrix for each stage, and the rows behind each arm."""
+"""What a learner believes, as people read it: one matrix for each stage, and a factor of the rows of each arm."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import dtrbandit as dtr
-from dtrbandit.estimators.estimates import Estimates, per_stage, rows_by_arm
+from dtrbandit.estimators.estimates import Estimates, factors_by_arm, per_stage
 from dtrbandit.estimators.exact import ExactLearner
 from estimators.few_units import observed_units, small_design
 
@@ -22,33 +23,38 @@ def test_padding_is_cut_off_and_nothing_is_shared() -> None:
     assert second.tolist() == [[12.0, 13.0, 14.0], [16.0, 17.0, 18.0]]
 
 
-def test_rows_are_those_that_count_each_with_its_arm() -> None:
-    seen = observed_units(DESIGN, 9)
-    counted = np.ones((9, 2), dtype=np.bool_)
-    counted[4] = False
+@pytest.mark.parametrize("units", [3, 9, 60], ids="{} units".format)
+def test_a_factor_has_the_gram_matrix_and_the_rank_of_the_rows_that_count(units: int) -> None:
+    seen = observed_units(DESIGN, units)
+    counted = np.ones((units, 2), dtype=np.bool_)
+    counted[units // 2] = False
 
-    rows = rows_by_arm(DESIGN, seen, counted)
+    factors = factors_by_arm(DESIGN, seen, counted)
 
     for m, d in enumerate(DESIGN.dimensions):
-        assert sum(map(len, rows[m])) == 8
-        for arm, own in enumerate(rows[m]):
-            units = [unit for unit in range(9) if unit != 4 and seen.arms[unit, m] == arm]
-            assert own.tolist() == np.asarray(seen.features)[units, m, :d].tolist()
+        for arm, factor in enumerate(factors[m]):
+            own = [unit for unit in range(units) if unit != units // 2 and seen.arms[unit, m] == arm]
+            rows = np.asarray(seen.features)[own, m, :d]
+            assert factor.shape == (min(len(rows), d), d)
+            np.testing.assert_allclose(factor.T @ factor, rows.T @ rows, rtol=1e-12, atol=1e-12)
+            assert np.linalg.matrix_rank(factor) == np.linalg.matrix_rank(rows)
 
 
-def test_rows_can_be_read_off_the_flags_of_a_learner() -> None:
+def test_factors_can_be_read_off_the_flags_of_a_learner() -> None:
     seen = observed_units(DESIGN, 9)
     learner = ExactLearner(seen)
     learner.reserve(9)
     np.asarray(learner.counted)[2:5] = 1
+    flags = np.zeros((9, 2), dtype=np.bool_)
+    flags[2:5] = True
 
-    rows = rows_by_arm(DESIGN, seen, learner.counted)
+    factors = factors_by_arm(DESIGN, seen, learner.counted)
 
-    assert [sum(map(len, stage)) for stage in rows] == [3, 3]
+    assert repr(factors) == repr(factors_by_arm(DESIGN, seen, flags))
 
 
 def test_an_arm_without_rows_has_an_empty_matrix_of_its_width() -> None:
-    none = rows_by_arm(DESIGN, observed_units(DESIGN, 3), np.zeros((3, 2), dtype=np.bool_))
+    none = factors_by_arm(DESIGN, observed_units(DESIGN, 3), np.zeros((3, 2), dtype=np.bool_))
 
     assert [[own.shape for own in stage] for stage in none] == [[(0, 2)] * 2, [(0, 3)] * 2]
 

@@ -10,6 +10,7 @@ from dtrbandit.environments import Synthetic
 from dtrbandit.estimators.exact import ExactLearner
 from dtrbandit.kernels import constants as c
 from effort import seeded
+from estimators import oracle
 from estimators.few_units import observed_units, small_design
 from estimators.oracle import Both, RandomTrial, all_plans, bare_design, refit, well_behaved
 from plain.least_squares import least_squares
@@ -197,7 +198,7 @@ def test_the_same_events_give_the_same_bits_twice_and_whether_or_not_the_arrays_
     assert runs[0].bits() == runs[1].bits() == runs[2].bits()
 
 
-def test_what_is_believed_can_be_read_with_the_rows_behind_it() -> None:
+def test_what_is_believed_can_be_read_with_a_factor_of_the_rows_behind_it() -> None:
     trial = RandomTrial([2, 2], [2, 3], 4, decades=1)
     for _ in range(60):
         trial.step()
@@ -207,10 +208,15 @@ def test_what_is_believed_can_be_read_with_the_rows_behind_it() -> None:
 
     beta, counts, _, _ = refit(trial.both.design, trial.both.facts)
     for m in range(2):
-        assert [len(rows) for rows in told.hat_rows[m]] == counts[m].tolist()
         for arm in range(2):
-            own = told.hat[m][arm]
+            own, factor, d = told.hat[m][arm], told.hat_factors[m][arm], trial.both.design.dimensions[m]
             assert own == pytest.approx(beta[m][arm], abs=1e-7) if counts[m][arm] else np.isnan(own).all()
+            mine = [trial.both.facts[unit] for unit in sorted(trial.both.facts)]
+            mine = [fact for fact in mine if fact.arm.get(m) == arm]
+            known = [np.isfinite(oracle.target(trial.both.design, fact, m, beta, counts)) for fact in mine]
+            rows = np.array([fact.psi[m] for fact in mine]).reshape(-1, d)[known]
+            assert len(rows) == counts[m][arm]
+            np.testing.assert_allclose(factor.T @ factor, rows.T @ rows, atol=1e-9 * (1 + np.abs(rows).max() ** 2))
     assert told.tilde is None
 
 

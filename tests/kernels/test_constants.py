@@ -77,7 +77,6 @@ def test_names_of_one_kind_differ() -> None:
         (c.FORCED, c.CLEAR, c.CLOSE, c.GREEDY, c.EXPLORE, c.OPTIMISTIC, c.UNIFORM, c.RULE, c.ONLY_FEASIBLE),
         (c.Q_TILDE, c.Q_HAT, c.PROPENSITY, c.CONTENDER),
         (c.FULL, c.SHORT, c.ILL),
-        (c.FORM_END, c.NUMBERS, c.UNIT, c.UNIT_END),
     ]
 
     assert all(len(set(kind)) == len(kind) for kind in kinds)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit import belief
 from dtrbandit.evaluation import Cohort
 from dtrbandit.record import Held, Released
 from small_session import DESIGN
@@ -94,17 +93,14 @@ def test_the_file_resume_verify_and_follow_know_it(tmp_path: Path) -> None:
             other.enroll("u2", {"start1": 1.0})
 
 
-def test_a_log_in_which_a_unit_enrols_while_held_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_in_which_a_unit_enrols_while_held_is_refused() -> None:
     session = held()
     elsewhere = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.5))
     for unit in ("u1", "u2"):
         elsewhere.enroll(unit, {"start1": 1.0})
-    monkeypatch.setattr(belief, "LONG", 1)  # in stretches
-    monkeypatch.setattr(belief, "STRETCH", 3)
 
-    for log in ([*session.log, *elsewhere.log[3:]], [*session.log[:3], *session.log[3:], *elsewhere.log[3:]]):
-        with pytest.raises(dtr.LogError, match="event 5 of the log, Enrolled: unit 'u2' cannot enrol"):
-            dtr.Session.resume(log)
+    with pytest.raises(dtr.LogError, match="event 5 of the log, Enrolled: unit 'u2' cannot enrol"):
+        dtr.Session.resume([*session.log, *elsewhere.log[3:]])
 
 
 def test_the_summary_says_that_accrual_is_held() -> None:
@@ -199,10 +195,7 @@ def test_the_summary_names_the_sites_that_are_held() -> None:
     assert "Accrual is held: a safety signal.\nAccrual is held at site north: no staff." in str(summary)
 
 
-@pytest.mark.parametrize("long", [1, 10**9], ids=["in stretches", "one by one"])
-def test_a_log_in_which_a_held_site_enrols_is_refused(long: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(belief, "LONG", long)
-    monkeypatch.setattr(belief, "SHORTEST", 1)
+def test_a_log_in_which_a_held_site_enrols_is_refused() -> None:
     session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.5))
     elsewhere = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=0.5))
     elsewhere.enroll("u1", {"start1": 1.0}, site="north")

@@ -11,6 +11,7 @@ from dtrbandit.record import Command, Histories
 from dtrbandit.record.answers import ANSWERS, RULES, answer_to, refuse, require_in_turn
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Fact, Opened
 from dtrbandit.record.histories import advance
+from dtrbandit.record.packed import PackedLog
 from dtrbandit.record.values import Values
 from small_session import DESIGN, some_session
 
@@ -24,7 +25,9 @@ def test_every_command_has_an_answer_and_every_fact_a_rule() -> None:
 
 def test_a_rule_takes_an_event_as_it_stands_in_a_log() -> None:
     log, design = some_session().log, DESIGN
-    histories = Histories(design, log[0])  # type: ignore[arg-type]  # as every log begins
+    opened: Any = log[0]
+    histories = Histories(design, opened)
+    histories.facts = packed = PackedLog(opened, histories.names, histories.rounds)
 
     for event in log[1:]:
         fact, record = RULES[type(event)](histories, event)
@@ -32,19 +35,20 @@ def test_a_rule_takes_an_event_as_it_stands_in_a_log() -> None:
         assert record is histories.in_flight.get(event.unit)  # type: ignore[union-attr]  # all are of units
         histories.record(fact, record, advance(design, record, fact))
 
-    assert list(histories.log.events(0, len(log))) == log
+    assert list(packed.events(0, len(log))) == log
+    assert histories.count == len(log)
 
 
 def test_a_command_is_answered_by_its_fact_and_nothing_changes() -> None:
     histories = some_session()._belief.histories
-    before = len(histories.log)
+    before = histories.count
 
     fact, record, decision = answer_to(histories, dtr.Enroll("next", {"start1": 1}))
 
     assert fact == Enrolled("next", 11, Values(("start1",), (1.0,)))
     assert record is None
     assert decision is None
-    assert len(histories.log) == before
+    assert histories.count == before
 
 
 def test_a_repetition_is_answered_by_the_decision_on_record() -> None:

@@ -21,6 +21,7 @@ from dtrbandit.record.events import (
     Withdrawn,
 )
 from dtrbandit.record.histories import advance, in_order
+from dtrbandit.record.packed import PackedLog
 from dtrbandit.record.values import Values
 from small_session import DESIGN
 
@@ -52,7 +53,9 @@ EXPECTED = [  # node, features, arms, feasible, outcome
 
 
 def opened() -> Histories:
-    return Histories(DESIGN, Opened(DESIGN.to_dict(), {"name": "Greedy"}, 0, 1))
+    histories = Histories(DESIGN, Opened(DESIGN.to_dict(), {"name": "Greedy"}, 0, 1))
+    histories.facts = PackedLog(histories.opened, histories.names, histories.rounds)
+    return histories
 
 
 def told(*facts: UnitFact) -> Histories:
@@ -78,7 +81,8 @@ def test_each_fact_leads_to_the_history_that_the_design_says() -> None:
         assert history[:2] == ("u", 1)
         histories.record(fact, known, history)
 
-    assert list(histories.log.events(1, 9)) == COURSE
+    assert histories.facts.of_unit("u") == COURSE
+    assert histories.count == 1 + len(COURSE)
 
 
 @pytest.mark.parametrize("count", range(1, len(COURSE)))
@@ -88,7 +92,7 @@ def test_advancing_changes_nothing(count: int) -> None:
     for _ in range(2):
         assert plain(advance(DESIGN, histories.get("u"), COURSE[count])) == EXPECTED[count]
 
-    assert len(histories.log) == count + 1
+    assert histories.count == count + 1
     assert repr(histories.get("u")) == repr(twin.get("u"))
 
 

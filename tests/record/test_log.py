@@ -6,8 +6,7 @@ import pickle
 
 import pytest
 
-from dtrbandit.record.log import amended_units
-from dtrbandit.record.sequences import kinds
+from dtrbandit.record.log import amended_units, kinds
 from small_session import session_of, some_session
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +27,7 @@ from dtrbandit.record import (
     Withdrawn,
 )
 from dtrbandit.record.events import Fact, Opened, UnitFact
+from dtrbandit.record.histories import NO_UNIT, History
 from dtrbandit.record.log import Log
 from dtrbandit.record.packed import BLOCK, MOST_HEADS, MOST_REASONS, PackedLog
 from dtrbandit.record.values import Values
@@ -91,6 +91,19 @@ def facts_of(course: Sequence[tuple[int, Any]]) -> list[tuple[int, Fact]]:
     return facts
 
 
+def packed_of(facts: Iterable[tuple[int, Fact]]) -> PackedLog:
+    """Return facts of units by their rounds, packed one after the other, as histories do it."""
+    names: list[str] = []
+    rounds: dict[str, int] = {}
+    log = PackedLog(OPENED, names, rounds)
+    for t, fact in facts:
+        log.append(fact, History(names[t - 1] if t <= len(names) else "", t, 0, (), (), (), None) if t else NO_UNIT)
+        if isinstance(fact, Enrolled):
+            names.append(fact.unit)
+            rounds[fact.unit] = t
+    return log
+
+
 def exactly(value: object) -> object:
     """Return a value so that equal means the same types, order and bits."""
     if isinstance(value, Values):
@@ -104,27 +117,24 @@ def exactly(value: object) -> object:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.one_of(contents, of_trial))))
 def test_what_goes_in_comes_out_bit_for_bit(course: list[tuple[int, Any]]) -> None:
-    packed, facts = PackedLog(OPENED), facts_of(course)
+    facts = facts_of(course)
 
-    for t, fact in facts:
-        packed.append(fact, t)
+    packed = packed_of(facts)
 
     log = Log(packed, 0, len(packed))
     assert [exactly(event) for event in log] == [exactly(event) for event in (OPENED, *[fact for _, fact in facts])]
     assert [exactly(event) for event in pickle.loads(pickle.dumps(log))] == [exactly(event) for event in log]
-    for t in {t for t, _ in facts}:
-        story = [fact for other, fact in facts if other == t]
-        assert [exactly(fact) for fact in packed.story(t)] == [exactly(fact) for fact in story]
-    assert [t for _, t, _ in packed.outlines(1, len(packed))] == [t for t, _ in facts]
-    completed = [fact.outcome for _, fact in facts if isinstance(fact, Completed)]
-    assert [outcome for _, _, outcome in packed.outlines(1, len(packed)) if outcome == outcome] == completed
+    for unit in {fact.unit for _, fact in facts if isinstance(fact, Enrolled)}:
+        own = [fact for t, fact in facts if t and fact.unit == unit]  # type: ignore[union-attr]  # all are of units
+        assert [exactly(fact) for fact in packed.of_unit(unit)] == [exactly(fact) for fact in own]
+    kinds = [(type(fact), fact.unit if t else "") for t, fact in facts]  # type: ignore[union-attr]  # likewise
+    assert list(packed.kinds(0, len(packed))) == [(Opened, ""), *kinds]
 
 
 def test_many_blocks_are_read_from_any_place() -> None:
-    packed, facts = PackedLog(OPENED), [(1, Enrolled("u", 1, Values(("x",), (0.5,))))]
-    facts += [(1, Completed("u", float(number))) for number in range(3 * BLOCK)]  # type: ignore[misc]
-    for t, fact in facts:
-        packed.append(fact, t)
+    facts: list[tuple[int, Fact]] = [(1, Enrolled("u", 1, Values(("x",), (0.5,))))]
+    facts += [(1, Completed("u", float(number))) for number in range(3 * BLOCK)]
+    packed = packed_of(facts)
 
     log = Log(packed, 0, len(packed))
 
@@ -132,50 +142,43 @@ def test_many_blocks_are_read_from_any_place() -> None:
     assert list(log) == [OPENED, *[fact for _, fact in facts]]
     for place in (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 3 * BLOCK, 3 * BLOCK + 1, -1, -BLOCK):
         assert log[place] == list(log)[place]
-    assert packed.story(1) == [fact for _, fact in facts]
+    assert packed.of_unit("u") == [fact for _, fact in facts]
 
 
-def test_an_arrival_and_its_decision_are_packed_as_one_after_the_other_wherever_a_block_ends() -> None:
-    together, apart = PackedLog(OPENED), PackedLog(OPENED)
-    numbers = Values(("a", "b"), (0.5, None))
-
+def test_units_that_come_and_go_in_turn_are_told_apart_wherever_a_block_ends() -> None:
+    numbers, facts = Values(("a", "b"), (0.5, None)), list[tuple[int, Fact]]()
     for t in range(1, BLOCK):
         decision = dtr.Decision(f"u{t}", t, "first", "a", "close", 0.5, numbers, numbers, ("a", "b"))
-        for arrival in (
-            Enrolled(f"u{t}", t, Values(("x",), (t / 7,))),
-            Responded(f"u{t}", "second", Values(("y",), (0.25,))),
-        ):
-            together.append_arrival(arrival, Assigned(decision), t)
-            apart.append(arrival, t)
-            apart.append(Assigned(decision), t)
+        facts += [(t, Enrolled(f"u{t}", t, Values(("x",), (t / 7,)))), (t, Assigned(decision))]
+        if t > 9:
+            facts.append((t - 9, Responded(f"u{t - 9}", "second", Values(("y",), (0.25,)))))
         if t % 100 == 0:  # from now on a block ends elsewhere
-            together.append(Completed(f"u{t}", 1.0), t)
-            apart.append(Completed(f"u{t}", 1.0), t)
+            facts.append((t, Completed(f"u{t}", 1.0)))
 
-    assert list(together._entries(1, len(together))) == list(apart._entries(1, len(apart)))
-    assert [together.story(t) for t in range(1, BLOCK)] == [apart.story(t) for t in range(1, BLOCK)]
-    assert (together.names, together.rounds) == (apart.names, apart.rounds)
+    packed = packed_of(facts)
+
+    assert list(packed.events(1, len(packed))) == [fact for _, fact in facts]
+    for t in range(1, BLOCK):
+        assert packed.of_unit(f"u{t}") == [fact for other, fact in facts if other == t]
 
 
 def test_a_head_too_many_is_kept_with_its_event() -> None:
-    packed = PackedLog(OPENED)
-    packed.append(Enrolled("u", 1, Values((), ())), 1)
-    facts = [Responded("u", f"stage {number}", Values(("x",), (1.5,))) for number in range(MOST_HEADS + 5)]
-    for fact in facts:
-        packed.append(fact, 1)
+    facts: list[Fact] = [Enrolled("u", 1, Values((), ()))]
+    facts += [Responded("u", f"stage {number}", Values(("x",), (1.5,))) for number in range(MOST_HEADS + 5)]
 
-    assert packed.story(1)[1:] == facts
+    packed = packed_of((1, fact) for fact in facts)
+
+    assert packed.of_unit("u") == facts
     assert len(packed.heads) == MOST_HEADS
 
 
 def test_reasons_without_end_leave_heads_for_decisions() -> None:
-    packed = PackedLog(OPENED)
-    facts = [Withdrawn("u", f"reason {number % (MOST_REASONS + 5)}") for number in range(2 * MOST_REASONS)]
-    packed.append(Enrolled("u", 1, Values((), ())), 1)
-    for fact in facts:
-        packed.append(fact, 1)
+    facts: list[Fact] = [Enrolled("u", 1, Values((), ()))]
+    facts += [Withdrawn("u", f"reason {number % (MOST_REASONS + 5)}") for number in range(2 * MOST_REASONS)]
 
-    assert packed.story(1)[1:] == facts
+    packed = packed_of((1, fact) for fact in facts)
+
+    assert packed.of_unit("u") == facts
     assert len(packed.heads) == MOST_REASONS
 
 
@@ -200,47 +203,3 @@ def test_equal_texts_are_kept_once() -> None:
     assert len({id(unit) for unit in units}) == len(set(units)) == 3
     decisions = [event.decision for event in session.log if isinstance(event, Assigned)]
     assert len({id(decision.q_hat.labels) for decision in decisions}) == 2  # type: ignore[attr-defined]
-
-
-def test_a_story_is_told_forwards_and_backwards() -> None:
-    log = PackedLog(OPENED)
-    facts: list[UnitFact] = [Enrolled("u1", 1, Values(("x",), (0.5,))), Completed("u1", 2.0), Voided("u1", "twice")]
-    for fact in facts:
-        log.append(fact, 1)
-
-    assert log.told(1) == [(place, fact) for place, fact in enumerate(facts, 1)]
-    assert list(log.told_backwards(1)) == log.told(1)[::-1]
-    assert [log.last_place(1, {kind}) for kind in (Voided, Completed, Enrolled, Assigned)] == [3, 2, 1, 0]
-    assert list(log.rounds_between(0, 4)) == [1, 1, 1]
-
-
-@pytest.mark.parametrize("before", [0, 1, BLOCK - 20, BLOCK - 1, BLOCK])
-def test_facts_added_side_by_side_are_kept_as_one_by_one(before: int) -> None:
-    source = session_of(1000)._belief.histories.log
-    rounds = list(source.rounds_between(1, len(source)))
-    facts = [source.fact(place) for place in range(1, len(source))]
-    one_by_one, side_by_side = PackedLog(OPENED), PackedLog(OPENED)
-    for packed in (one_by_one, side_by_side):
-        packed.extend(facts[:before], rounds[:before])
-
-    one_by_one.extend(facts[before:], rounds[before:])
-    for start in range(before, len(facts), 1700):
-        stop = min(start + 1700, len(facts))
-        side_by_side.add(source.bundle(1 + start, 1 + stop), np.array(rounds[start:stop]))
-
-    assert vars(side_by_side).keys() == vars(one_by_one).keys()
-    for name, value in vars(one_by_one).items():
-        assert vars(side_by_side)[name] == value, name
-
-
-def test_reasons_without_end_are_kept_with_their_facts_side_by_side_as_well() -> None:
-    packed, again = PackedLog(OPENED), PackedLog(OPENED)
-    facts = [Withdrawn("u", f"reason {number}") for number in range(MOST_REASONS // 2)]
-    others = [Withdrawn("u", f"another reason {number}") for number in range(MOST_REASONS // 2)]
-    for log, own in ((packed, facts), (again, others)):
-        log.extend([Enrolled("u", 1, Values((), ())), *own], [1] * (1 + len(own)))
-
-    again.add(packed.bundle(2, len(packed)), np.ones(len(facts), dtype=np.int64))
-
-    assert again.story(1)[1:] == [*others, *facts]
-    assert len(again.heads) <= MOST_REASONS

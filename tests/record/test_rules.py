@@ -134,7 +134,7 @@ def test_rules_return_the_fact_to_record_and_change_nothing() -> None:
     assert completed(known, ("u0", 2)) == (Completed("u0", 2.0), known.in_flight["u0"])
     assert withdrawn(known, ("u0", "lost")) == (Withdrawn("u0", "lost"), known.in_flight["u0"])
     assert withdrawn(known, ("u8", "moved away"))[0] is None
-    assert session.version == version == len(known.log)
+    assert session.version == version == known.count
 
 
 def test_a_log_must_number_rounds_without_gaps() -> None:

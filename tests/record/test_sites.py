@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit import belief
 from dtrbandit.policies.registry import examples
 from dtrbandit.record import Enrolled
 from dtrbandit.record.sites import LONGEST, accept_site
@@ -109,10 +108,7 @@ def test_the_name_of_a_site_can_be_read(site: Any) -> None:
     assert accept_site("x" * LONGEST) == "x" * LONGEST
 
 
-@pytest.mark.parametrize("long", [1, 10**9], ids=["in stretches", "one by one"])
-def test_the_file_resume_verify_and_follow_know_it(long: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(belief, "LONG", long)
-    monkeypatch.setattr(belief, "SHORTEST", 1)
+def test_the_file_resume_verify_and_follow_know_it(tmp_path: Path) -> None:
     session = play(POLICIES[0], sites=True)
     session.enroll("waits", {"start1": 0.5}, site="east")
     dtr.write_log(tmp_path / "log", session.log)

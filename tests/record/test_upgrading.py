@@ -68,8 +68,8 @@ def upgraded() -> dtr.Session:
 def test_a_log_knows_which_numerics_decided_what() -> None:
     session = upgraded()
 
-    assert segments(session.histories.log) == (Segment(1, 101, OLD), Segment(102, len(session.log), dtr.NUMERICS))
-    assert [part.own for part in segments(session.histories.log)] == [False, True]
+    assert segments(session.histories) == (Segment(1, 101, OLD), Segment(102, len(session.log), dtr.NUMERICS))
+    assert [part.own for part in segments(session.histories)] == [False, True]
 
 
 def test_verify_derives_its_own_part_and_names_the_release_for_the_other() -> None:

@@ -1,4 +1,7 @@
-"""A session whose verbs go different ways in turn: called, answered and believed, or told elsewhere and followed."""
+"""A session whose verbs go different ways in turn: called, answered and believed, or told elsewhere and followed.
+
+Now and then it goes on from a snapshot of itself.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,11 @@ from functools import partial
 from typing import Any
 
 import dtrbandit as dtr
+from dtrbandit.belief import Belief
+from dtrbandit.kernels.arrays import under, within
+from dtrbandit.policies.state import PolicyState
+from dtrbandit.record.frozen import frozen, restore
+from dtrbandit.record.snapshot import Snapshot
 
 COMMANDS: dict[str, Any] = {
     kind.__name__.lower(): kind
@@ -27,6 +35,8 @@ class Seam:
 
     def say(self, verb: str, *content: Any, **more: Any) -> Any:
         self.said += 1
+        if self.said % 7 == 0:
+            self.go_on_from_a_snapshot()
         if self.said % 12 == 0:
             return self.say_elsewhere(verb, *content, **more)
         if self.said % 3:
@@ -44,3 +54,17 @@ class Seam:
         answer = getattr(elsewhere, verb)(*content, **more)
         self.session.follow(elsewhere.since(self.session.version))
         return answer
+
+    def go_on_from_a_snapshot(self) -> None:
+        """Know what a snapshot as bytes says, and no more; the facts themselves are kept where they are."""
+        before: Any = self.session._belief
+        arrays = under("state", before.state.arrays())
+        own = frozen(before.histories).snapshot()
+        found = Snapshot.from_bytes(Snapshot(own.header, {**own.arrays, **arrays}).to_bytes())
+        facts = before.histories.facts
+        belief = Belief(before.design, before.policy, before.seed, opened=before.histories.opened, facts=facts)
+        restore(belief.histories, found)
+        facts._names, facts._rounds = belief.histories.names, belief.histories.rounds
+        belief.state = PolicyState.from_arrays(belief.policy, belief.design, within("state", found.arrays))
+        belief.version = belief.histories.count
+        self.session._belief = belief

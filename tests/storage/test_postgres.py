@@ -37,6 +37,42 @@ def log_of(store: PostgresStore) -> Storage:
     return store.log(store.add_trial("trial").rehearsal)
 
 
+# -- a folder for snapshots ----------------------------------------------------------------------------------------
+
+
+def test_snapshots_lie_in_a_folder_of_this_machine_one_for_each_database(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    one, other = object.__new__(PostgresStore), object.__new__(PostgresStore)
+    one._name, other._name = "postgresql://host/one", "postgresql://host/other"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("DTRBANDIT_SNAPSHOTS", raising=False)
+
+    assert one.snapshots is not None
+    assert one.snapshots != other.snapshots
+    assert one.snapshots.parent == tmp_path / "cache/dtrbandit/snapshots"
+    monkeypatch.setenv("DTRBANDIT_SNAPSHOTS", str(tmp_path / "here"))
+    assert one.snapshots.parent == tmp_path / "here"
+
+
+def test_a_user_without_a_home_has_no_snapshots_unless_a_folder_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = object.__new__(PostgresStore)
+    store._name = "postgresql://host/one"
+    for name in ("XDG_CACHE_HOME", "DTRBANDIT_SNAPSHOTS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+
+    assert store.snapshots is None
+    monkeypatch.setenv("DTRBANDIT_SNAPSHOTS", str(tmp_path))
+    assert store.snapshots is not None
+
+
 # -- settings --------------------------------------------------------------------------------------------------
 
 

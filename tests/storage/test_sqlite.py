@@ -229,6 +229,16 @@ def test_a_store_that_was_closed_says_so(tmp_path: Path) -> None:
             act()
 
 
+def test_snapshots_lie_beside_the_file_whatever_name_leads_to_it(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.db").symlink_to(tmp_path / "real/trial.db")
+    for path in (tmp_path / "real/trial.db", tmp_path / "real/../link.db"):
+        store = SQLiteStore(path)
+        assert store.snapshots == tmp_path.resolve() / "real/trial.db.snapshots"
+        assert not store.snapshots.exists()
+        store.close()
+
+
 # -- in memory -------------------------------------------------------------------------------------------------
 
 

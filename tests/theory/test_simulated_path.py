@@ -81,7 +81,9 @@ def test_a_round_is_looked_at_before_the_next_unit_enrols() -> None:
     late = ArrivalProcess(between=Fixed(1.0), response=Fixed(2.5)).events(21, 2, np.random.default_rng(0))
 
     def rows(units: Courses) -> list[int]:
-        return [sum(len(own) for own in estimates.hat_rows[1]) for _, estimates in states(simulation, units, seed=0)]
+        """Return how many rows count at the second stage: the sum of squares of the intercept, over both arms."""
+        factors = [estimates.hat_factors[1] for _, estimates in states(simulation, units, seed=0)]
+        return [round(sum(float(own[:, 0] @ own[:, 0]) for own in arms)) for arms in factors]
 
     assert rows(potential_courses(drawn)) == list(rounds)
     assert rows(potential_courses(drawn, events=late)) == [t - 2 for t in rounds]

@@ -1,7 +1,7 @@
 """F11: a state machine over the verbs of a trial; a plain session must say the same, event for event.
 
-In between the trial is closed and opened, opened twice, locked, and its disk fails. ``benchmarks/soak.py`` has the full
-size.
+In between the trial is closed and opened, by its log or by a snapshot of any moment, opened twice, locked, and its disk
+fails. ``benchmarks/soak.py`` has the full size.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from dtrbandit.record import Ended, Opened
 from dtrbandit.storage import SQLiteStore
 from dtrbandit.trial import Ask, Taken, Trial
 from dtrbandit.trial.opening import is_guessable
+from policies.states import differences
 from trial.small_trial import DESIGN
+from trial.snapshot_files import opened_from, take_snapshot
 
 units = st.sampled_from([f"u{n}" for n in range(6)])
 numbers = st.sampled_from([-1.0, 0.0, 0.5, 2.0])
@@ -100,6 +102,16 @@ class TrialMachine(RuleBasedStateMachine):
         self.trial.close()
         self.trial = Trial.open("pilot", storage=self.address)
 
+    @rule()
+    def take_a_snapshot(self) -> None:
+        take_snapshot(self.trial)
+
+    @rule()
+    def reopen_by_a_snapshot(self) -> None:
+        take_snapshot(self.trial)
+        self.reopen()
+        assert opened_from(self.trial) == self.trial.head.sequence
+
     @rule(command=commands)
     def tell_by_another_handle(self, command: Any) -> None:
         with Trial.open("pilot", storage=self.address) as other:
@@ -136,5 +148,7 @@ class TrialMachine(RuleBasedStateMachine):
         if hasattr(self, "trial"):
             assert self.trial.session_log() == self.session.log
             assert [record.event for record in self.trial.records()] == self.session.log
-            assert len(self.trial.units()) == len(self.session.histories.in_flight)
+            assert [unit.unit for unit in self.trial.units()] == list(self.session.histories.in_flight)
+            assert self.trial.summary() == self.session.summary()
+            assert differences(self.trial._log.belief.state, self.session._belief.state) == []
             assert self.trial.verify()

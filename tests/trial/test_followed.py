@@ -1,8 +1,9 @@
-"""A session in step with a stored log."""
+"""What is believed, in step with a stored log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,24 +12,26 @@ import dtrbandit as dtr
 from dtrbandit.record import chain
 from dtrbandit.record.chain import EMPTY, Stored, StoredBatch, chained, in_batches
 from dtrbandit.storage import MemoryStore
-from dtrbandit.trial import followed
+from dtrbandit.trial import Ask, followed, snapshot_worker
+from dtrbandit.trial.batch import Batch
 from dtrbandit.trial.followed import FollowedLog, parts
-from trial.small_trial import DESIGN, POLICY, begun, fill
+from policies.states import differences
+from trial.small_trial import DESIGN, POLICY, Clock, address, begun, fill
 
 
-@pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-def test_parts_keep_decisions_with_what_they_answer(size: int, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_keep_decisions_with_what_they_answer(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed, "PART", size)
     trial = begun("memory://")
     fill(trial, 12)
     stored = list(trial._log.storage.read())
 
-    found = list(parts(in_batches(stored), EMPTY, quick=quick))
+    found = list(parts(in_batches(stored), EMPTY))
 
-    assert [event for events, _ in found for event in events] == trial.session_log()
-    assert not [events for events, _ in found if isinstance(events[0], dtr.record.Assigned)]
-    assert found[-1][1] == trial.head
+    assert [event for events, _, _ in found for event in events] == trial.session_log()
+    assert [time for _, times, _ in found for time in times] == [record.time for record in trial.records()]
+    assert not [events for events, _, _ in found if isinstance(events[0], dtr.record.Assigned)]
+    assert found[-1][2] == trial.head
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
@@ -38,14 +41,14 @@ def test_an_arrival_at_the_end_of_a_batch_waits_for_its_decision(size: int, monk
     trial = begun("memory://")
     fill(trial, 12)
 
-    found = [events for events, _ in parts(trial._log.storage.batches(), EMPTY, quick=True)]
+    found = [events for events, _, _ in parts(trial._log.storage.batches(), EMPTY)]
 
     assert [event for events in found for event in events] == trial.session_log()
     assert not [events for events in found if isinstance(events[0], dtr.record.Assigned)]
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000])
-def test_a_log_is_read_in_parts_to_the_same_session(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_read_in_parts_to_the_same_belief(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed, "PART", size)
     trial, session = begun("memory://"), dtr.Session(DESIGN, POLICY, seed=1)
     fill(trial, 30)
@@ -54,8 +57,9 @@ def test_a_log_is_read_in_parts_to_the_same_session(size: int, monkeypatch: pyte
     again = FollowedLog(trial._log.storage)
     again.catch_up()
 
-    assert again.session.log == session.log
-    assert again.session.coefficients() == session.coefficients()
+    assert differences(again.belief.state, session._belief.state) == []
+    assert repr(list(again.belief.histories)) == repr(list(trial._log.belief.histories))
+    assert again.belief.histories.tally.to_dict() == session.histories.tally.to_dict()
     assert again.head == trial.head
 
 
@@ -92,13 +96,20 @@ def failed(trial: dtr.Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     assert trial._log.is_ahead
 
 
-def test_after_a_failure_no_record_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
-    trial = dtr.Trial.create("pilot", DESIGN, POLICY, storage=store, seed=1)
+def test_after_a_failure_what_is_stored_is_read_again_from_the_newest_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = begun(address(tmp_path))
     fill(trial, 30)
+    monkeypatch.setattr(snapshot_worker, "EVERY", 20)
+    trial.catch_up()
+    trial._worker.close(None)  # the snapshot is written
+    monkeypatch.undo()
+    snapshot = trial.head.sequence
+    fill(trial, 3, first=30)
     failed(trial, monkeypatch)
-    stored = store.log(1).head().sequence
-    dtr.Trial.open("pilot", storage=store).enroll("meanwhile", {"x": 0.25})
+    with dtr.Trial.open("pilot", storage=address(tmp_path)) as other:
+        other.enroll("meanwhile", {"x": 0.25})
     asked: list[int] = []
     storage: Any = type(trial._log.storage)
     batches = storage.batches
@@ -112,11 +123,11 @@ def test_after_a_failure_no_record_is_read_again(monkeypatch: pytest.MonkeyPatch
 
     decision = trial.enroll("next", {"x": 0.75})
 
-    again = dtr.Trial.open("pilot", storage=store)
-    assert asked[0] == stored  # only what was stored meanwhile
-    assert trial.session_log() == again.session_log()
-    assert again.unit("next").decisions[0] == decision
-    assert again.verify()
+    assert asked[0] == snapshot  # only what came after it
+    with trial, dtr.Trial.open("pilot", storage=address(tmp_path)) as again:
+        assert trial.session_log() == again.session_log()
+        assert again.unit("next").decisions[0] == decision
+        assert again.verify()
 
 
 def test_going_back_that_is_interrupted_is_made_good_by_reading_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,10 +136,11 @@ def test_going_back_that_is_interrupted_is_made_good_by_reading_all(monkeypatch:
     log = trial.session_log()
     failed(trial, monkeypatch)
 
-    with monkeypatch.context() as away:
-        away.setattr(dtr.Session, "resume", classmethod(interrupt))
-        with pytest.raises(KeyboardInterrupt):
-            trial.summary()
+    for name in ("opened_by", "record_of"):
+        with monkeypatch.context() as away:
+            away.setattr(followed, name, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                trial.summary()
 
     assert trial.summary().units == 5
     assert trial.session_log() == log
@@ -147,9 +159,8 @@ def relinked(texts: list[bytes]) -> list[Stored]:
     return stored
 
 
-@pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("held_back", [False, True])
-def test_of_two_bad_records_the_first_is_named(held_back: bool, quick: bool) -> None:
+def test_of_two_bad_records_the_first_is_named(held_back: bool) -> None:
     trial = begun("memory://")
     fill(trial, 12)
     texts = [each.text for each in trial._log.storage.read()]
@@ -163,7 +174,7 @@ def test_of_two_bad_records_the_first_is_named(held_back: bool, quick: bool) -> 
         stored = relinked([*texts[:20], b"[]", *texts[21:]])
 
     with pytest.raises(dtr.LogError, match="a damaged Enrolled event"):
-        list(parts(in_batches(stored), EMPTY, quick=quick))
+        list(parts(in_batches(stored), EMPTY))
 
 
 @pytest.mark.parametrize("longer", [False, True])
@@ -184,3 +195,55 @@ def test_another_log_than_the_one_known_is_read_from_its_beginning(
 
     assert decision == other.enroll("next", {"x": 0.75})
     assert trial.session_log() == other.session_log()
+
+
+def test_facts_that_are_not_stored_yet_are_known_and_those_of_others_are_not_before_they_are_followed() -> None:
+    trial = begun("memory://")
+    fill(trial, 2)
+    log = trial._log
+    facts = log.facts
+    batch = Batch(log, Clock(), [])
+    batch.take(Ask(dtr.Complete("u0", 1.0)))
+
+    assert facts.of_unit("u0")[-1] == dtr.record.Completed("u0", 1.0)
+    assert [record.event for record in facts.records_of("u0")] == facts.of_unit("u0")[:-1]
+    batch.store()
+    assert len(facts.records_of("u0")) == 4  # what is stored counts when it is noted
+    log.note_stored(batch.head)
+    assert [record.event for record in facts.records_of("u0")] == facts.of_unit("u0")
+    dtr.Trial.open("pilot", storage=trial._store).void("u1", reason="twice")
+    assert not [fact for fact in facts.of_unit("u1") if isinstance(fact, dtr.record.Voided)]
+    trial.catch_up()
+    assert facts.of_unit("u1")[-1] == dtr.record.Voided("u1", "twice")
+
+
+def test_a_trial_keeps_no_fact_that_is_stored() -> None:
+    trial = begun("memory://")
+    other = dtr.Trial.open("pilot", storage=trial._store)
+
+    fill(trial, 12)
+    other.catch_up()
+
+    for each in (trial, other):
+        assert each._log.facts._new == {}
+        assert list(each._log.belief.histories.in_flight) == ["u0", "u5", "u10"]
+
+
+def test_a_unit_of_an_earlier_trial_with_the_same_id_is_another_one() -> None:
+    taught = dtr.record.Taught("u1", ({"x": 0.5}, {"r": -1.0}), ("a",), 2.0)
+
+    class Earlier:
+        def teaching(self, design: dtr.Design) -> list[dtr.record.Taught]:  # noqa: ARG002  # what a prior is asked
+            return [taught]
+
+    trial = dtr.Trial.create("pilot", DESIGN, POLICY, storage="memory://", seed=1, prior=Earlier())
+    trial.enroll("u1", {"x": 0.25})
+    trial.respond("u1", {"r": -1.0})
+    trial.complete("u1", 1.0)
+
+    assert [type(fact).__name__ for fact in trial._log.facts.of_unit("u1")] == [
+        "Enrolled", "Assigned", "Responded", "Completed",
+    ]  # fmt: skip
+    trial.correct("u1", outcome=3.0, reason="typo")
+    assert trial.unit("u1").records[0].sequence == 3
+    assert trial.verify()

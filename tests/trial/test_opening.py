@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.belief import believed
 from dtrbandit.record import Opened
-from dtrbandit.record.chain import Head, unlinked
+from dtrbandit.record.chain import Head, Record, unlinked
 from dtrbandit.record.events import Taught
 from dtrbandit.trial.opening import begin_live, begin_rehearsal, drawn, require_lockable
 from trial.small_trial import DESIGN, POLICY
@@ -17,18 +18,17 @@ NOW = datetime(2026, 11, 17, 9, tzinfo=UTC)
 
 
 def test_a_rehearsal_begins_with_what_the_session_was_opened_with() -> None:
-    session, stored = begin_rehearsal("pilot", DESIGN, POLICY, seed=3, actor="lead", time=NOW)
+    (record,) = unlinked(begin_rehearsal("pilot", DESIGN, POLICY, seed=3, actor="lead", time=NOW))
 
-    (record,) = unlinked(stored)
-
-    assert (record.actor, record.time, record.event) == ("lead", NOW, session.log[0])
-    assert session.seed == 3
+    opened = dtr.Session(DESIGN, POLICY, seed=3).log[0]
+    assert (record.actor, record.time, record.event) == ("lead", NOW, opened)
 
 
 def test_a_live_log_names_the_head_of_the_rehearsal_and_has_its_own_seed() -> None:
-    session, _ = begin_rehearsal("pilot", DESIGN, POLICY, seed=3, actor=None, time=NOW)
+    rehearsal = list(unlinked(begin_rehearsal("pilot", DESIGN, POLICY, seed=3, actor=None, time=NOW)))
+    known = believed([record.event for record in rehearsal], None, None)
 
-    (record,) = unlinked(begin_live(session, Head(9, "f" * 64), seed=4, actor="lead", time=NOW))
+    (record,) = unlinked(begin_live(known, rehearsal, Head(9, "f" * 64), seed=4, actor="lead", time=NOW))
 
     opened = record.event
     assert isinstance(opened, Opened)
@@ -44,14 +44,14 @@ def test_an_actor_or_a_seed_that_cannot_be_recorded_is_refused() -> None:
 
 
 def test_only_a_rehearsal_without_a_public_schedule_is_locked() -> None:
-    session = dtr.Session(DESIGN, dtr.DTRBandit(q=1, delta=1.0))
+    public = dtr.DTRBandit(q=1, delta=1.0)
 
     with pytest.raises(dtr.ProtocolError, match="who knows it can guess"):
-        require_lockable(session, "pilot", "rehearsal", paper_schedule=False)
+        require_lockable(public, "pilot", "rehearsal", paper_schedule=False)
     with pytest.raises(dtr.ProtocolError, match="it is live"):
-        require_lockable(session, "pilot", "live", paper_schedule=True)
-    require_lockable(session, "pilot", "rehearsal", paper_schedule=True)
-    require_lockable(dtr.Session(DESIGN, dtr.UniformRandom()), "pilot", "rehearsal", paper_schedule=False)
+        require_lockable(public, "pilot", "live", paper_schedule=True)
+    require_lockable(public, "pilot", "rehearsal", paper_schedule=True)
+    require_lockable(dtr.UniformRandom(), "pilot", "rehearsal", paper_schedule=False)
 
 
 def test_seeds_differ() -> None:
@@ -67,12 +67,16 @@ class Earlier:
 
 
 def test_an_earlier_trial_teaches_the_rehearsal_and_then_the_live_trial() -> None:
-    session, stored = begin_rehearsal("pilot", DESIGN, POLICY, seed=3, prior=Earlier(), actor="lead", time=NOW)
+    stored = begin_rehearsal("pilot", DESIGN, POLICY, seed=3, prior=Earlier(), actor="lead", time=NOW)
+    first = list(unlinked(stored))
+    session = dtr.Session.resume([record.event for record in first])
     session.enroll("u1", {"x": 0.3})
+    records = [Record(sequence, None, NOW, event) for sequence, event in enumerate(session.log, 1)]
 
-    live = [record.event for record in unlinked(begin_live(session, Head(9, "f" * 64), seed=4, actor="x", time=NOW))]
+    known = believed(session.log, None, None)
+    live = list(unlinked(begin_live(known, records, Head(9, "f" * 64), seed=4, actor="x", time=NOW)))
 
-    assert [record.event for record in unlinked(stored)] == list(session.log[:3])
-    assert [type(event) for event in live] == [Opened, Taught, Taught]
-    assert live[1:] == list(session.log[1:3])
-    assert dtr.Session.resume(live).summary().taught == 2
+    assert [type(record.event) for record in first] == [Opened, Taught, Taught]
+    assert [(record.actor, record.sequence) for record in live] == [("x", 1), ("x", 2), ("x", 3)]
+    assert [record.event for record in live[1:]] == [record.event for record in first[1:]]
+    assert dtr.Session.resume([record.event for record in live]).summary().taught == 2

@@ -14,10 +14,13 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.record.chain import EMPTY, Head, Record, linked, unlinked
 from dtrbandit.record.events import Assigned
+from dtrbandit.record.snapshot import Snapshot
 from dtrbandit.storage import MemoryStore, SQLiteStore
 from dtrbandit.trial import Ask, Trial, verify_stored
 from dtrbandit.trial.proof import say_progress
+from trial.children import run
 from trial.small_trial import DESIGN, POLICY, Clock, address, begun, fill
+from trial.snapshot_files import rewrite, take_snapshot
 
 FLIPS = 60  # benchmarks/soak.py has thousands
 
@@ -317,3 +320,106 @@ def test_a_stored_chain_is_the_chain_of_its_records() -> None:
     stored = list(trial._store.log(1).read())
 
     assert list(linked(unlinked(stored), EMPTY)) == stored
+
+
+# -- snapshots do not count, and must agree ------------------------------------------------------------------------
+
+
+def with_snapshot(folder: Path, *, more: int = 0) -> tuple[Path, int]:
+    """Write a trial and a snapshot of it, and so many units more; return the snapshot's file and record."""
+    with begun(address(folder)) as trial:
+        fill(trial, 12)
+        trial.correct("u1", outcome=9.0, reason="typo")
+        trial.void("u2", reason="twice")
+        place, sequence = take_snapshot(trial), trial.head.sequence
+        fill(trial, more, first=12)
+    return place, sequence
+
+
+@pytest.mark.parametrize("more", [0, 5])
+def test_a_snapshot_that_says_what_the_log_leads_to_is_in_order(more: int, tmp_path: Path) -> None:
+    with_snapshot(tmp_path, more=more)
+
+    assert verified(tmp_path), verified(tmp_path)
+
+
+def bent(place: Path, name: str) -> None:
+    """Change the last bit of an array of a snapshot."""
+    array = Snapshot.from_bytes(place.read_bytes()).arrays[name].copy()
+    array.reshape(-1).view("|u1")[0] ^= 1
+    rewrite(place, {name: array})
+
+
+SAYS_OTHERWISE: dict[str, Callable[[Path], None]] = {
+    "tally": lambda place: rewrite(place, tally={"states": []}),
+    "in_flight": lambda place: rewrite(place, in_flight=[]),
+    "of_trial": lambda place: rewrite(place, of_trial=[[0, '{"event":"Held"}']]),
+    "reasons": lambda place: rewrite(place, reasons=["another"]),
+    "events": lambda place: rewrite(place, events=1),
+    "names": lambda place: bent(place, "names"),
+    "state.observed.features": lambda place: bent(place, "state.observed.features"),
+    "state.observed.outcome": lambda place: bent(place, "state.observed.outcome"),
+    "ledger.outcomes": lambda place: bent(place, "ledger.outcomes"),
+    "ledger.0.arms": lambda place: bent(place, "ledger.0.arms"),
+}
+
+
+@pytest.mark.parametrize("more", [0, 5])
+@pytest.mark.parametrize("name", SAYS_OTHERWISE)
+def test_a_snapshot_that_says_something_else_is_named(name: str, more: int, tmp_path: Path) -> None:
+    place, sequence = with_snapshot(tmp_path, more=more)
+    SAYS_OTHERWISE[name](place)
+
+    found = verified(tmp_path)
+
+    assert (found.ok, found.first_bad) == (False, sequence)
+    assert f"the snapshot of record {sequence} says something else than its log leads to ({name})" in str(found)
+
+
+def test_every_array_of_a_snapshot_is_compared(tmp_path: Path) -> None:
+    place, sequence = with_snapshot(tmp_path)
+    content = place.read_bytes()
+    arrays = {name: array for name, array in Snapshot.from_bytes(content).arrays.items() if array.size}
+
+    for name in arrays:
+        bent(place, name)
+        found = verified(tmp_path)
+        assert f"({name})" in str(found), name
+        assert found.first_bad == sequence
+        place.write_bytes(content)
+    assert len(arrays) > 20
+    assert verified(tmp_path)
+
+
+def test_a_damaged_snapshot_or_one_of_another_log_does_not_count(tmp_path: Path) -> None:
+    place, _ = with_snapshot(tmp_path)
+
+    place.write_bytes(place.read_bytes()[:-1])
+    assert verified(tmp_path)
+    place.unlink()
+    assert verified(tmp_path)
+
+
+def test_damage_to_the_log_is_found_whatever_a_snapshot_says(tmp_path: Path) -> None:
+    with_snapshot(tmp_path, more=3)
+    change(tmp_path, "UPDATE records SET text = replace(text, '\"u', '\"v') WHERE sequence = 6")
+
+    assert verified(tmp_path).first_bad == 6
+
+
+class Earlier:
+    """Some units of an earlier trial."""
+
+    def teaching(self, design: dtr.Design) -> list[dtr.record.Taught]:  # noqa: ARG002  # what a prior is asked
+        return [dtr.record.Taught(f"e{n}", ({"x": n / 7}, {"r": -1.0}), ("a",), float(n)) for n in range(9)]
+
+
+def test_a_snapshot_after_an_earlier_trial_is_verified_by_another_process(tmp_path: Path) -> None:
+    """There, sets have another order."""
+    with Trial.create("pilot", DESIGN, POLICY, storage=address(tmp_path), seed=1, prior=Earlier()) as trial:
+        fill(trial, 4)
+        take_snapshot(trial)
+
+    script = f"from dtrbandit.trial import Trial; print(Trial.open('pilot', storage={address(tmp_path)!r}).verify())"
+
+    assert run("-c", script).startswith("28 records: the chain is whole")

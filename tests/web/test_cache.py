@@ -13,8 +13,8 @@ for module in ("starlette", "jinja2", "uvicorn"):
 
 from dtrbandit.service.service import Service  # noqa: E402
 from dtrbandit.trial import Trial  # noqa: E402
+from dtrbandit.trial.ledger import Ledger  # noqa: E402
 from dtrbandit.web.cache import FRESH, LASTING, TrialCache  # noqa: E402
-from dtrbandit.web.ledger import Ledger  # noqa: E402
 
 DESIGN = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x", expected_days=1)])
 

@@ -11,13 +11,13 @@ from web.course import small_course
 for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
+from dtrbandit.trial.ledger import FREE  # noqa: E402
 from dtrbandit.web import contrasts  # noqa: E402
 from dtrbandit.web.contrasts import compared, forced_cohort  # noqa: E402
-from dtrbandit.web.ledger import FREE, Ledger  # noqa: E402
 
 
 def both(trial: dtr.Trial) -> list[contrasts.Compared]:
-    return compared(Ledger(trial.design, trial.session_log()[0]).follow(trial), trial)
+    return compared(trial.ledger(), trial)
 
 
 def test_forced_rounds_give_what_evaluate_gives() -> None:
@@ -73,7 +73,7 @@ def test_a_long_log_is_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_only_units_of_forced_rounds_are_read() -> None:
     trial = small_course()
-    ledger = Ledger(trial.design, trial.session_log()[0]).follow(trial)
+    ledger = trial.ledger()
 
     cohort = forced_cohort(ledger, trial)
 

@@ -21,7 +21,6 @@ from dtrbandit.web.empty_state import (  # noqa: E402
     why_no_forced_values,
     why_no_free_values,
 )
-from dtrbandit.web.ledger import Ledger  # noqa: E402
 
 
 def begun(policy: Policy[Any]) -> dtr.Trial:
@@ -29,7 +28,7 @@ def begun(policy: Policy[Any]) -> dtr.Trial:
 
 
 def both(trial: dtr.Trial) -> tuple[str, str]:
-    ledger = Ledger(trial.design, trial.session_log()[0]).follow(trial)
+    ledger = trial.ledger()
     return why_no_forced_values(ledger), why_no_free_values(ledger, trial)
 
 

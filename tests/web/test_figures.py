@@ -13,8 +13,8 @@ from web.course import small_course
 for module in ("starlette", "jinja2", "uvicorn"):
     needed(module)
 
+from dtrbandit.trial.ledger import Ledger  # noqa: E402
 from dtrbandit.web import figures  # noqa: E402
-from dtrbandit.web.ledger import Ledger  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def trial() -> dtr.Trial:
 
 @pytest.fixture(scope="module")
 def ledger(trial: dtr.Trial) -> Ledger:
-    return Ledger(trial.design, trial.session_log()[0]).follow(trial)
+    return trial.ledger()
 
 
 def test_shares_count_every_decision_once(trial: dtr.Trial, ledger: Ledger) -> None:
@@ -42,7 +42,7 @@ def test_shares_count_every_decision_once(trial: dtr.Trial, ledger: Ledger) -> N
 
 def test_shares_of_nothing_are_empty() -> None:
     trial = small_course(0, tidy=True)
-    empty = Ledger(trial.design, trial.session_log()[0]).follow(trial)
+    empty = trial.ledger()
 
     assert figures.shares_of_arms(empty, 0).counts.shape == (0, 2)
     assert figures.shares_of_reasons(empty, 0).counts.shape == (0, 0)
@@ -127,10 +127,10 @@ def test_equal_outcomes_have_no_interval_of_no_width() -> None:
 
 def test_once_an_arm_is_closed_forced_rounds_have_no_interval() -> None:
     trial = small_course(tidy=True)
-    before = figures.benefit(Ledger(trial.design, trial.session_log()[0]).follow(trial)).forced
+    before = figures.benefit(trial.ledger()).forced
     trial.close_arm("second", "b", reason="harm")
 
-    after = figures.benefit(Ledger(trial.design, trial.session_log()[0]).follow(trial)).forced
+    after = figures.benefit(trial.ledger()).forced
 
     assert before.low is not None
     assert (after.mean, after.low, after.high) == (before.mean, None, None)

@@ -94,7 +94,7 @@ def kernels(found: Mapping[str, str]) -> Finding:
         case [build.CHECKED]:
             return Finding("kernels", NOTE, "compiled with bounds checks, for tests; the same results, slower")
         case [build.PLAIN]:
-            told = "plain Python: the same results, some 200 times slower; install dtrbandit where a C compiler is"
+            told = "plain Python: the same results, studies 150 times slower; install dtrbandit where a C compiler is"
             return Finding("kernels", NOTE, told)
     return Finding("kernels", WRONG, "some are compiled and some are not; install dtrbandit again")
 

@@ -15,12 +15,15 @@ Coefficients = tuple[Matrix, ...]  # per stage (K_m, d_m), NaN where an arm has 
 
 
 class Estimates(NamedTuple):
-    """Coefficients of Q̂ and Q̃, and the rows (n, d) behind each arm of each stage, where rank matters."""
+    """Coefficients of Q̂ and Q̃, and where rank matters, a factor R of the rows behind each arm of each stage.
+
+    It has at most as many rows as columns, and the rows' own Gram matrix and rank: RᵀR = Σψψᵀ.
+    """
 
     hat: Coefficients
     tilde: Coefficients | None = None
-    hat_rows: tuple[tuple[Matrix, ...], ...] = ()
-    tilde_rows: tuple[tuple[Matrix, ...], ...] = ()
+    hat_factors: tuple[tuple[Matrix, ...], ...] = ()
+    tilde_factors: tuple[tuple[Matrix, ...], ...] = ()
 
 
 def per_stage(design: Design, coefficients: NDArray[np.float64]) -> Coefficients:
@@ -29,11 +32,19 @@ def per_stage(design: Design, coefficients: NDArray[np.float64]) -> Coefficients
     return tuple(coefficients[m, :arms, :d].copy() for m, (arms, d) in shapes)
 
 
-def rows_by_arm(design: Design, observed: Observed, counted: Any) -> tuple[tuple[Matrix, ...], ...]:
-    """Return the features of the rows of each stage and arm; ``counted`` (n, M) says which to look at."""
+def factors_by_arm(design: Design, observed: Observed, counted: Any) -> tuple[tuple[Matrix, ...], ...]:
+    """Return a factor of the rows of each stage and arm; ``counted`` (n, M) says which to look at."""
     features, arms = np.asarray(observed.features), np.asarray(observed.arms)
     shapes = enumerate(zip(design.arm_counts, design.dimensions, strict=True))
     which = np.asarray(counted, dtype=np.bool_)
     return tuple(
-        tuple(features[which[:, m] & (arms[:, m] == a), m, :d] for a in range(count)) for m, (count, d) in shapes
+        tuple(_factor(features[which[:, m] & (arms[:, m] == a), m, :d]) for a in range(count))
+        for m, (count, d) in shapes
     )
+
+
+def _factor(rows: Matrix) -> Matrix:
+    if len(rows) <= rows.shape[1]:
+        return rows
+    factor: Any = np.linalg.qr(rows, mode="r")  # R alone, which mypy does not know
+    return np.asarray(factor)

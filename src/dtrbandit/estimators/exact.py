@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
-from dtrbandit.estimators.estimates import Coefficients, Estimates, rows_by_arm
+from dtrbandit.estimators.estimates import Coefficients, Estimates
 from dtrbandit.estimators.levels import Levels
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.estimators.soundness import exact_fault
@@ -271,8 +271,11 @@ class ExactLearner(Levels):
     # -- for people ------------------------------------------------------------------------------------------
 
     def estimates(self, design: Design) -> Estimates:
-        """Return the coefficients of Q̂ and the rows behind them."""
-        return Estimates(self._coefficients(design), hat_rows=rows_by_arm(design, self.observed, self.counted))
+        """Return the coefficients of Q̂ and the factors of the rows behind them."""
+        factors, most = np.asarray(self.fits.factor), self.observed.width
+        shapes = enumerate(zip(design.arm_counts, design.dimensions, strict=True))
+        known = tuple(tuple(factors[m * most + a, :d, :d].copy() for a in range(arms)) for m, (arms, d) in shapes)
+        return Estimates(self._coefficients(design), hat_factors=known)
 
     def _coefficients(self, design: Design) -> Coefficients:
         beta, rows = np.asarray(self.fits.beta), np.asarray(self.rows)

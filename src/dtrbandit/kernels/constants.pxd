@@ -47,26 +47,6 @@ cdef enum:
 
     FORCED_BLOCKS = 64
 
-    WHOLE = 1
-    DECIMAL = 2
-    QUOTE = 34
-    BACKSLASH = 92
-    COLON = 58
-    COMMA = 44
-    ZERO = 48
-    NINE = 57
-    MINUS = 45
-    PLUS = 43
-    POINT = 46
-    BIG_E = 69
-    SMALL_E = 101
-    FIRST_PLAIN = 32
-    LAST_PLAIN = 126
-    FORM_END = 0
-    NUMBERS = 1
-    UNIT = 2
-    UNIT_END = 3
-
 cdef extern from *:
     """
     #define DTR_RANK_TOLERANCE 1e-10
@@ -76,9 +56,6 @@ cdef extern from *:
     #define DTR_SHRINK 2.0
     #define DTR_NARROWEST 0.5
     #define DTR_TWICE (2.0 * (1.0 - 1e-12))
-    #define DTR_BEFORE_UNIT 9699266284233274LL
-    #define DTR_BEFORE_TIME 9698145363894842LL
-    #define DTR_BEFORE_ACTOR 27412424478040634LL
     """
     double RANK_TOLERANCE "DTR_RANK_TOLERANCE"
     double NORMAL_TOLERANCE "DTR_NORMAL_TOLERANCE"
@@ -87,7 +64,4 @@ cdef extern from *:
     double SHRINK "DTR_SHRINK"
     double NARROWEST "DTR_NARROWEST"
     double TWICE "DTR_TWICE"
-    long long BEFORE_UNIT "DTR_BEFORE_UNIT"
-    long long BEFORE_TIME "DTR_BEFORE_TIME"
-    long long BEFORE_ACTOR "DTR_BEFORE_ACTOR"
     const char* BUILT_FROM "DTR_BUILT_FROM"

@@ -39,12 +39,4 @@ TWICE = 2.0 * (1.0 - 1e-12)  # a determinant that has doubled exactly counts, wh
 
 FORCED_BLOCKS = 64  # they double in distance: more than any trial will see
 
-# letters and words of stored records (record/blanks.py)
-WHOLE, DECIMAL = 1, 2  # stand in a form for a whole number, and for one with a point or an exponent
-QUOTE, BACKSLASH, COLON, COMMA = (ord(each) for each in '"\\:,')
-ZERO, NINE, MINUS, PLUS, POINT, BIG_E, SMALL_E = (ord(each) for each in "09-+.Ee")
-FIRST_PLAIN, LAST_PLAIN = ord(" "), ord("~")
-BEFORE_UNIT, BEFORE_TIME, BEFORE_ACTOR = (int.from_bytes(each, "big") for each in (b'"unit":', b'"time":', b'actor":'))
-FORM_END, NUMBERS, UNIT, UNIT_END = range(4)  # columns of what is found
-
 BUILT_FROM = b""  # a compiled module's source, as a hash

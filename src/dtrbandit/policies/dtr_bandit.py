@@ -22,7 +22,7 @@ from dtrbandit.design.parameters import each, positive, whole
 from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.estimators.estimates import Estimates, per_stage, rows_by_arm
+from dtrbandit.estimators.estimates import Estimates, factors_by_arm, per_stage
 from dtrbandit.estimators.forced import ForcedLearner
 from dtrbandit.estimators.soundness import is_blank, is_outside
 from dtrbandit.kernels import constants as c
@@ -415,6 +415,6 @@ class DTRBanditState(PlanState):
             .estimates()
             ._replace(
                 tilde=per_stage(self.design, np.asarray(self.forced.beta)),
-                tilde_rows=rows_by_arm(self.design, self.observed, clean),
+                tilde_factors=factors_by_arm(self.design, self.observed, clean),
             )
         )

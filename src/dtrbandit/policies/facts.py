@@ -14,10 +14,9 @@ import numpy as np
 from dtrbandit.design.formula import Vector
 from dtrbandit.errors import ProtocolError
 from dtrbandit.kernels import constants as c
-from dtrbandit.policies.backlog import AT_ONCE, Call, work_off
 from dtrbandit.policies.policy import Choice
 from dtrbandit.policies.state import REASON_NAMES, PolicyState
-from dtrbandit.policies.teaching import teach_one
+from dtrbandit.policies.teaching import Call, lessons_of, teach
 from dtrbandit.record.events import (
     ArmClosed,
     Assigned,
@@ -51,6 +50,11 @@ def decide_for(state: PolicyState, history: History, u: float) -> Decision:
         state.forget_question()
     if arm < 0:
         raise _misfit(state, history, "a decision")
+    return decision_of(state, unit, t, m, arm)
+
+
+def decision_of(state: PolicyState, unit: str, t: int, m: int, arm: int) -> Decision:
+    """Return the decision that a state has just made, in labels."""
     stage, labels, read, said = state.forms[m]
     tilde, hat, chances = read(state.sheet_bytes)
     propensities, contenders = said(chances)
@@ -88,10 +92,6 @@ def update(state: PolicyState, history: History, event: Fact) -> PolicyState:
         raise _misfit(state, history, type(event).__name__) from None
     if state.taught + history.round > state.capacity:
         state.reserve(state.taught + history.round)
-    if state.backlog is not None:
-        if state.backlog.put(call, features) == AT_ONCE:
-            work_off(state)
-        return state
     fact, unit, m, index, arm, value = call
     if features is not None and features is not state.at_hand:  # an arrival is decided, then learnt
         _lay_out(state, history, m, features)
@@ -108,7 +108,7 @@ def _take_lesson(state: PolicyState, history: History) -> None:
     known = m <= len(history.features) <= m + 1
     if state.observed.units > state.taught or _after(state, history) != history.node or not (whole and ends and known):
         raise _misfit(state, history, "a lesson")
-    teach_one(state, history)
+    teach(state, lessons_of(state.design, [history]))
 
 
 def _lay_out(state: PolicyState, history: History, m: int, features: Vector) -> None:
@@ -190,14 +190,12 @@ def _take_unusual(state: PolicyState, history: History, event: Fact) -> None:
 
 def amend(state: PolicyState, history: History) -> None:
     """Let a policy learn that an arm was overridden or a value corrected."""
-    work_off(state)
     rewrite(state, history)
     _take_amendment(state, history, c.AMENDED)
 
 
 def void(state: PolicyState, history: History) -> None:
     """Let a policy forget a unit."""
-    work_off(state)
     _require_known(state, history, "voiding")
     state.observed.erase(_number(state, history))
     _take_amendment(state, history, c.VOIDED)
@@ -251,7 +249,6 @@ def rewrite(state: PolicyState, history: History) -> None:
 
 def close_arm(state: PolicyState, event: ArmClosed) -> None:
     """Let a policy leave an arm out of every max, and learn everything again."""
-    work_off(state)
     m = state.design.stage_number(event.stage)
     state.close_arm(m, state.design.stages[m].arms.index(event.arm))
     state.amend(c.CLOSED, 0)

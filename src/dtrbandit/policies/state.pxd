@@ -9,7 +9,7 @@ cdef class PolicyState:
     cdef readonly double[:, ::1] sheet
     cdef readonly long long width, reason
     cdef readonly bint knows_units
-    cdef public object backlog, closed, copies, at_hand
+    cdef public object closed, copies, at_hand
     cdef public bint learning
 
     cdef long long decide(self, long long unit, long long m, long long node, double u) noexcept nogil

@@ -45,8 +45,6 @@ class PolicyState:
         Whether a decision looks at what the unit was given before: then the policy must have been told.
     learning
         False while facts are only written down, to be learnt all at once afterwards.
-    backlog
-        Facts that wait, while many are taken at a time.
     copies, closed
         The copies of the tree by number, one for each set of contraindications; the arms that are closed.
     at_hand
@@ -62,7 +60,6 @@ class PolicyState:
         self.width, self.reason = self.observed.width, c.RULE
         self.knows_units, self.learning = False, True
         self.sheet = np.zeros((4, self.width))
-        self.backlog: Any = None
         self.closed: Barred = ()
         self.copies: dict[Barred, int] = {(): 0}
         # what every decision asks for, where a verb reads it fastest

@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
+from dtrbandit.errors import ProtocolError
 from dtrbandit.kernels.constants import ARRIVED, COMPLETED, LEFT
-from dtrbandit.policies.backlog import AT_ONCE, Call, take_all, work_off
 from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.histories import History
 
+Call = tuple[int, int, int, int, int, float]  # fact, unit, stage, node, arm, value
+
 
 class Lessons(NamedTuple):
-    """What some units teach: their number, and their facts as ``backlog.take_all`` takes them, units from 0."""
+    """What some units teach: their number, and their facts as ``PolicyState.take_all`` takes them, units from 0."""
 
     units: int
     numbers: NDArray[np.int64]
@@ -46,21 +48,10 @@ def teach(state: PolicyState, lessons: Lessons) -> None:
     own = numbers.copy()
     own[:, 1] += state.taught
     state.make_room_for_taught(units)
-    take_all(state, own, values, features)
-
-
-def teach_one(state: PolicyState, history: History) -> None:
-    """Let a policy learn from one unit, at once or with the facts that wait."""
-    if state.backlog is None:
-        teach(state, lessons_of(state.design, [history]))
-        return
-    unit = state.taught
-    state.make_room_for_taught(1)
-    waiting = 0
-    for call, features in _calls(state.design, history, unit):
-        waiting = state.backlog.put(call, features)
-    if waiting >= AT_ONCE:
-        work_off(state)
+    taken = state.take_all(own, values, features)
+    if taken < len(own):
+        fact, unit, m = own[taken, :3].tolist()
+        raise ProtocolError(f"unit {unit + 1} of the earlier trial, stage {m + 1}: fact {fact} does not fit")
 
 
 def _calls(design: Design, history: History, unit: int) -> list[tuple[Call, Vector | None]]:

@@ -53,6 +53,7 @@ from dtrbandit.record.histories import Histories, UnitRecord
 from dtrbandit.record.rules import assigned, completed, enrolled, responded, stage_of_response, withdrawn
 from dtrbandit.record.teaching import taught
 from dtrbandit.record.unblinding import unblinded
+from dtrbandit.record.unit_ids import require_distinct, with_known_id
 from dtrbandit.record.upgrading import upgraded
 from dtrbandit.record.voiding import voided
 
@@ -71,12 +72,14 @@ def answer_to(histories: Histories, command: Command) -> Answer:
     if answer is None:
         commands = ", ".join(kind.__name__ for kind in ANSWERS)
         raise ProtocolError(f"found {shown(command)}, which is no command; commands are {commands}")
-    return answer(histories, command)
+    return answer(histories, with_known_id(histories, command))
 
 
 def _enroll(histories: Histories, command: Enroll) -> Answer:
     unit, context, exclude, reason, site = command
     fact, record = enrolled(histories, (unit, None, context, exclude, reason, site))
+    if fact is not None:  # after all else: who tries ids hears of one that is taken only where a free one would enrol
+        require_distinct(histories, unit)
     return fact, record, record.decisions[0] if record else None
 
 

@@ -22,8 +22,18 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import DTRError, LogError
 from dtrbandit.record import events
 from dtrbandit.record.events import Assigned, Decision, Event, Opened, new
-from dtrbandit.record.fields import BEYOND_ASCII, CONTEXT, ESTIMATES, FIELDS, OPTIONAL, Labels, Read, order_of, plain
-from dtrbandit.record.fields import SINCE as SINCE
+from dtrbandit.record.fields import (
+    BEYOND_ASCII,
+    CONTEXT,
+    ESTIMATES,
+    FIELDS,
+    OPTIONAL,
+    SINCE,
+    Labels,
+    Read,
+    order_of,
+    plain,
+)
 
 Entries = dict[str, Any]  # of a JSON object
 
@@ -179,10 +189,12 @@ def _finite_float(text: str) -> float:
 
 
 class Reader:
-    """Reads the events of one log, whose first event says in which order numbers are kept."""
+    """Reads the events of one log. The design says in which order numbers are kept: this one, or the first event's."""
 
-    def __init__(self) -> None:
+    def __init__(self, design: Design | None = None) -> None:
         self.labels: dict[str, Labels] = {}  # by stage; of the first also where none is named
+        if design is not None:
+            self._learn(design)
 
     def event(self, entries: Entries) -> Event:
         """Return the event that a JSON object describes."""
@@ -212,9 +224,11 @@ class Reader:
 
     def _begin(self, opened: Opened) -> None:
         try:
-            design = Design.from_dict(opened.design)
+            self._learn(Design.from_dict(opened.design))
         except DTRError:  # its features are Python functions, or it is damaged: then mappings stay what they are
             return
+
+    def _learn(self, design: Design) -> None:
         for stage, columns in reversed(list(zip(design.stages, design.columns, strict=True))):
             self.labels[stage.name] = self.labels[""] = Labels(order_of(columns), order_of(stage.arms))
 

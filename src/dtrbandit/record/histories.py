@@ -6,16 +6,16 @@ a fact comes on record. Facts are not checked here: ``record/rules.py`` says wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+from unicodedata import normalize
 
-import numpy as np
-
+from dtrbandit._version import NUMERICS
 from dtrbandit.design.feasibility import Barred, arms_left
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
-from dtrbandit.record.bundle import Bundle, Integers
 from dtrbandit.record.events import (
     ArmClosed,
     Assigned,
@@ -40,11 +40,16 @@ from dtrbandit.record.events import (
     new,
 )
 from dtrbandit.record.features import Context, all_features, columns_of, features_at
-from dtrbandit.record.packed import PackedLog
-from dtrbandit.record.stories import Stories
+from dtrbandit.record.tally import (
+    AWAITS_OUTCOME,
+    AWAITS_STAGE,
+    COMPLETED,
+    LEFT_AND_COMPLETED,
+    VOIDED,
+    WITHDRAWN,
+    Tally,
+)
 from dtrbandit.record.values import Values
-
-AT_ONCE = 5_000  # events that a long look takes in one step
 
 
 class History(NamedTuple):
@@ -101,6 +106,11 @@ class UnitRecord:
     exclusions: tuple[tuple[int, Excluded, str], ...] = ()  # on arrival at which stage, which arms, and why
     site: str | None = None  # that enrolled it
     unblinded: tuple[Unblinded, ...] = ()  # each time that somebody was shown its story
+    since: datetime | None = None  # when it began to await what comes next; None where nobody said
+
+    def copy(self) -> UnitRecord:
+        """Return a record that stays as it is."""
+        return UnitRecord(*[getattr(self, name) for name in UnitRecord.__slots__])
 
     @property
     def awaited(self) -> int:
@@ -112,66 +122,78 @@ class UnitRecord:
         """Whether nothing more is expected."""
         return self.outcome is not None or self.withdrawn is not None or self.voided is not None
 
+    def state(self, stages: int) -> int:
+        """Return the number of its state (``record/tally.py``), in a design of so many stages."""
+        if self.voided is not None:
+            return VOIDED
+        if self.outcome is not None:
+            return LEFT_AND_COMPLETED if self.left else COMPLETED
+        if self.withdrawn is not None:
+            return WITHDRAWN
+        awaited = len(self.reported)
+        return AWAITS_OUTCOME if self.left or awaited == stages else AWAITS_STAGE + awaited - 1
 
-class Alike(NamedTuple):
-    """Units that differ in their numbers alone: the record of the first, and the rounds of all."""
 
-    first: UnitRecord
-    rounds: list[int]
-    outcomes: list[float]  # one for each of them, or none
+def folded(unit: str) -> str:
+    """Return an id without regard to case and to how Unicode writes its letters.
+
+    Examples
+    --------
+    >>> folded("U1"), folded("Ame\u0301lie") == folded("AM\u00c9LIE")
+    ('u1', True)
+    """
+    if unit.isascii():
+        return unit.lower()
+    return normalize("NFKC", normalize("NFKC", unit).casefold())
+
+
+class Facts(Protocol):
+    """Where facts are kept, so that what happened to a unit that has ended can be read again."""
+
+    def append(self, fact: Fact, history: History) -> None:
+        """Keep a fact, which has led to this history."""
+
+    def of_unit(self, unit: str) -> Iterable[Fact]:
+        """Return all that happened to a unit that is known, in order."""
 
 
 class Histories:
-    """The log, and the records of all its units.
+    """The records of all units, and what concerns the trial as a whole.
 
-    The record of a unit in flight is kept. That of a unit that has ended is made again from its packed events when it
-    is asked for.
+    The record of a unit in flight is kept. That of a unit that has ended is made again from its facts when it is asked
+    for.
     """
 
     def __init__(self, design: Design, opened: Opened) -> None:
-        self.design = design
-        self.log = PackedLog(opened)
-        self.in_flight: dict[str, UnitRecord] = {}
+        self.design, self.opened = design, opened
+        self.facts: Facts  # whoever makes this says where they are kept
+        self.count = 1  # of events on record
+        self.names: list[str] = []  # of units, by round
+        self.rounds: dict[str, int] = {}  # the reverse; numbers and texts are nothing to the garbage collector
+        self.folded: dict[str, str] = {}  # ids without regard to case and normalisation, where that makes a difference
+        self.in_flight: dict[str, UnitRecord] = {}  # in the order of their rounds
         self.accrual: dict[str | None, Held | Released] = {}  # the last of these for each site; None: everywhere
         self.closed: dict[tuple[int, int], ArmClosed] = {}  # by stage and arm
         self.barred: Barred = ()  # the arms that are closed
         self.ended: Ended | None = None
         self.numerics = opened.numerics  # of whoever decides now
-        self.upgraded: Upgraded | None = None  # the last one
+        self.quiet = opened.numerics == NUMERICS  # nothing is held, closed or ended, and this release decides
+        self.upgrades: list[tuple[int, Upgraded]] = []  # each with its number in the log
         self.taught: set[str] = set()  # units of an earlier trial
-        self._stories = Stories()  # as far as somebody looked
+        self.tally = Tally()
 
     def __len__(self) -> int:
-        return len(self.log.rounds)
+        return len(self.names)
 
     def __iter__(self) -> Iterator[UnitRecord]:
         """Give the records of all units in the order of their rounds, one at a time."""
-        for t, unit in enumerate(self.log.names, 1):
-            yield self.in_flight.get(unit) or self._retold(t)
-
-    def alike(self) -> Iterator[Alike]:
-        """Give units that differ in their numbers alone together, in the order of the first of each kind."""
-        while not self.look_on():
-            pass
-        for first, *others in self._stories.alike():
-            record = self.in_flight.get(self.log.names[first - 1]) or self._retold(first)
-            outcome = None if record.voided else record.history.outcome
-            outcomes = [] if outcome is None else [outcome]
-            if outcomes:  # then the others, without amendments, end with theirs
-                outcomes += [self._stories.outcomes[t - 1] for t in others]
-            yield Alike(record, [first, *others], outcomes)
-
-    def look_on(self) -> bool:
-        """Take in some of what is new for ``alike``; say whether that was all. So a long look can be made in steps."""
-        return self._stories.follow(self.log, AT_ONCE)
+        for unit in self.names:
+            yield self.in_flight.get(unit) or self._read(unit)
 
     def get(self, unit: str) -> UnitRecord | None:
         """Return what is on record of a unit, None if it is not enrolled."""
         record = self.in_flight.get(unit)
-        if record is None:
-            t = self.log.rounds.get(unit)
-            record = None if t is None else self._retold(t)
-        return record
+        return self._read(unit) if record is None and unit in self.rounds else record
 
     def hold_of(self, site: str | None) -> Held | None:
         """Return by what accrual is held for a site, None if it is not."""
@@ -180,78 +202,120 @@ class Histories:
                 return fact
         return None
 
-    def record(self, fact: Fact, known: UnitRecord | None, history: History) -> UnitRecord | None:
-        """Put a fact on record, and the history that it leads to. Return the record of its unit while it goes on.
+    def record(self, fact: Fact, known: UnitRecord | None, history: History, time: datetime | None = None) -> None:
+        """Put a fact on record, and the history that it leads to; ``time`` is when that was.
 
         ``known`` is the unit's record, None if it enrols, and if there is no unit.
         """
-        self.log.append(fact, history.round)
+        self.facts.append(fact, history)
+        self.count += 1
         kind = type(fact)
         if history is NO_UNIT:
-            self._add_of_trial(fact)  # type: ignore[arg-type]  # no other leads to it
+            self.add_of_trial(fact)  # type: ignore[arg-type]  # no other leads to it
         elif kind is Taught:
             self.taught.add(history.unit)
         elif known is None:
-            known = self.in_flight[history.unit] = _newcomer(fact, history)
-        elif kind is Completed or kind is Withdrawn:
-            del self.in_flight[history.unit]
-        elif kind is Voided:
+            record = _newcomer(fact, history)
+            record.since = time
+            self.note_enrolled(record)
+        else:
+            self._add(fact, known, history, time)
+
+    def add_name(self, unit: str) -> None:
+        """Give a unit the next round."""
+        self.names.append(unit)
+        self.rounds[unit] = len(self.names)
+        key = folded(unit)
+        if key != unit:
+            self.folded[key] = unit
+
+    def note_enrolled(self, record: UnitRecord) -> None:
+        """Count a unit that has enrolled."""
+        unit = record.history.unit
+        self.add_name(unit)
+        self.in_flight[unit] = record
+        self.tally.states[record.state(len(self.design.stages))] += 1
+        if record.exclusions:
+            self.tally.excluded += 1
+
+    def note_responded(self, record: UnitRecord, context: Context, history: History, decision: Decision) -> None:
+        """Add the context of a unit that has entered its next stage, and the decision there."""
+        stages = len(self.design.stages)
+        before = record.state(stages)
+        _add_context(record, context)
+        record.history = history
+        record.decisions += (decision,)
+        self.tally.move(before, record.state(stages))
+
+    def note_completed(self, record: UnitRecord, outcome: float) -> None:
+        """Count the outcome of a unit, which has ended."""
+        self.tally.move(AWAITS_OUTCOME, LEFT_AND_COMPLETED if record.left else COMPLETED)
+        self.tally.count_outcome(None, outcome)
+        del self.in_flight[record.history.unit]
+
+    def _add(self, fact: Any, record: UnitRecord, history: History, time: datetime | None) -> None:
+        """Add a fact to the record of its unit, and count what it changes."""
+        tally, kind, stages = self.tally, type(fact), len(self.design.stages)
+        if kind is Assigned:
+            m = len(history.arms) - 1
+            tally.count_decision(m, history.arms[m], fact.decision.reason)
+            record.decisions += (fact.decision,)
+            record.history, record.since = history, time
+            return
+        before = record.state(stages)
+        outcome = None if before == VOIDED else record.history.outcome
+        if kind is Overridden:
+            tally.overridden += 1
+            tally.count_arms(record.history.arms, history.arms)
+        elif kind is Corrected:
+            tally.corrected += 1
+        elif kind is Unblinded:
+            tally.unblinded += not record.unblinded
+        elif kind is Responded:
+            tally.excluded += bool(fact.exclude and not record.exclusions)
+            record.since = time
+        add(self.design, record, fact, history)
+        after = record.state(stages)
+        if after != before:
+            tally.move(before, after)
+        now = None if after == VOIDED else history.outcome
+        if now != outcome:
+            tally.count_outcome(outcome, now)
+        if record.ended:
             self.in_flight.pop(history.unit, None)
-        else:
-            _add(self.design, known, fact, history)
-        return known
 
-    def record_arrival(self, arrival: Any, assigned: Assigned, known: UnitRecord | None, history: History) -> None:
-        """Put an arrival and its decision on record, and the history that both lead to."""
-        self.log.append_arrival(arrival, assigned, history.round)
-        if known is None:
-            known = self.in_flight[history.unit] = _newcomer(arrival, history)
-        else:
-            _add_response(known, arrival)
-            known.history = history
-        known.decisions += (assigned.decision,)
-
-    def record_many(self, bundle: Bundle, rounds: Integers, ended: Integers) -> None:
-        """Put facts on record that were checked together (``record/stretch.py``), of the units of these rounds.
-
-        Those of the rounds ``ended`` have ended after them.
-        """
-        place = len(self.log)
-        self.log.add(bundle, rounds)
-        for i in np.flatnonzero(np.isin(rounds, ended, invert=True)).tolist():
-            self._keep(bundle.units[i], self.log.fact(place + i))
-        for t in ended.tolist():
-            self.in_flight.pop(self.log.names[t - 1], None)
-
-    def _keep(self, unit: str, fact: Fact) -> None:
-        """Bring the record of a unit that stays in flight up to date with a fact."""
-        known = self.in_flight.get(unit)
-        history = advance(self.design, known, fact)
-        if known is None:
-            self.in_flight[unit] = _newcomer(fact, history)
-        else:
-            _add(self.design, known, fact, history)
-
-    def _add_of_trial(self, fact: TrialFact) -> None:
+    def add_of_trial(self, fact: TrialFact) -> None:
+        """Note what concerns the trial as a whole, the last of ``count`` events."""
         match fact:
             case Held() | Released():
                 self.accrual[fact.site] = fact
             case Ended():
                 self.ended = fact
             case Upgraded():
-                self.upgraded, self.numerics = fact, fact.numerics
+                self.upgrades.append((self.count, fact))
+                self.numerics = fact.numerics
             case ArmClosed():
                 ((m, arm),) = barred_by(self.design, {fact.stage: (fact.arm,)})
                 self.closed[m, arm] = fact
                 self.barred = tuple(sorted(self.closed))
+        self.quiet = not (self.accrual or self.closed or self.ended) and self.numerics == NUMERICS
 
-    def _retold(self, t: int) -> UnitRecord:
-        """Return the record of the unit of a round, from its events."""
-        first, *others = self.log.story(t)
+    def _read(self, unit: str) -> UnitRecord:
+        """Return the record of a unit, from its facts."""
+        first, *others = self.facts.of_unit(unit)
+        first = _with_values(self.design, 0, first)
         record = _newcomer(first, _enrolled(self.design, None, first))
-        for fact in others:
-            _add(self.design, record, fact, advance(self.design, record, fact))
+        for each in others:
+            fact = _with_values(self.design, len(record.reported), each)
+            add(self.design, record, fact, advance(self.design, record, fact))
         return record
+
+
+def _with_values(design: Design, m: int, fact: Any) -> Any:
+    """Return a fact that was read from a text as it was recorded: its context in the order of the design."""
+    if not isinstance(fact, Enrolled | Responded) or type(fact.context) is Values:
+        return fact
+    return fact._replace(context=in_order(design, m, dict(fact.context)))
 
 
 # -- the history that a fact leads to --------------------------------------------------------------------------
@@ -404,12 +468,16 @@ def _add_response(record: UnitRecord, fact: Any) -> None:
     _, _, context, exclude, reason = fact
     if exclude:
         record.exclusions += ((len(record.reported), exclude, reason),)
+    _add_context(record, context)
+
+
+def _add_context(record: UnitRecord, context: Context) -> None:
     untouched = record.contexts is record.reported
     contexts = record.contexts = (*record.contexts, context)
     record.reported = contexts if untouched else (*record.reported, context)
 
 
-def _add(design: Design, record: UnitRecord, fact: Any, history: History) -> None:
+def add(design: Design, record: UnitRecord, fact: Any, history: History) -> None:
     """Add a fact, and the history that it led to, to the record of its unit."""
     kind = type(fact)
     if kind is Assigned:

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
-from dtrbandit.record.bundle import Bundle
-from dtrbandit.record.events import ArmClosed, Corrected, Event, Overridden, Voided
+from dtrbandit.record.events import ArmClosed, Corrected, Event, Overridden, Voided, unit_of
 from dtrbandit.record.packed import PackedLog
-from dtrbandit.record.sequences import Unbuilt, kinds, types
 
 AMENDMENTS = frozenset((Overridden, Corrected, Voided, ArmClosed))  # whatever may change rows that count
 
 
-class Log(Unbuilt):
+class Log(Sequence[Event]):
     """The events from one place to another, as a sequence that does not change. A slice copies nothing.
 
     Examples
     --------
     >>> from dtrbandit.record.events import Opened
-    >>> log = Log(PackedLog(Opened({}, {}, 0, 1)), 0, 1)
+    >>> log = Log(PackedLog(Opened({}, {}, 0, 1), [], {}), 0, 1)
     >>> log, log[-1].seed, log[1:] == []
     (<Log of 1 event>, 0, True)
     """
@@ -59,14 +57,6 @@ class Log(Unbuilt):
         """Give the kind and the unit of each event."""
         return self._packed.kinds(self._places.start, self._places.stop)
 
-    def types(self) -> list[type]:
-        """Return the kinds of the events."""
-        return self._packed.types(self._places.start, self._places.stop)
-
-    def bundle(self) -> Bundle:
-        """Return the events side by side; Unusual if not all of them are usual."""
-        return self._packed.bundle(self._places.start, self._places.stop)
-
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Log) and other._packed is self._packed and other._places == self._places:
             return True
@@ -80,8 +70,13 @@ class Log(Unbuilt):
         return f"<Log of {len(self):,} event{'' if len(self) == 1 else 's'}>"
 
 
+def kinds(events: Sequence[Event]) -> Iterator[tuple[type, str]]:
+    """Give the kind and the unit of events that are not checked yet; an empty text where there is no unit."""
+    return events.kinds() if isinstance(events, Log) else ((type(event), unit_of(event)) for event in events)
+
+
 def amended_units(events: Sequence[Event]) -> set[str]:
     """Return the units that are amended in events that are not checked yet; an empty text for an arm that is closed."""
-    if AMENDMENTS.isdisjoint(types(events)):
+    if isinstance(events, Log) and not events.amended:
         return set()
     return {unit for kind, unit in kinds(events) if kind in AMENDMENTS}

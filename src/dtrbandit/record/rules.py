@@ -51,7 +51,7 @@ def enrolled(
         require_columns(histories.design, 0, accepted, columns, unit=unit)
     said = NOTHING if exclude is reason is None else accept_exclude(histories.design, unit, 0, exclude, reason)
     site = None if said_site is None else accept_site(said_site)
-    rounds = histories.log.rounds
+    rounds = histories.rounds
     known = known_unit(histories, unit) if unit in rounds else None
     if known is None or known.site != site:
         _require_newcomer(histories, unit, said[0], site)

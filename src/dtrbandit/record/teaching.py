@@ -44,7 +44,8 @@ def histories_of(prior: Prior, design: Design) -> list[History]:
     for each in facts_of(prior, design):
         fact, _ = taught(known, each)
         found.append(advance(design, None, fact))
-        known.record(fact, None, found[-1])
+        known.taught.add(fact.unit)
+        known.count += 1
     return found
 
 
@@ -75,7 +76,7 @@ def _require_first(histories: Histories, unit: object) -> None:
     """Refuse to be taught once something has happened, and twice by the same unit."""
     if not is_unit_id(unit):
         raise ObservationError(f"a unit's id must be a printable text of 1 to 200 characters, found {unit!r}")
-    if before := len(histories.log) - 1 - len(histories.taught):
+    if before := histories.count - 1 - len(histories.taught):
         raise ProtocolError(
             f"unit {unit!r} of an earlier trial cannot teach now: a trial is taught before anything happens in it, and "
             f"{counted(before, 'event')} came before; open a new session with prior="

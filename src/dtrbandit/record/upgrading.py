@@ -9,7 +9,6 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import LogError, ProtocolError
 from dtrbandit.record.events import Upgraded
 from dtrbandit.record.histories import Histories
-from dtrbandit.record.packed import PackedLog
 from dtrbandit.record.reasons import accept_words
 
 
@@ -19,7 +18,7 @@ def upgraded(histories: Histories, fields: tuple[int, str, str]) -> tuple[Upgrad
     fact = Upgraded(numerics, release, accept_words(reason, "upgrade"))
     if type(numerics) is not int or not isinstance(release, str):
         raise ProtocolError(f"an upgrade names numerics and a release, found {shown(numerics)} and {shown(release)}")
-    if fact == histories.upgraded:
+    if histories.upgrades and fact == histories.upgrades[-1][1]:
         return None, None
     if numerics == histories.numerics:
         raise ProtocolError(f"this log has numerics {numerics} already: there is nothing to upgrade")
@@ -49,11 +48,10 @@ class Segment(NamedTuple):
         return release_of(self.numerics)
 
 
-def segments(log: PackedLog) -> tuple[Segment, ...]:
+def segments(histories: Histories) -> tuple[Segment, ...]:
     """Return the parts of a log, in order, by the numerics of their decisions."""
-    upgrades = [(place + 1, fact.numerics) for place, fact in log.told(0) if isinstance(fact, Upgraded)]
-    starts = [(1, log.opened.numerics), *upgrades]
-    ends = [*(first - 1 for first, _ in upgrades), len(log)]
+    starts = [(1, histories.opened.numerics), *((place, fact.numerics) for place, fact in histories.upgrades)]
+    ends = [*(place - 1 for place, _ in histories.upgrades), histories.count]
     return tuple(Segment(first, last, numerics) for (first, numerics), last in zip(starts, ends, strict=True))
 
 

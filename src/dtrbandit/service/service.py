@@ -6,7 +6,6 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -24,7 +23,6 @@ from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
 
 SECONDS_BETWEEN_LOOKS = 1.0  # a key that is revoked by another process still opens for so long
-SECONDS_BETWEEN_STEPS = 0.02  # of what is prepared while requests come
 
 Done = TypeVar("Done")
 log = logging.getLogger("dtrbandit.service")
@@ -64,6 +62,8 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.writer.stop()
+        for trial in self._trials.values():
+            await asyncio.to_thread(trial.close)  # it may write a snapshot
         if self._store is not None:
             self._store.close()
 
@@ -76,12 +76,6 @@ class Service:
         gc.collect()
         gc.freeze()  # what was read stays: no collection walks through it while a request waits
         self.ready = True
-        for name, trial in self.trials.items():
-            with suppress(DTRError):  # so that the first who asks need not wait
-                await self.reading(name, Trial.units)
-                while not await self.writer.do(trial.catch_up):
-                    await asyncio.sleep(SECONDS_BETWEEN_STEPS)
-        gc.freeze()
 
     async def _once_there(self, what: str, act: Callable[[], Done]) -> Done:
         """Do what a start needs, as soon as the database is there; say once what is wrong until then."""

@@ -27,9 +27,11 @@ async def is_alive(_: Call) -> Response:
 
 
 async def is_ready(call: Call) -> Response:
-    """Say that all trials are read and the database takes writes; 503 otherwise."""
+    """Say that all trials are read and whole, and that the database takes writes; 503 otherwise."""
     if not call.service.ready:
         raise Refused("starting", "the service is reading its trials")
+    if damaged := [name for name, trial in call.service.trials.items() if trial.damage is not None]:
+        raise Refused("log", f"the stored log of the trial {damaged[0]!r} is damaged; its verbs are held")
     await call.service.probe.require_writable()
     return replied({"ready": True})
 

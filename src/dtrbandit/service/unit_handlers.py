@@ -15,7 +15,7 @@ from dtrbandit.service.models import Response as ResponseBody
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.views import listed, replied, status_seen, story_seen, story_told
 from dtrbandit.trial import Trial
-from dtrbandit.trial.waiting import require_awaited
+from dtrbandit.trial.units import require_awaited
 
 
 async def enroll_unit(call: Call, query: Explain, body: Enrolment) -> Response:

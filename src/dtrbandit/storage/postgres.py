@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -212,6 +213,16 @@ class PostgresStore(TableStore):
         self._waiting.append((f"INSERT INTO {table} SELECT * FROM unnest({places})", columns))
 
     # -- the database ----------------------------------------------------------------------------------------
+
+    @property
+    def snapshots(self) -> Path | None:
+        """A folder of this machine: in DTRBANDIT_SNAPSHOTS, or in the user's cache. Each database has its own."""
+        try:
+            cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        except RuntimeError:  # a user without a home
+            cache = None
+        folder = os.environ.get("DTRBANDIT_SNAPSHOTS") or (cache and Path(cache) / "dtrbandit/snapshots")
+        return Path(folder) / sha256(self._name.encode()).hexdigest()[:16] if folder else None
 
     def check(self) -> str | None:
         """Say which primary key is missing or not valid: they are what keeps a record from being there twice."""

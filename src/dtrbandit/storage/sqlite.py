@@ -204,6 +204,12 @@ class SQLiteStore(SQLiteTables):
         if moved:
             raise Unavailable(f"{self.path} was moved, removed or replaced; put it back, or open the trial again")
 
+    @property
+    def snapshots(self) -> Path | None:
+        """The folder beside the file; in a backup there is none."""
+        place = self.path.resolve()
+        return place.with_name(f"{place.name}.snapshots")
+
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
@@ -235,6 +241,11 @@ class MemoryStore(SQLiteTables):
         self._lock = turn_in_child(self._lock, _half_changed)  # a child has a database of its own
 
     def _require_in_place(self) -> None: ...
+
+    @property
+    def snapshots(self) -> Path | None:
+        """None: there is no place for any."""
+        return None
 
     def close(self) -> None:
         """Do nothing: whoever opened it may still need it."""

@@ -110,6 +110,10 @@ class Storage(Protocol):
 class Store(Protocol):
     """A database of trials."""
 
+    @property
+    def snapshots(self) -> Path | None:
+        """A private folder for snapshots of what its logs lead to; None if it has no place for any."""
+
     def turn(self) -> AbstractContextManager[None]:
         """Let nobody else write meanwhile. What is written counts when the turn ends, unless it ends by an error.
 

@@ -78,6 +78,11 @@ class TableStore(ABC):
     def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
         """Insert rows, in a turn; Conflict, at the end of the turn at the latest, if one is there already."""
 
+    @property
+    @abstractmethod
+    def snapshots(self) -> Path | None:
+        """A private folder for snapshots of what its logs lead to; None if it has no place for any."""
+
     @abstractmethod
     def check(self) -> str | None:
         """Say what is wrong with the database itself; None if it is in order."""

@@ -22,8 +22,7 @@ from dtrbandit.engine import Session
 from dtrbandit.environments.by_node import by_node, reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment
 from dtrbandit.errors import DesignError, ProtocolError
-from dtrbandit.record.events import Opened, TrialFact
-from dtrbandit.record.histories import Histories, UnitRecord, advance
+from dtrbandit.record.histories import UnitRecord
 from dtrbandit.words import counted
 
 Array = NDArray[np.float64]
@@ -148,15 +147,7 @@ def _require_hat(session: Session) -> None:
 
 
 def _records(session: Session) -> list[UnitRecord]:
-    log = session.log
-    opened = log[0]
-    assert isinstance(opened, Opened)  # as every log begins
-    histories = Histories(session.design, opened)
-    for event in log[1:]:
-        assert not isinstance(event, Opened)
-        known = None if isinstance(event, TrialFact) else histories.get(event.unit)
-        histories.record(event, known, advance(session.design, known, event, histories.barred))
-    return [record for record in histories if record.voided is None]
+    return [record for record in session.histories if record.voided is None]
 
 
 def _visit(design: Design, records: Iterable[UnitRecord], arms: Plan, hat: Array) -> Visit:

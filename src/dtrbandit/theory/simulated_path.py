@@ -77,7 +77,9 @@ def _tilde(instance: Instance, estimates: Estimates) -> Iterator[bool]:
 
 def _designs(instance: Instance, estimates: Estimates, t: int) -> Iterator[bool]:
     """Say of each stage whether ℳ fails: for an arm that is not suboptimal λ_min(Σ̂) is below φ_m·t/4."""
-    for rows, regions, phi in zip(estimates.hat_rows, instance.diversity.regions, instance.diversity.phi, strict=True):
+    for rows, regions, phi in zip(
+        estimates.hat_factors, instance.diversity.regions, instance.diversity.phi, strict=True
+    ):
         asked = [own for own, region in zip(rows, regions, strict=True) if not region.suboptimal]
         yield any(bool(np.linalg.eigvalsh(own.T @ own)[0] < phi * t / 4) for own in asked)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
-from dtrbandit.engine import Session
 from dtrbandit.errors import DesignError
 from dtrbandit.record.durable import beside, settle
-from dtrbandit.record.events import Overridden
-from dtrbandit.record.histories import UnitRecord
+from dtrbandit.record.events import Assigned, Decision, Event, Overridden
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +31,7 @@ class Exported(NamedTuple):
     outcome: str
 
 
-def write_units(session: Session, path: str | Path, format: str | None) -> Exported:  # noqa: A002  # the word for it
+def write_units(log: Sequence[Event], design: Design, path: str | Path, format: str | None) -> Exported:  # noqa: A002  # the word for it
     """Write the units that ended, in the order of enrolment up to the first that has not."""
     place = Path(path)
     kind = place.suffix.removeprefix(".").lower() if format is None else format
@@ -40,7 +39,7 @@ def write_units(session: Session, path: str | Path, format: str | None) -> Expor
         raise DesignError(
             f"format must be one of {', '.join(get_args(Format))}, found {shown(kind)}; {path} was not written"
         )
-    frame, exported = _frame(session, place)
+    frame, exported = _frame(log, design, place)
     with beside(place.resolve()) as draft:
         if kind == "csv":
             _without_formulas(frame).to_csv(draft, index=False, lineterminator="\n")
@@ -52,24 +51,26 @@ def write_units(session: Session, path: str | Path, format: str | None) -> Expor
     return exported
 
 
-def _frame(session: Session, place: Path) -> tuple[pd.DataFrame, Exported]:
+def _frame(log: Sequence[Event], design: Design, place: Path) -> tuple[pd.DataFrame, Exported]:
     """Return a row for each unit: contexts, arms given, outcome, what was decided, and what it could not have."""
     from dtrbandit.evaluation.cohort.from_log import OUTCOME, UNIT, log_frame
     from dtrbandit.evaluation.cohort.origin import COLUMN, RANDOMISED
 
-    design, histories = session.design, session.histories
-    frame, _, origin, excluded = log_frame(session.log, design)
+    frame, _, origin, excluded = log_frame(log, design)
     stages = [stage.name for stage in design.stages]
     taken = {*frame.columns}
     unit, outcome = _free("unit", taken), _free("outcome", taken)
-    records = [histories.get(name) for name in frame[UNIT]]
+    decisions: dict[str, list[Decision]] = {name: [] for name in frame[UNIT]}
+    for event in log:
+        if isinstance(event, Assigned) and event.unit in decisions:
+            decisions[event.unit].append(event.decision)
     for m, stage in enumerate(stages):
         for what in ("decided", "reason", "propensity"):
-            frame[_free(f"{stage}_{what}", taken)] = [_decided(record, m, what) for record in records]
+            frame[_free(f"{stage}_{what}", taken)] = [_decided(own, m, what) for own in decisions.values()]
     for own, mask in zip(design.stages, excluded or (), strict=False):
         for a, arm in enumerate(own.arms):
             frame[_free(f"{own.name}_not_{arm}", taken)] = mask[:, a].astype(int)
-    overridden = any(isinstance(each, Overridden) for record in records if record for each in record.amendments)
+    overridden = any(isinstance(event, Overridden) and event.unit in decisions for event in log)
     frame[_free(COLUMN, taken)] = None if overridden and origin.kind == RANDOMISED else origin.kind
     waiting = origin.waiting.in_flight + origin.waiting.ended if origin.waiting else 0
     frame = frame.rename(columns={UNIT: unit, OUTCOME: outcome})
@@ -84,10 +85,10 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def _decided(record: UnitRecord | None, m: int, what: str) -> str | float | None:
-    if record is None or m >= len(record.decisions):
+def _decided(decisions: Sequence[Decision], m: int, what: str) -> str | float | None:
+    if m >= len(decisions):
         return None
-    decision = record.decisions[m]
+    decision = decisions[m]
     return {"decided": decision.arm, "reason": decision.reason, "propensity": decision.propensity}[what]
 
 

@@ -1,62 +1,106 @@
-"""A stored log and the session that it leads to, kept in step."""
+"""A stored log and what it leads to, kept in step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from dtrbandit import belief
+from dtrbandit.belief import Belief, opened_by
 from dtrbandit.design.spec import Design
-from dtrbandit.engine import Session
 from dtrbandit.errors import LogError
 from dtrbandit.policies.policy import Policy
-from dtrbandit.record.blanks import BUILT_FROM
-from dtrbandit.record.chain import EMPTY, Head, Record, StoredBatch, checked_batches, unlinked
+from dtrbandit.record.chain import EMPTY, Head, Record, StoredBatch, checked_batches, record_of, unlinked
+from dtrbandit.record.codec import Reader
 from dtrbandit.record.collecting import without_collecting
-from dtrbandit.record.events import Event
-from dtrbandit.record.forms import Forms
-from dtrbandit.record.sequences import Pieces
+from dtrbandit.record.events import Event, Fact, Opened, Taught
+from dtrbandit.record.histories import History
 from dtrbandit.storage.store import Storage
-from dtrbandit.summary import Standing
-from dtrbandit.trial.units import UnitStatus
-from dtrbandit.trial.waiting import Waiting
+from dtrbandit.trial.ledger import Ledger
+from dtrbandit.trial.snapshots import Snapshots
 from dtrbandit.words import counted
 
-PART = 100_000  # events that are learnt together; all at once would not fit in memory
+PART = 50_000  # events that are learnt together; all at once would not fit in memory
 ARRIVALS = (b'"event":"Enrolled"', b'"event":"Responded"')
+Progress = Callable[[int, int], object]  # how many records are done, of how many
+
+
+class StoredFacts:
+    """The facts of a stored log. Those that are not stored yet are kept here; all others are read when asked for."""
+
+    def __init__(self, storage: Storage, design: Design, opened: Opened) -> None:
+        self._storage, self._reader = storage, Reader(design)
+        self.ledger = Ledger(design, opened)
+        self._stored = 1  # so many events are
+        self._new: dict[str, list[Fact]] = {}  # by unit
+
+    def append(self, fact: Fact, history: History) -> None:
+        """Keep a fact until it is stored."""
+        self.ledger.append(fact, history)
+        self._new.setdefault(history.unit, []).append(fact)
+
+    def of_unit(self, unit: str) -> list[Fact]:
+        """Return all that happened to a unit. One of an earlier trial may have had the same id."""
+        facts = [record.event for record in self.records_of(unit)] + self._new.get(unit, [])
+        return [fact for fact in facts if not isinstance(fact, Opened | Taught)]
+
+    def records_of(self, unit: str) -> list[Record]:
+        """Return the stored records of a unit, as far as they are believed."""
+        found = self._storage.of_unit(unit)
+        return [record_of(each.text, number, self._reader) for number, each in found if number <= self._stored]
+
+    def note_stored(self, sequence: int) -> None:
+        """Take all that is kept here as stored; the log has so many events now."""
+        self._new.clear()
+        self._stored = sequence
 
 
 class FollowedLog:
-    """One log, read up to ``head``. The session is believed only while it ends there too.
+    """One log, read up to ``head``. What is believed counts only while it ends there too.
 
-    ``design`` and ``policy`` are needed only where they hold Python functions.
+    ``design`` and ``policy`` are needed only where they hold Python functions. ``progress`` is told how far a long
+    reading is.
     """
 
-    def __init__(self, storage: Storage, *, design: Design | None = None, policy: Policy[Any] | None = None) -> None:
-        self.storage = storage
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        design: Design | None = None,
+        policy: Policy[Any] | None = None,
+        snapshots: Snapshots | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.storage, self._given, self._snapshots, self._progress = storage, (design, policy), snapshots, progress
         self.head = EMPTY
-        self._design, self._policy = design, policy
-        self._session: Session | None = None
-        self._waiting = Waiting()
+        self.unchecked = EMPTY  # up to here nobody has looked at the chain yet: a snapshot stood for it
+        self._belief: Belief | None = None
 
     @property
-    def session(self) -> Session:
-        """The session after the last catching up."""
-        assert self._session is not None
-        return self._session
+    def belief(self) -> Belief:
+        """What is believed after the last catching up."""
+        assert self._belief is not None
+        return self._belief
+
+    @property
+    def facts(self) -> StoredFacts:
+        """The facts behind it."""
+        facts = self.belief.histories.facts
+        assert isinstance(facts, StoredFacts)
+        return facts
 
     @property
     def is_ahead(self) -> bool:
-        """Whether the session believes what may not be stored, after a failure."""
-        return self._session is not None and self._session.version != self.head.sequence
+        """Whether something is believed that may not be stored, after a failure."""
+        belief = self._belief
+        return belief is not None and (not belief.whole or belief.version != self.head.sequence)
 
     def catch_up(self) -> None:
-        """Follow what is new. After a failure the session may be ahead of what is stored: then it goes back first."""
+        """Follow what is new. After a failure, what is believed may be ahead of what is stored: it is read again."""
         if self.is_ahead:
-            self._go_back()
+            self._belief, self.head = None, EMPTY
         head = self.storage.head()
-        if head == self.head and self._session is not None:
+        if head == self.head and self._belief is not None:
             return
         if head.sequence <= self.head.sequence:
             raise LogError(
@@ -64,74 +108,52 @@ class FollowedLog:
                 f"{counted(self.head.sequence, 'record')} that ended otherwise: the file was cut or exchanged; put it "
                 "back, or restore a backup"
             )
-        count = head.sequence - self.head.sequence
-        quick = self._session is None and BUILT_FROM != b""
-        with without_collecting(count):
-            for events, last in parts(self.storage.batches(self.head.sequence), self.head, quick=quick):
-                if self._session is None:
-                    self._session = Session.resume(events, design=self._design, policy=self._policy)
-                else:
-                    self._session.follow(events)
-                self.head = last
+        if self._belief is None and self._snapshots is not None:
+            self._open_snapshot(self._snapshots)
+        with without_collecting(head.sequence - self.head.sequence):
+            for events, times, last in parts(self.storage.batches(self.head.sequence), self.head):
+                self._fold(events, times)
+                self.note_stored(last)
+                if self._progress is not None:
+                    self._progress(last.sequence, head.sequence)
 
-    def _go_back(self) -> None:
-        """Believe what was stored when it was last looked at, from the session's own log: nothing is read for it.
+    def _open_snapshot(self, snapshots: Snapshots) -> None:
+        """Believe what the newest snapshot says that fits the stored log, if there is one."""
+        found = snapshots.open(self.storage, *self._given, self._facts)
+        if found is not None:
+            self._belief, self.unchecked = found
+            self.note_stored(self.unchecked)
 
-        A log that goes on otherwise, as when a standby takes over, is read again from its beginning.
-        """
-        known, head, goes_on = self.session.log[: self.head.sequence], self.head, self._is_stored(self.head)
-        self._session, self.head, self._waiting = None, EMPTY, Waiting()  # if this is interrupted, all is read again
-        if goes_on:
-            self.believe(Session.resume(known, design=self._design, policy=self._policy), head)
+    def _facts(self, design: Design, opened: Opened) -> StoredFacts:
+        return StoredFacts(self.storage, design, opened)
 
-    def _is_stored(self, head: Head) -> bool:
-        """Say whether the stored log leads to a head, or beyond it."""
-        stored = self.storage.head()
-        if not 0 < head.sequence < stored.sequence:
-            return head == stored
-        (record,) = self.storage.pick([head.sequence])
-        return record.hash == head.hash
+    def _fold(self, events: list[Event], times: list[datetime | None]) -> None:
+        first = int(self._belief is None)
+        if self._belief is None:
+            self._belief = opened_by(events[0], *self._given, self._facts)
+        self._belief.fold(events[first:], times[first:])
 
-    def list_in_flight(self) -> list[UnitStatus] | None:
-        """Return the units in flight; None if there is more to look at first, which the next calls do."""
-        return self._waiting() if self._waiting.follow(self.session, self.storage) else None
-
-    def standing(self) -> Standing | None:
-        """Return what a summary is made of; None if there is more to look at first, which the next calls do."""
-        return self.session.standing() if self.session.histories.look_on() else None
-
-    def note_stored(self, head: Head, times: Mapping[int, datetime]) -> None:
-        """Take what the session believes as stored, with the times of the new records by their numbers."""
+    def note_stored(self, head: Head) -> None:
+        """Take what is believed as stored, up to a head."""
         self.head = head
-        try:
-            self._waiting.take(self.session, times)
-        except Exception:  # noqa: BLE001  # what is stored must be answered; the next look makes its list anew
-            self._waiting = Waiting()
+        self.facts.note_stored(head.sequence)
 
     def records(self) -> Iterator[Record]:
         """Give all records, checked."""
         return unlinked(self.storage.read())
 
-    def believe(self, session: Session, head: Head) -> None:
-        """Take a session that was just stored up to a head."""
-        self._session, self.head = session, head
 
-
-def parts(batches: Iterable[StoredBatch], head: Head, *, quick: bool) -> Iterator[tuple[Pieces, Head]]:
-    """Give the events after a head, whose chain was checked, many at a time, and the head after them.
-
-    ``quick``: many records are read in one step. It pays where that is compiled, and from the beginning of a log.
-    """
-    forms, pieces, read, last = Forms(), list[Sequence[Event]](), 0, head
+def parts(batches: Iterable[StoredBatch], head: Head) -> Iterator[tuple[list[Event], list[datetime | None], Head]]:
+    """Give the events after a head, whose chain was checked, with their times, many at a time, and the head after."""
+    reader, records, last = Reader(), list[Record](), head
     for texts, hashes in _whole_answers(checked_batches(batches, head)):
-        first, last = last.sequence + 1, Head(last.sequence + len(texts), hashes[-1])
-        pieces += forms.pieces(texts, first, belief.SHORTEST) if quick else [forms.one_by_one(texts, first)]
-        read += len(texts)
-        if read >= PART:
-            yield Pieces(pieces), last
-            pieces, read = [], 0
-    if pieces:
-        yield Pieces(pieces), last
+        records += [record_of(text, number, reader) for number, text in enumerate(texts, last.sequence + 1)]
+        last = Head(last.sequence + len(texts), hashes[-1])
+        if len(records) >= PART:
+            yield [each.event for each in records], [each.time for each in records], last
+            records = []
+    if records:
+        yield [each.event for each in records], [each.time for each in records], last
 
 
 def _whole_answers(batches: Iterable[StoredBatch]) -> Iterator[StoredBatch]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import islice, takewhile
 from typing import Any
 
 from dtrbandit._version import NUMERICS
+from dtrbandit.belief import Belief, believed
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import label
 from dtrbandit.engine import Session
@@ -28,33 +30,35 @@ def begin_rehearsal(
     actor: str | None,
     time: datetime,
     prior: Prior | None = None,
-) -> tuple[Session, list[Stored]]:
-    """Return the session of a new trial, and its first records: that it was opened, and what it was taught."""
+) -> list[Stored]:
+    """Return the first records of a new trial: that it was opened, and what it was taught."""
     label(name, "a trial's name")
     if "/" in name or set(name) <= {"."}:
         raise DesignError(f"a trial's name is part of an address: no '/', and not dots alone; found {name!r}")
     session = Session(design, policy, seed=drawn() if seed is None else seed, prior=prior)
-    return session, _first(session.log, actor, time)
+    return _first(session.log, actor, time)
 
 
-def begin_live(rehearsal: Session, head: Head, *, seed: int | None, actor: str | None, time: datetime) -> list[Stored]:
-    """Return the first records of a trial that was locked.
+def begin_live(
+    rehearsal: Belief, records: Iterable[Record], head: Head, *, seed: int | None, actor: str | None, time: datetime
+) -> list[Stored]:
+    """Return the first records of a trial that was locked; ``records`` are those of its rehearsal.
 
     The first names the head of the rehearsal. An earlier trial that taught the rehearsal teaches the live trial too.
     """
-    opened, *rest = rehearsal.log
-    assert isinstance(opened, Opened)
+    opened = rehearsal.histories.opened
     live = Opened(opened.design, opened.policy, drawn() if seed is None else seed, NUMERICS, head.hash)
-    events: list[Event] = [live, *(event for event in rest if isinstance(event, Taught))]
-    Session.resume(events, design=rehearsal.design, policy=rehearsal.policy)  # refuses what could not be opened
+    lessons = takewhile(lambda event: isinstance(event, Taught), (record.event for record in islice(records, 1, None)))
+    events: list[Event] = [live, *lessons]
+    believed(events, rehearsal.design, rehearsal.policy)  # refuses what could not be opened
     return _first(events, actor, time)
 
 
-def require_lockable(session: Session, name: str, phase: str, *, paper_schedule: bool) -> None:
+def require_lockable(policy: Policy[Any], name: str, phase: str, *, paper_schedule: bool) -> None:
     """Refuse to lock a trial that is live or has ended, or whose forced arms a site could guess."""
     if phase != "rehearsal":
         raise ProtocolError(f"the trial {name!r} cannot be locked: it is {phase}, and only a rehearsal is locked")
-    if is_guessable(session.policy) and not paper_schedule:
+    if is_guessable(policy) and not paper_schedule:
         raise ProtocolError(
             f'the policy of trial {name!r} has schedule="paper": who knows it can guess the forced arms. Create the '
             'trial with schedule="permuted", or lock it with paper_schedule=True (--paper-schedule)'

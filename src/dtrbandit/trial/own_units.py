@@ -9,6 +9,7 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import NotAllowed
 from dtrbandit.record.commands import Command, Enroll
 from dtrbandit.record.histories import Histories
+from dtrbandit.record.unit_ids import as_known
 
 
 def require_own(histories: Histories, command: Command, site: str) -> None:
@@ -25,6 +26,6 @@ def require_own(histories: Histories, command: Command, site: str) -> None:
 
 def require_unit_of(histories: Histories, unit: str, site: str) -> None:
     """Refuse a unit that a site has not enrolled, without a word about whether another one has."""
-    record = histories.get(unit)
+    record = histories.get(as_known(histories, unit))
     if record is None or record.site != site:
         raise NotAllowed(f"unit {unit!r} is not one of site {site!r}; look at the id, or ask the site that enrolled it")

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from dtrbandit.belief import Belief, decided_again
+from dtrbandit.belief import Belief, opened_by
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DTRError, LogError, NotFound, Unavailable
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, record_of
 from dtrbandit.record.codec import Reader
 from dtrbandit.record.collecting import without_collecting
-from dtrbandit.record.events import Assigned, Enrolled, Event, Opened, Responded
+from dtrbandit.record.events import Assigned, Enrolled, Opened, Responded
+from dtrbandit.record.snapshot import Snapshot
 from dtrbandit.record.upgrading import Segment, segments
 from dtrbandit.storage.key_events import key_fault
 from dtrbandit.storage.store import Storage, Store
+from dtrbandit.trial.followed import Progress, StoredFacts
+from dtrbandit.trial.snapshots import Snapshots, copied, differences, snapshots_of
 from dtrbandit.words import counted
 
 PART = 10_000  # records between two looks at the clock
 PATIENCE, BETWEEN = 2.0, 5.0  # seconds before the first word on progress, and between two
-
-Progress = Callable[[int, int], object]  # how many records are done, of how many
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,16 @@ class Verification:
 
 
 class LogCheck:
-    """One look at a log from its beginning."""
+    """One look at a log from its beginning. Snapshots do not count; the newest must agree with what is derived."""
 
-    def __init__(self, storage: Storage, design: Design | None, policy: Policy[Any] | None) -> None:
-        self._storage, self._given = storage, (design, policy)
+    def __init__(
+        self,
+        storage: Storage,
+        design: Design | None,
+        policy: Policy[Any] | None,
+        snapshots: Snapshots | None = None,
+    ) -> None:
+        self._storage, self._given, self._snapshots = storage, (design, policy), snapshots
         self.head = EMPTY  # of what was found to be in order
         self.opened: Opened | None = None
         self._belief: Belief | None = None
@@ -86,11 +93,14 @@ class LogCheck:
         """Check all records; with ``against``, also that the log goes on from that head."""
         try:
             total = self._storage.head().sequence
+            newest = next(self._snapshots.fitting(self._storage), None) if self._snapshots else None
             with without_collecting(total):
-                for belief in decided_again(self._parts(against), *self._given):
-                    self._belief = belief
+                for part in self._parts(against, 0 if newest is None else newest[0].sequence):
+                    self._decide_again(part)
+                    if newest is not None and self._version == newest[0].sequence:
+                        self._compare(*newest)
                     if progress is not None:
-                        progress(belief.version, total)
+                        progress(self._version, total)
             if self._belief is None:
                 raise LogError("the log is empty: it has not even been opened", sequence=1)
             self._hold_against(against)
@@ -99,20 +109,54 @@ class LogCheck:
         except DTRError as error:
             bad = getattr(error, "sequence", None) or self.head.sequence + 1
             return Verification(False, bad - 1, bad, str(error).removesuffix("."), (), tuple(self._flags))
-        parts = segments(self._belief.histories.log)
+        parts = segments(self._belief.histories)
         return Verification(True, self.head.sequence, None, None, parts, tuple(self._flags))
 
-    def _parts(self, against: Head | None) -> Iterator[list[Event]]:
-        """Give events many at a time, a decision with what it answers. What precedes a fault is looked at first."""
-        part: list[Event] = []
+    @property
+    def _version(self) -> int:
+        return 0 if self._belief is None else self._belief.version
+
+    def _decide_again(self, records: list[Record]) -> None:
+        """Derive every decision again. What is needed of the facts before is read from storage."""
+        events, times = [each.event for each in records], [each.time for each in records]
+        first = int(self._belief is None)
+        if self._belief is None:
+            self._belief = opened_by(events[0], *self._given, self._facts)
+        self._belief.fold(events[first:], times[first:], decide_again=True)
+        facts = self._belief.histories.facts
+        assert isinstance(facts, StoredFacts)
+        facts.note_stored(self._version)
+
+    def _facts(self, design: Design, opened: Opened) -> StoredFacts:
+        return StoredFacts(self._storage, design, opened)
+
+    def _compare(self, head: Head, found: Snapshot) -> None:
+        """Flag a snapshot that says something else than what was derived."""
+        assert self._belief is not None
+        facts = self._belief.histories.facts
+        assert isinstance(facts, StoredFacts)
+        own = copied(self._belief, facts, head, found.header["opened"]).snapshot()
+        if names := differences(found, own):
+            raise LogError(
+                f"the snapshot of record {head.sequence} says something else than its log leads to "
+                f"({', '.join(names)}); delete it, and find out who changed it",
+                sequence=head.sequence,
+            )
+
+    def _parts(self, against: Head | None, stop: int) -> Iterator[list[Record]]:
+        """Give records many at a time, a decision with what it answers. What precedes a fault is looked at first.
+
+        A part ends after record ``stop``, which is no arrival.
+        """
+        part: list[Record] = []
         try:
             for record in self._records(self._storage.read(), against):
-                if len(part) >= PART and type(record.event) is not Assigned:
+                if part and (record.sequence == stop + 1 or (len(part) >= PART and type(record.event) is not Assigned)):
                     yield part
                     part = []
-                part.append(record.event)
+                part.append(record)
         except LogError:
-            if part and isinstance(part[-1], Enrolled | Responded):  # its decision may be what is at fault
+            if part and isinstance(part[-1].event, Enrolled | Responded):  # its decision may be what is at fault
                 part.pop()
             if part:
                 yield part
@@ -173,11 +217,11 @@ def verify_stored(
         raise NotFound(f"there is no trial {name!r} in this store")
     tell = progress or say_progress(f"verifying {name}")
     fault = store.check() or key_fault(store)
-    rehearsal = LogCheck(store.log(entry.rehearsal), design, policy)
+    rehearsal = LogCheck(store.log(entry.rehearsal), design, policy, snapshots_of(store, entry.rehearsal))
     if entry.live is None:
         return _with_fault(rehearsal.run(against, tell), fault, store.log(entry.rehearsal))
     before = rehearsal.run(None, tell)
-    live = LogCheck(store.log(entry.live), design, policy)
+    live = LogCheck(store.log(entry.live), design, policy, snapshots_of(store, entry.live))
     found = live.run(against, tell)
     if found.ok and not before.ok:
         return replace(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, get_args
 
 from dtrbandit.design.values import shown
-from dtrbandit.engine import Session
 from dtrbandit.errors import ObservationError, OtherLog
 from dtrbandit.record.chain import Head, time_of
-from dtrbandit.record.events import Opened
+from dtrbandit.record.histories import Histories
 from dtrbandit.storage.store import Storage
 
 Phase = Literal["rehearsal", "live", "ended"]
@@ -28,17 +27,15 @@ class TrialState(NamedTuple):
     head: Head
 
 
-def state_of(session: Session, head: Head) -> TrialState:
-    """Return where the trial of a session stands."""
-    log = log_name(session)
-    return TrialState(log if session.histories.ended is None else "ended", log, head)
+def state_of(histories: Histories, head: Head) -> TrialState:
+    """Return where the trial of these units stands."""
+    log = log_name(histories)
+    return TrialState(log if histories.ended is None else "ended", log, head)
 
 
-def log_name(session: Session) -> LogName:
-    """Say which log a session follows. Its first event does: a live log names the rehearsal that came before."""
-    opened = session.log[0]
-    assert isinstance(opened, Opened)
-    return "rehearsal" if opened.rehearsal is None else "live"
+def log_name(histories: Histories) -> LogName:
+    """Say which log this is. Its first event does: a live log names the rehearsal that came before."""
+    return "rehearsal" if histories.opened.rehearsal is None else "live"
 
 
 def _require_name(meant: str) -> None:
@@ -53,10 +50,10 @@ def require_not_live(meant: str) -> None:
         raise OtherLog("a lock ends the rehearsal, and this was meant for the live trial; nothing was recorded")
 
 
-def require_log(meant: str, session: Session, storage: Storage) -> None:
+def require_log(meant: str, histories: Histories, storage: Storage) -> None:
     """Refuse what is meant for another log than the one that is written."""
     _require_name(meant)
-    found = log_name(session)
+    found = log_name(histories)
     if meant == found:
         return
     if found == "rehearsal":

@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from time import sleep
 from types import TracebackType
 from typing import Any, TypeVar
 
+from dtrbandit.belief import Belief
 from dtrbandit.design.spec import Design
-from dtrbandit.engine import Session
 from dtrbandit.errors import Conflict, DTRError, NotFound, ProtocolError, Unavailable
 from dtrbandit.forks import at_fork, new_turn, turn_in_child
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import Head, Record, Stored, record_of
 from dtrbandit.record.commands import Command, End
-from dtrbandit.record.events import Decision, Ended, Event
-from dtrbandit.record.log import Log
+from dtrbandit.record.events import Decision, Ended, Event, Taught
 from dtrbandit.record.teaching import Prior
+from dtrbandit.record.unit_ids import as_known
 from dtrbandit.storage import Store, connect, connect_existing
 from dtrbandit.summary import Summary, summarise
 from dtrbandit.trial.asks import Ask, Taken
-from dtrbandit.trial.batch import Batch, Clock
+from dtrbandit.trial.batch import Batch, Clock, Interrupted
 from dtrbandit.trial.export import Exported, Format, write_units
-from dtrbandit.trial.followed import FollowedLog
+from dtrbandit.trial.followed import FollowedLog, Progress
+from dtrbandit.trial.ledger import Ledger
 from dtrbandit.trial.opening import begin_live, begin_rehearsal, require_lockable
 from dtrbandit.trial.own_units import require_unit_of
-from dtrbandit.trial.proof import Progress, Verification, verify_stored
+from dtrbandit.trial.proof import Verification, say_progress, verify_stored
 from dtrbandit.trial.restoring import restore_file
+from dtrbandit.trial.snapshot_worker import SnapshotWorker
+from dtrbandit.trial.snapshots import snapshots_of
 from dtrbandit.trial.state import Phase, TrialState, require_log, require_not_live, state_of
-from dtrbandit.trial.units import UnitStatus, UnitStory, story
+from dtrbandit.trial.units import UnitStatus, UnitStory, chosen, require_awaited, status_of, story
 from dtrbandit.trial.verbs import Verbs
-from dtrbandit.trial.waiting import chosen, require_awaited
 from dtrbandit.words import counted
 
 Done = TypeVar("Done")
 ATTEMPTS = 3  # to store something after what others have stored meanwhile
-SECONDS_BETWEEN_STEPS = 0.001  # of a long look, for whoever else waits for the trial
+AT_ONCE = 500  # units that are looked at in one go
 
 
 def utc_now() -> datetime:
@@ -101,21 +102,20 @@ class Trial(Verbs):
         ``storage`` is an address or a store that is open. ``prior``, a cohort of an earlier trial, teaches the
         rehearsal, and the live trial once it is locked. ``clock`` gives the times on record.
         """
-        session, records = begin_rehearsal(name, design, policy, seed=seed, prior=prior, actor=actor, time=clock())
+        records = begin_rehearsal(name, design, policy, seed=seed, prior=prior, actor=actor, time=clock())
         store = connect(storage) if isinstance(storage, str) else storage
         try:
             with store.turn():
                 if store.trial(name) is not None:
                     raise ProtocolError(f"there is a trial {name!r} already; open it, or choose another name")
-                number = store.add_trial(name).rehearsal
-                store.log(number).append(records, 0)
+                store.log(store.add_trial(name).rehearsal).append(records, 0)
         except BaseException:
             if isinstance(storage, str):
                 store.close()
             raise
         trial = cls(store, name, clock=clock, own=isinstance(storage, str))
         trial._given = design, policy
-        trial._follow(number).believe(session, Head(len(records), records[-1].hash))
+        trial._catch_up()
         return trial
 
     @classmethod
@@ -153,7 +153,10 @@ class Trial(Verbs):
                 store.close()
 
     def close(self) -> None:
-        """Let go of the database, if this trial opened it. Nothing is lost without it."""
+        """Take a last snapshot, and let go of the database if this trial opened it. Nothing is lost without it."""
+        if self._number:
+            with self._lock:
+                self._worker.close(self._log)
         if self._own:
             self._store.close()
 
@@ -188,7 +191,7 @@ class Trial(Verbs):
                     return
                 if log is not None:
                     self.require_log(log)
-                require_lockable(self._log.session, self.name, self.phase, paper_schedule=paper_schedule)
+                require_lockable(self._log.belief.policy, self.name, self.phase, paper_schedule=paper_schedule)
                 self._go_live(Ask(End(reason), actor), seed)
             self._catch_up()
 
@@ -199,7 +202,8 @@ class Trial(Verbs):
         if isinstance(answer, DTRError):
             raise answer
         batch.store()
-        records = begin_live(self._log.session, batch.head, seed=seed, actor=ask.actor, time=self._clock())
+        rehearsal = self._log.records()
+        records = begin_live(self._log.belief, rehearsal, batch.head, seed=seed, actor=ask.actor, time=self._clock())
         number = self._store.add_live(self.name).live
         assert number is not None
         self._store.log(number).append(records, 0)
@@ -230,18 +234,23 @@ class Trial(Verbs):
                 return self._take(asks)
             except Conflict as error:
                 return [Unavailable(f"{error}, {ATTEMPTS} times in a row; try again") for _ in asks]
-            except DTRError as error:  # the session may be ahead of what is stored: it goes back before it is used
+            except DTRError as error:  # what is believed may be ahead of what is stored: it is read again before use
                 return [error for _ in asks]
+            except Interrupted:
+                return [answer for ask in asks for answer in self.take([ask])]
 
     def _take(self, asks: Sequence[Ask]) -> list[Taken | DTRError]:
-        if self._number and self._log.is_ahead:  # to go back takes a while: others go on meanwhile
+        if self._number and self._log.is_ahead:  # to read again takes a while: others go on meanwhile
             self._catch_up()
         with self._store.turn():
             self._catch_up()
+            if self._worker.damage is not None:
+                raise self._worker.damage
             batch = Batch(self._log, self._clock, asks)
             answers = [batch.take(ask) for ask in asks]
             batch.store()
-        self._log.note_stored(batch.head, batch.times)
+        self._log.note_stored(batch.head)
+        self._worker.look(self._log)
         return answers
 
     # -- what is on record -----------------------------------------------------------------------------------
@@ -256,33 +265,34 @@ class Trial(Verbs):
         if number != self._number:
             self._follow(number)
         self._log.catch_up()
+        self._worker.look(self._log)
 
-    def catch_up(self) -> bool:
-        """Follow what others have stored, so that the next call need not, and prepare the next summary a little.
-
-        Say whether it is prepared.
-        """
+    def catch_up(self) -> None:
+        """Follow what others have stored, so that the next call need not."""
         with self._lock:
             self._catch_up()
-            return self._log.session.histories.look_on()
 
-    def _follow(self, number: int) -> FollowedLog:
+    def _follow(self, number: int) -> None:
         design, policy = self._given
-        self._log = FollowedLog(self._store.log(number), design=design, policy=policy)
+        snapshots = snapshots_of(self._store, number)
+        progress = say_progress(f"opening {self.name}")
+        self._log = FollowedLog(
+            self._store.log(number), design=design, policy=policy, snapshots=snapshots, progress=progress
+        )
         self._number = number
-        return self._log
+        self._worker = SnapshotWorker(snapshots)
 
-    def _session(self) -> Session:
-        """Return the session after what is new."""
+    def _believed(self) -> Belief:
+        """Return what is believed after what is new."""
         with self._lock:
             self._catch_up()
-            return self._log.session
+            return self._log.belief
 
     @property
     def state(self) -> TrialState:
         """Where the trial stands: phase, log and head of the same moment."""
         with self._lock:
-            return state_of(self._session(), self._log.head)
+            return state_of(self._believed().histories, self._log.head)
 
     @property
     def phase(self) -> Phase:
@@ -297,26 +307,26 @@ class Trial(Verbs):
     def require_log(self, meant: str) -> None:
         """Refuse what is meant for another log than the one that is written. ``Ask.log`` does so when it is taken."""
         with self._lock:
-            require_log(meant, self._session(), self._log.storage)
+            require_log(meant, self._believed().histories, self._log.storage)
 
     @property
     def design(self) -> Design:
         """The design that the trial was created with."""
-        return self._session().design
+        return self._believed().design
 
     @property
     def policy(self) -> Policy[Any]:
         """The policy that the trial was created with."""
-        return self._session().policy
+        return self._believed().policy
 
     @property
     def head(self) -> Head:
         """The number of records, and the hash of the last: it stands for the whole log."""
         return self.state.head
 
-    def session_log(self) -> Log:
-        """Return the events of the trial, as ``Session.log`` gives them. The first one holds the seed."""
-        return self._session().log
+    def session_log(self) -> list[Event]:
+        """Return the events of the trial, as ``Session.log`` gives them, read from storage. The first has the seed."""
+        return [record.event for record in self.records()]
 
     def records(self, since: int = 0) -> Iterator[Record]:
         """Give the records after the first ``since`` ones, each with its actor and time. The first holds the seed."""
@@ -339,14 +349,27 @@ class Trial(Verbs):
         yield from storage.read(since)
 
     @property
+    def damage(self) -> str | None:
+        """What was found to be wrong with the stored log after it was opened by a snapshot; None if nothing was."""
+        return None if self._worker.damage is None else str(self._worker.damage)
+
+    @property
     def in_flight(self) -> int:
         """How many units await something."""
         with self._lock:
-            return len(self._session().histories.in_flight)
+            return len(self._believed().histories.in_flight)
 
     def summary(self) -> Summary:
         """Return where the trial stands: units, arms, estimates, and what cannot be estimated yet."""
-        return summarise(self._a_while(lambda: self._log.standing()))
+        with self._lock:
+            found = self._believed().standing()
+        return summarise(found)
+
+    def ledger(self) -> Ledger:
+        """Return the columns that pages show, as they are now."""
+        with self._lock:
+            self._catch_up()
+            return self._log.facts.ledger.copy()
 
     def units(
         self, awaiting: str | None = None, overdue: bool | None = None, *, site: str | None = None
@@ -354,35 +377,36 @@ class Trial(Verbs):
         """Return the units in flight, or those of a site: what each awaits, since when, and whether it is late.
 
         ``awaiting`` is the name of a stage, or ``"outcome"``. What is expected when follows from ``expected_days``.
+        Of many units some hundreds are looked at in one go, so that decisions go on in between.
         """
         require_awaited(self.design, awaiting)
-        found = self._a_while(lambda: self._log.list_in_flight())
-        return chosen(found, self._clock(), awaiting=awaiting, overdue=overdue, site=site)
-
-    def _a_while(self, step: Callable[[], Done | None]) -> Done:
-        """Take the steps of a long look, until one gives what is looked for; others have their turn in between."""
-        while True:
+        found: list[UnitStatus] = []
+        with self._lock:
+            histories = self._believed().histories
+            names = list(histories.in_flight)
+        for start in range(0, len(names), AT_ONCE):
             with self._lock:
-                self._catch_up()
-                found = step()
-            if found is not None:
-                return found
-            sleep(SECONDS_BETWEEN_STEPS)
+                records = map(histories.in_flight.get, names[start : start + AT_ONCE])
+                found += [status_of(histories.design, record) for record in records if record is not None]
+        return chosen(found, self._clock(), awaiting=awaiting, overdue=overdue, site=site)
 
     def unit(self, unit: str, *, site: str | None = None) -> UnitStory:
         """Return the whole story of a unit, for a site only of its own; printing it reads well."""
         with self._lock:
-            session = self._session()
+            histories = self._believed().histories
             if site is not None:
-                require_unit_of(session.histories, unit, site)
-            return story(session, self._log.storage, unit)
+                require_unit_of(histories, unit, site)
+            return story(histories, self._log.facts, as_known(histories, unit))
 
     def events_of(self, units: Iterable[str]) -> list[Event]:
         """Return all that happened to some units, in the order of the log."""
-        with self._lock:
-            log = self._session().histories.log
-            told = {place: fact for unit in units for place, fact in log.told(log.rounds[unit])}
-        return [told[place] for place in sorted(told)]
+        found: dict[int, Event] = {}
+        for unit in units:
+            with self._lock:
+                self._catch_up()
+                records = self._log.facts.records_of(unit)
+            found.update({each.sequence: each.event for each in records if not isinstance(each.event, Taught)})
+        return [found[sequence] for sequence in sorted(found)]
 
     # -- proof -----------------------------------------------------------------------------------------------
 
@@ -401,15 +425,18 @@ class Trial(Verbs):
         ``format`` is ``"csv"``, ``"parquet"`` or ``"jsonl"``, by default what the path ends with. Units come in the
         order of enrolment, up to the first that has not ended.
         """
-        with self._lock:
-            session = self._session()
-        return write_units(session, path, format)
+        return write_units(self.session_log(), self.design, path, format)
 
     def backup(self, path: str | Path) -> Head:
         """Write a copy of the whole database to a new file, while others go on; return the head of this trial in it."""
         self._store.backup(path)
-        with Trial.open(self.name, storage=f"sqlite:///{path}", design=self._given[0], policy=self._given[1]) as copy:
-            return copy.head
+        with closing(connect_existing(f"sqlite:///{path}")) as copy:
+            entry = copy.trial(self.name)
+            assert entry is not None
+            number, (design, policy) = entry.rehearsal if entry.live is None else entry.live, self._given
+            log = FollowedLog(copy.log(number), design=design, policy=policy)
+            log.catch_up()  # it can be read, and no snapshot is left beside it
+            return log.head
 
     @staticmethod
     def restore(backup: str | Path, storage: str = "sqlite:///trial.db") -> list[str]:
@@ -418,5 +445,5 @@ class Trial(Verbs):
 
     def __repr__(self) -> str:
         with self._lock:
-            phase, units = self.phase, counted(len(self._log.session.histories), "unit")
+            phase, units = self.phase, counted(len(self._log.belief.histories), "unit")
             return f"<Trial {self.name!r}, {phase}: {units}, {counted(self._log.head.sequence, 'record')}>"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from dtrbandit.engine import Session
-from dtrbandit.record.chain import Record, record_of, time_text
+from dtrbandit.design.spec import Design
+from dtrbandit.errors import ProtocolError
+from dtrbandit.record.chain import Record, time_text
 from dtrbandit.record.events import (
     Assigned,
     Completed,
@@ -18,12 +19,14 @@ from dtrbandit.record.events import (
     Event,
     Overridden,
     Responded,
+    Taught,
     Unblinded,
     Voided,
     Withdrawn,
 )
+from dtrbandit.record.histories import Histories, UnitRecord
 from dtrbandit.record.rules import expects, known_unit
-from dtrbandit.storage.store import Storage
+from dtrbandit.trial.followed import StoredFacts
 
 OUTCOME = "outcome"
 
@@ -90,16 +93,59 @@ class UnitStory:
         return "\n".join(lines)
 
 
-def story(session: Session, storage: Storage, unit: str) -> UnitStory:
+def story(histories: Histories, facts: StoredFacts, unit: str) -> UnitStory:
     """Return the story of a unit."""
-    histories, design = session.histories, session.design
-    record = known_unit(histories, unit)
-    told = histories.log.told(record.history.round)
-    stored = storage.pick(place + 1 for place, _ in told)
-    records = tuple(record_of(each.text, place + 1) for each, (place, _) in zip(stored, told, strict=True))
+    design, record = histories.design, known_unit(histories, unit)
     arms = {stage.name: stage.arms[arm] for stage, arm in zip(design.stages, record.history.arms, strict=False)}
     status = expects(histories, record) if record.voided is None else f"it was voided ({record.voided.reason})"
+    records = tuple(each for each in facts.records_of(unit) if not isinstance(each.event, Taught))
     return UnitStory(unit, record.history.round, status, arms, record.decisions, records, record.site)
+
+
+def status_of(design: Design, record: UnitRecord) -> UnitStatus:
+    """Return where a unit in flight stands; not yet whether that is late."""
+    unit, t, _, _, arms, *_ = record.history
+    stage, since, days = design.stages[len(arms) - 1], record.since, _expected_days(design, record)
+    due = None if since is None or days is None else _later(since, days)
+    over = record.left or record.awaited == len(design.stages)
+    awaiting = OUTCOME if over else design.stages[record.awaited].name
+    return UnitStatus(unit, t, stage.name, awaiting, since, due, False, stage.arms[arms[-1]], record.site)
+
+
+def _later(since: datetime, days: float) -> datetime | None:
+    """Return a time so many days later; None if no calendar goes so far."""
+    try:
+        return since + timedelta(days=days)
+    except OverflowError:
+        return None
+
+
+def _expected_days(design: Design, record: UnitRecord) -> float | None:
+    """Return the days until what a unit awaits. Who left early has an outcome when the full course would end."""
+    m = len(record.history.arms) - 1
+    days = [stage.expected_days for stage in (design.stages[m + 1 :] if record.left else design.stages[m : m + 1])]
+    known = [each for each in days if each is not None]
+    return sum(known) if len(known) == len(days) else None
+
+
+def chosen(
+    units: Iterable[UnitStatus], now: datetime, *, awaiting: str | None, overdue: bool | None, site: str | None
+) -> list[UnitStatus]:
+    """Return those of some units that are asked for, as they stand now."""
+    found = []
+    for each in units:
+        if awaiting in (None, each.awaiting) and site in (None, each.site):
+            late = each.due is not None and now > each.due
+            if overdue in (None, late):
+                found.append(each._replace(overdue=True) if late else each)
+    return found
+
+
+def require_awaited(design: Design, awaiting: str | None) -> None:
+    """Refuse what no unit can await."""
+    names = [*(stage.name for stage in design.stages[1:]), OUTCOME]
+    if awaiting is not None and awaiting not in names:
+        raise ProtocolError(f"units await one of {names}, found {awaiting!r}")
 
 
 def in_words(event: Event) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from dtrbandit.service.service import Service
 from dtrbandit.trial import Trial, TrialState
-from dtrbandit.web.ledger import Ledger
+from dtrbandit.trial.ledger import Ledger
 
 FRESH = 1.0  # seconds for which an entry is shown again, whatever has happened since
 LASTING = 10.0  # seconds for which it is shown while the log stands still: units become overdue by the clock
@@ -41,11 +41,10 @@ class StateEntry(NamedTuple):
 
 
 class TrialCache:
-    """The ledgers of all trials of a service, and what was last found in them."""
+    """What was last found in the ledgers of the trials of a service."""
 
     def __init__(self, service: Service, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._service, self._clock = service, clock
-        self._ledgers: dict[str, Ledger] = {}
         self._entries: dict[tuple[str, Hashable], Entry] = {}
         self._states: dict[str, StateEntry] = {}
         self._locks: dict[Hashable, threading.Lock] = {}
@@ -81,8 +80,7 @@ class TrialCache:
     def _refresh(self, opened: Trial, what: Hashable, find: Find[Found], state: State) -> Found:
         with self._locks.setdefault(opened.name, threading.Lock()):
             now = self._clock()  # what is stored from here on may be missing
-            ledger = self._ledgers.get(opened.name) or Ledger(opened.design, opened.session_log()[0])
-            self._ledgers[opened.name] = ledger = ledger.follow(opened)
+            ledger = opened.ledger()
             entry = self._entries.get((opened.name, what))
             own = ledger.opened, state(ledger)
             if entry is None or entry.state != own or (state is by_version and now - entry.time >= LASTING):

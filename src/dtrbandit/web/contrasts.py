@@ -18,8 +18,8 @@ from dtrbandit.evaluation.values.result import Values
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.events import Event
 from dtrbandit.trial import Trial
+from dtrbandit.trial.ledger import COMPLETED, Ledger
 from dtrbandit.web.empty_state import why_no_forced_values, why_no_free_values
-from dtrbandit.web.ledger import COMPLETED, Ledger
 from dtrbandit.words import counted
 
 MOST_UNITS = 2_000  # whose log a page reads as a whole

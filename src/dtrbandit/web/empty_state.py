@@ -5,7 +5,7 @@ from __future__ import annotations
 from dtrbandit.evaluation.cohort.origin import CERTAIN
 from dtrbandit.evaluation.values.evaluate import FEWEST
 from dtrbandit.trial import Trial
-from dtrbandit.web.ledger import COMPLETED, FORCED, FREE, IN_FLIGHT, SCHEDULED, VOIDED, WITHDRAWN, Ledger
+from dtrbandit.trial.ledger import COMPLETED, FORCED, FREE, IN_FLIGHT, SCHEDULED, VOIDED, WITHDRAWN, Ledger
 from dtrbandit.words import counted
 
 LOOKED_AT = 20  # units, to see whether a policy is certain of its arms
@@ -70,7 +70,7 @@ def _too_few(ledger: Ledger, rows: list[int], counting: range | list[int]) -> st
 
 def _followed(ledger: Ledger, t: int, plan: tuple[int, ...]) -> bool:
     """Say whether all arms that the unit of a round was given are the plan's; who left early has fewer."""
-    given = [stage.arms[stage.rows[t + 1]] for stage in ledger.stages if t + 1 in stage.rows]
+    given = [stage.arms[stage.rows[t]] for stage in ledger.stages if stage.rows[t] >= 0]
     return bool(given) and tuple(given) == plan[: len(given)]
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.policies.policy import Policy
-from dtrbandit.web.ledger import COMPLETED, FORCED, FREE, FREED, VOIDED, WITHDRAWN, Ledger
+from dtrbandit.trial.ledger import COMPLETED, FORCED, FREE, FREED, VOIDED, WITHDRAWN, Ledger
 
 Array = NDArray[np.float64]
 

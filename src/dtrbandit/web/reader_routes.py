@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dtrbandit.trial import Trial, UnitStatus
+from dtrbandit.trial.ledger import COMPLETED, IN_FLIGHT, VOIDED, WITHDRAWN, Ledger
 from dtrbandit.trial.units import OUTCOME
 from dtrbandit.web import figures
 from dtrbandit.web.charts import (
@@ -23,7 +24,6 @@ from dtrbandit.web.charts import (
     chart_of_shares,
 )
 from dtrbandit.web.contrasts import Compared, compared, state_of
-from dtrbandit.web.ledger import COMPLETED, IN_FLIGHT, VOIDED, WITHDRAWN, Ledger
 from dtrbandit.web.page import Page
 
 MOST_LISTED = 200  # units on a page

@@ -1,0 +1,236 @@
+"""What pages show of a trial, in columns: a row for each decision and each unit, kept up to date by each fact."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrbandit.design.spec import Design
+from dtrbandit.kernels.arrays import Named, under, within
+from dtrbandit.record.events import (
+    ArmClosed,
+    Assigned,
+    Completed,
+    Corrected,
+    Decision,
+    Ended,
+    Enrolled,
+    Fact,
+    Held,
+    Opened,
+    Overridden,
+    Released,
+    Voided,
+    Withdrawn,
+)
+from dtrbandit.record.histories import History
+from dtrbandit.record.values import Values
+
+NAN = float("nan")
+IN_FLIGHT, COMPLETED, WITHDRAWN, VOIDED = range(4)
+VOID = -1  # the arm of a row that counts nowhere
+FREE, FORCED, FREED = range(3)  # rounds; freed: begun as forced, and decided freely at a later stage
+SCHEDULED = {"forced", "only_feasible"}  # reasons that leave a forced round one
+
+
+class StageColumns:
+    """The decisions of a stage in their order: round, arm really given, reason, lead by Q̃, features.
+
+    ``rows`` has the row of each unit by its round, less one; −1: none.
+    """
+
+    KINDS: Mapping[str, str] = {
+        "rounds": "q", "arms": "b", "reasons": "b", "leads": "d", "features": "d", "rows": "q",
+    }  # fmt: skip
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self.rounds, self.arms, self.reasons = array("q"), array("b"), array("b")
+        self.leads, self.features, self.rows = array("d"), array("d"), array("q")
+
+    def add(self, t: int, arm: int, reason: int, lead: float, features: NDArray[np.float64]) -> None:
+        """Add a decision."""
+        self.rows[t - 1] = len(self.rounds)
+        self.rounds.append(t)
+        self.arms.append(arm)
+        self.reasons.append(reason)
+        self.leads.append(lead)
+        self.features.frombytes(features.tobytes())
+
+    def change(self, t: int, arm: int, features: NDArray[np.float64] | None = None) -> None:
+        """Let another arm, or other features, count for the unit of a round."""
+        row = self.rows[t - 1]
+        if row >= 0:
+            self.arms[row] = arm
+            if features is not None:
+                start = row * self.dimension
+                self.features[start : start + self.dimension] = array("d", features.tobytes())
+
+    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int8], NDArray[np.float64]]:
+        """Return copies of rounds, arms, reasons and leads."""
+        kinds = (self.rounds, np.int64), (self.arms, np.int8), (self.reasons, np.int8), (self.leads, np.float64)
+        return tuple(np.array(values, dtype=kind) for values, kind in kinds)  # type: ignore[return-value]  # four
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Return a copy of the features, (decisions, d)."""
+        return np.array(self.features, dtype=np.float64).reshape(len(self.rounds), self.dimension)
+
+
+class Ledger:
+    """The columns of one log.
+
+    Attributes
+    ----------
+    version
+        The number of events that it has taken in.
+    reasons
+        Of decisions, by number, as they first came.
+    names, outcomes, ends, forced
+        Of units, by round, less one.
+    forced_changes
+        How often something new was known of a unit in a forced round.
+    held, closed, ended
+        Why accrual is held, by site (None: everywhere); the arms that are closed; why the trial ended.
+    """
+
+    KINDS: Mapping[str, str] = {"outcomes": "d", "ends": "b", "forced": "b"}
+
+    def __init__(self, design: Design, opened: Opened) -> None:
+        self.design, self.opened, self.version = design, opened, 1
+        self.stages = [StageColumns(dimension) for dimension in design.dimensions]
+        self.reasons: list[str] = []
+        self.names: list[str] = []
+        self.outcomes, self.ends, self.forced = array("d"), array("b"), array("b")
+        self.forced_changes = 0
+        self.held: dict[str | None, str] = {}
+        self.closed: list[ArmClosed] = []
+        self.ended: str | None = None
+
+    def append(self, fact: Fact, history: History) -> None:
+        """Take in a fact, which has led to this history."""
+        kind, t = type(fact), history.round
+        self.version += 1
+        if kind is Assigned:
+            self._decide(fact.decision, history)  # type: ignore[union-attr]  # as its kind says
+        elif kind is Enrolled:
+            self.names.append(history.unit)
+            self.outcomes.append(NAN)
+            self.ends.append(IN_FLIGHT)
+            self.forced.append(FREE)
+            for stage in self.stages:
+                stage.rows.append(-1)
+        elif kind is Completed:
+            self._end(t, COMPLETED, fact.outcome)  # type: ignore[union-attr,arg-type]  # likewise
+        elif kind is Withdrawn:
+            self._end(t, WITHDRAWN, NAN)
+        elif kind is Voided:
+            self._end(t, VOIDED, NAN)
+            for stage in self.stages:
+                stage.change(t, VOID)
+        elif kind in (Corrected, Overridden):
+            self._amend(history)
+        else:
+            self.add_of_trial(fact)
+
+    def add_of_trial(self, fact: Fact) -> None:
+        """Note what concerns the trial as a whole."""
+        match fact:
+            case Held(reason=reason, site=site):
+                self.held[site] = reason
+            case Released(site=site):
+                self.held.pop(site, None)
+            case ArmClosed():
+                self.closed.append(fact)
+            case Ended(reason=reason):
+                self.ended = reason
+
+    def _decide(self, decision: Decision, history: History) -> None:
+        t, m = history.round, len(history.arms) - 1
+        if decision.reason not in self.reasons:
+            self.reasons.append(decision.reason)
+        reason = self.reasons.index(decision.reason)
+        self.stages[m].add(t, history.arms[m], reason, lead(decision), history.features[m])
+        if m == 0 and decision.reason == "forced":
+            self.forced[t - 1] = FORCED
+        elif self.forced[t - 1] == FORCED and decision.reason not in SCHEDULED:
+            self.forced[t - 1] = FREED
+
+    def _end(self, t: int, how: int, outcome: float) -> None:
+        self.ends[t - 1], self.outcomes[t - 1] = how, outcome
+        self.forced_changes += self.forced[t - 1] != FREE
+
+    def _amend(self, history: History) -> None:
+        """Take arms, features and outcome of a unit as they hold now."""
+        t = history.round
+        for stage, arm, features in zip(self.stages, history.arms, history.features, strict=False):
+            stage.change(t, arm, features)
+        if history.outcome is not None:
+            self.outcomes[t - 1] = history.outcome
+        self.forced_changes += self.forced[t - 1] != FREE
+
+    # -- what is asked of it ---------------------------------------------------------------------------------
+
+    @property
+    def units(self) -> int:
+        """How many units have enrolled."""
+        return len(self.ends)
+
+    def count(self, how: int) -> int:
+        """Return how many units are in flight, completed, withdrawn or void."""
+        return self.ends.count(how)
+
+    def settled(self) -> int:
+        """Return how many units, in the order of enrolment, come before the first that is under way."""
+        return next((t for t, how in enumerate(self.ends) if how == IN_FLIGHT), len(self.ends))
+
+    # -- as arrays -------------------------------------------------------------------------------------------
+
+    def copy(self) -> Ledger:
+        """Return a copy, which stays as it is."""
+        copy = Ledger(self.design, self.opened)
+        copy.load(self.reasons, self.arrays())
+        copy.version, copy.names = self.version, self.names.copy()
+        copy.held, copy.closed, copy.ended = self.held.copy(), self.closed.copy(), self.ended
+        return copy
+
+    def arrays(self) -> Named:
+        """Return all columns by name, copied."""
+        own = {**_arrays(self, self.KINDS), "forced_changes": np.array(self.forced_changes)}
+        for m, stage in enumerate(self.stages):
+            own |= under(str(m), _arrays(stage, stage.KINDS))
+        return own
+
+    def load(self, reasons: list[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know what arrays say."""
+        self.reasons, self.forced_changes = list(reasons), int(arrays["forced_changes"])
+        _load(self, self.KINDS, arrays)
+        for m, stage in enumerate(self.stages):
+            _load(stage, stage.KINDS, within(str(m), arrays))
+
+
+def _arrays(part: object, kinds: Mapping[str, str]) -> Named:
+    return {name: np.array(getattr(part, name), dtype=kind) for name, kind in kinds.items()}
+
+
+def _load(part: object, kinds: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> None:
+    for name, kind in kinds.items():
+        setattr(part, name, array(kind, arrays[name].tobytes()))
+
+
+def lead(decision: Decision) -> float:
+    """Return by how much the best Q̃ of a decision exceeds the next best; NaN where there are not two.
+
+    Examples
+    --------
+    >>> lead(Decision("u", 1, "first", "a", "clear", 1.0, {"a": 3.0, "b": 1.0}, {}, ("a",)))
+    2.0
+    """
+    barred = {arm for arm, _ in decision.infeasible}
+    own = decision.q_tilde
+    pairs = own.pairs() if isinstance(own, Values) else own.items()  # twice as fast
+    known = sorted(q for arm, q in pairs if q is not None and q == q and arm not in barred)
+    return known[-1] - known[-2] if len(known) > 1 else NAN

@@ -1,0 +1,101 @@
+"""Ids that people would take for the same: new ones are composed, and look-alikes are refused."""
+
+from __future__ import annotations
+
+from unicodedata import normalize
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dtrbandit as dtr
+from dtrbandit.record.events import Opened
+from dtrbandit.record.histories import Histories, folded
+from dtrbandit.record.unit_ids import as_known, is_distinct, require_distinct, with_known_id
+from small_session import DESIGN
+
+COMPOSED, DECOMPOSED = "Am\u00e9lie", "Ame\u0301lie"
+CONTEXT = {"start1": 0.5}
+
+
+def session_of(*units: str) -> dtr.Session:
+    session = dtr.Session(DESIGN, dtr.Greedy())
+    for unit in units:
+        session.enroll(unit, CONTEXT)
+    return session
+
+
+def test_a_new_id_is_put_into_its_composed_form() -> None:
+    session = session_of(DECOMPOSED)
+
+    assert session.log[1].unit == COMPOSED  # type: ignore[union-attr]
+    assert session.enroll(DECOMPOSED, CONTEXT) == session.enroll(COMPOSED, CONTEXT)
+    assert session.respond(DECOMPOSED, {"start2": 0.5, "end1": 9.0}) is not None
+    session.complete(COMPOSED, 1.0)
+    session.correct(DECOMPOSED, outcome=2.0, reason="misread")
+
+    assert session.summary().mean_outcome == 2.0
+    assert len(session.histories) == 1
+
+
+@pytest.mark.parametrize(
+    ("known", "other"), [("u1", "U1"), ("U1", "u1"), (COMPOSED, DECOMPOSED.upper()), ("stra\u00dfe", "STRASSE")]
+)
+def test_an_id_that_differs_only_in_case_or_normalisation_is_refused_with_what_to_do(known: str, other: str) -> None:
+    session = session_of(known)
+
+    with pytest.raises(dtr.ProtocolError, match=f"{known!r}. If it is the same patient, use that id") as refused:
+        session.enroll(other, CONTEXT)
+
+    assert known not in str(refused.value.blind)
+    assert session.version == 3
+    assert session.enroll(known, CONTEXT).round == 1  # a repetition
+
+
+def test_a_log_keeps_the_ids_that_it_has() -> None:
+    first, second = session_of("u1"), session_of("u2")
+    events = [*first.log, *second.log[1:]]
+    events[3] = events[3]._replace(unit="U1", round=2)
+    events[4] = events[4]._replace(decision=events[4].decision._replace(unit="U1", round=2))
+
+    resumed = dtr.Session.resume(events)
+
+    assert [unit.history.unit for unit in resumed.histories] == ["u1", "U1"]
+    assert resumed.respond("U1", {"start2": 0.5, "end1": 9.0}) is not None
+    old = [*first.log]
+    old[1] = old[1]._replace(unit=DECOMPOSED)
+    old[2] = old[2]._replace(decision=old[2].decision._replace(unit=DECOMPOSED))
+    resumed = dtr.Session.resume(old)
+    resumed.withdraw(DECOMPOSED, reason="moved away")
+    with pytest.raises(dtr.ProtocolError, match="looks like that of another unit"):
+        resumed.enroll(COMPOSED, CONTEXT)
+
+
+def test_who_tries_ids_hears_nothing_while_accrual_is_held() -> None:
+    session = session_of("u1")
+    session.hold(reason="supply")
+
+    with pytest.raises(dtr.ProtocolError, match="accrual is held"):
+        session.enroll("U1", CONTEXT)
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_ids_are_distinct_unless_they_fold_to_the_same(one: str, other: str) -> None:
+    histories = Histories(DESIGN, Opened({}, {}, 0, 1))
+    histories.add_name(one)
+
+    if folded(one) == folded(other) and one != other:
+        with pytest.raises(dtr.ProtocolError):
+            require_distinct(histories, other)
+        assert not is_distinct(histories, other)
+    elif folded(one) != folded(other):
+        require_distinct(histories, other)
+        assert is_distinct(histories, other) == (normalize("NFC", other) == other)
+    assert as_known(histories, one) == one
+    assert with_known_id(histories, dtr.Complete(other, 1.0)).unit in (other, normalize("NFC", other))
+
+
+def test_commands_without_a_unit_stay_as_they_are() -> None:
+    histories = Histories(DESIGN, Opened({}, {}, 0, 1))
+
+    assert with_known_id(histories, dtr.Hold("supply")) == dtr.Hold("supply")
