@@ -13,6 +13,7 @@ FROM python:3.13-slim
 COPY --from=build /opt/dtrbandit /opt/dtrbandit
 ENV PATH=/opt/dtrbandit/bin:$PATH \
     DTRBANDIT_STORAGE=sqlite:////data/trial.db \
+    DTRBANDIT_SNAPSHOTS=/data/snapshots \
     MPLCONFIGDIR=/tmp \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1

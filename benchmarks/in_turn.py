@@ -38,6 +38,7 @@ CASES = (
     Case("LSVI-UCB", 3_000, 1.25),
     Case("simulate", 10**4, None),
     Case("simulate", 10**6, None),
+    Case("session", 2_000, 0.5),
 )
 GROWTH = 1.3  # at most, per unit from 10⁴ to 10⁶
 
@@ -55,6 +56,8 @@ def prepared(name: str, n: int) -> Callable[[], object]:
     bandit = dtr.DTRBandit(q=5, delta=0.5)
     if name == "simulate":
         return lambda: dtr.simulate(Synthetic(), {"DTRBandit": bandit}, horizon=n, paths=1)
+    if name == "session":
+        return _session(n)
     if name == "replay":
         cohort = _cohort(2_000)
         return lambda: dtr.replay(bandit, cohort, horizon=n // 5, paths=1)
@@ -69,6 +72,26 @@ def prepared(name: str, n: int) -> Callable[[], object]:
     design, units = _linear(courses, n, stages, arms, d, null=name == "null")
     policy = dtr.EpsilonGreedy(epsilon=0.5) if name == "null" else bandit  # so that estimates keep crossing
     return lambda: courses.play(policy, units, design, seed=1)
+
+
+def _session(n: int) -> Callable[[], object]:
+    """Return a session of so many units, each from its enrolment to its outcome."""
+    import numpy as np
+
+    import dtrbandit as dtr
+    from dtrbandit.environments import Synthetic
+
+    design, rows = Synthetic().design, np.random.default_rng(1).normal(size=(n, 3)).tolist()
+    (first,), (second,) = design.columns
+
+    def act() -> None:
+        session = dtr.Session(design, dtr.DTRBandit(q=5, delta=0.5), seed=1)
+        for t, (x, z, y) in enumerate(rows):
+            session.enroll(f"u{t}", {first: x})
+            session.respond(f"u{t}", {second: z})
+            session.complete(f"u{t}", y)
+
+    return act
 
 
 def _linear(courses: Any, n: int, stages: int, arms: int, d: int, *, null: bool) -> tuple[Any, Any]:
