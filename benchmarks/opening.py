@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
@@ -74,7 +74,9 @@ def lines(units: int) -> Iterator[Line]:
         began = time.process_time()
         dtr.Session.resume(session.log)
         core = time.process_time() - began
-        yield Line(f"resume a session of {units:,} units, core", f"{core:.1f} s, {events / core:,.0f} events/s", "≥ 40,000/s")
+        yield Line(
+            f"resume a session of {units:,} units, core", f"{core:.1f} s, {events / core:,.0f} events/s", "≥ 40,000/s"
+        )
         stored(session, url)
         del session
         plain, snapshot, last = opened(url, "close")
@@ -101,8 +103,11 @@ def looks(trial: Trial) -> Iterator[Line]:
     from dtrbandit.trial.snapshots import copied
 
     log = trial._log
-    asked = {
-        "what verbs wait for when a snapshot is taken": (lambda: copied(log.belief, log.facts, log.head, ""), "≤ 50 ms"),
+    asked: dict[str, tuple[Callable[[], object], str]] = {
+        "what verbs wait for when a snapshot is taken": (
+            lambda: copied(log.belief, log.facts, log.head, ""),
+            "≤ 50 ms",
+        ),
         "summary()": (trial.summary, "≤ 5 ms"),
         f"units(), {trial.in_flight:,} in flight": (trial.units, ""),
         "units() of a site that has none": (lambda: trial.units(site="north"), ""),

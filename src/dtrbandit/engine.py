@@ -38,6 +38,7 @@ from dtrbandit.record.events import Decision, Event, new
 from dtrbandit.record.histories import Histories, History
 from dtrbandit.record.log import Log
 from dtrbandit.record.teaching import Prior
+from dtrbandit.record.unit_ids import as_known
 from dtrbandit.record.upgrading import segments
 from dtrbandit.straight import StraightVerbs
 from dtrbandit.summary import Coefficient, Standing, Summary, coefficient_table, summarise
@@ -185,7 +186,8 @@ class Session:
 
     def _unblind(self, command: Unblind) -> tuple[Decision, ...]:
         self._take(command)
-        record = self._belief.histories.get(command.unit)
+        histories = self._belief.histories
+        record = histories.get(as_known(histories, command.unit))
         assert record is not None
         return record.decisions
 

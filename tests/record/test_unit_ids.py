@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unicodedata import normalize
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,3 +100,17 @@ def test_commands_without_a_unit_stay_as_they_are() -> None:
     histories = Histories(DESIGN, Opened({}, {}, 0, 1))
 
     assert with_known_id(histories, dtr.Hold("supply")) == dtr.Hold("supply")
+
+
+def test_somebody_looks_behind_the_arms_of_a_unit_by_either_form_of_its_id() -> None:
+    session = session_of(DECOMPOSED)
+
+    assert session.unblind(DECOMPOSED, reason="a reaction") == session.unblind(COMPOSED, reason="a reaction")
+
+
+def test_texts_of_numpy_are_ids_as_others_are() -> None:
+    session = session_of(np.str_(DECOMPOSED))
+
+    assert type(session.log[1].unit) is str  # type: ignore[union-attr]
+    assert session.respond(np.str_(COMPOSED), {"start2": 0.5, "end1": 9.0}) is not None
+    assert len(session.histories) == 1

@@ -12,7 +12,7 @@ import dtrbandit as dtr
 from dtrbandit.record import chain
 from dtrbandit.record.chain import EMPTY, Stored, StoredBatch, chained, in_batches
 from dtrbandit.storage import MemoryStore
-from dtrbandit.trial import Ask, followed, snapshot_worker
+from dtrbandit.trial import Ask, Taken, followed, snapshot_worker
 from dtrbandit.trial.batch import Batch
 from dtrbandit.trial.followed import FollowedLog, parts
 from policies.states import differences
@@ -247,3 +247,38 @@ def test_a_unit_of_an_earlier_trial_with_the_same_id_is_another_one() -> None:
     trial.correct("u1", outcome=3.0, reason="typo")
     assert trial.unit("u1").records[0].sequence == 3
     assert trial.verify()
+
+
+def change(trial: dtr.Trial, sequence: int, old: str, new: str) -> None:
+    """Change the text of a stored record; its hash stays as it was."""
+    store: Any = trial._store
+    with store.turn():
+        store.ask("UPDATE records SET text = replace(text, ?, ?) WHERE log = 1 AND sequence = ?", old, new, sequence)
+
+
+def test_a_story_whose_bytes_were_changed_is_refused() -> None:
+    trial = begun("memory://")
+    fill(trial, 12)
+    ended = next(record.event.unit for record in trial.records() if isinstance(record.event, dtr.record.Completed))
+    assigned = trial.unit(ended).records[1]
+    change(trial, assigned.sequence, '"round":', '"round": ')
+
+    with pytest.raises(dtr.LogError, match=f"record {assigned.sequence} was changed"):
+        trial.unit(ended)
+    with pytest.raises(dtr.LogError, match=f"record {assigned.sequence} was changed"):
+        trial.void(ended, reason="twice")
+
+
+def test_a_reply_under_a_key_whose_record_was_changed_is_refused() -> None:
+    trial = begun("memory://")
+    ask = Ask(dtr.Enroll("u1", {"x": 1.0}), "nurse", "key")
+    (first,) = trial.take([ask])
+    (again,) = trial.take([ask])
+    assert isinstance(first, Taken)
+    assert isinstance(again, Taken)
+    assert again.decision == first.decision
+    change(trial, 3, '"round":1', '"round":7')
+
+    (refused,) = trial.take([ask])
+
+    assert isinstance(refused, dtr.LogError)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,3 +131,27 @@ def test_a_forced_round_that_is_decided_freely_later_is_no_forced_round() -> Non
 
     assert [trial.unit(unit).decisions[1].reason for unit in barred] == ["forced", "close", "only_feasible"]
     assert list(ledger.forced) == [FORCED, FREED, FORCED]
+
+
+def test_a_policy_may_have_any_number_of_reasons() -> None:
+    class Chatty:
+        def init(self, design: dtr.Design) -> dtr.Design:
+            return design
+
+        def update(self, state: Any, history: Any, event: Any) -> Any:  # noqa: ARG002  # learns nothing
+            return state
+
+        def decide(self, state: Any, history: Any, u: float) -> Any:  # noqa: ARG002  # looks at the round alone
+            from dtrbandit.policies import Choice
+
+            return Choice(0, f"score {history.round}", (1.0, 0.0))
+
+    design = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])
+    trial = dtr.Trial.create("pilot", design, Chatty(), storage="memory://", seed=1)
+    for t in range(300):
+        trial.enroll(f"u{t}", {"x": 0.5})
+
+    ledger = trial.ledger()
+
+    assert ledger.reasons[:2] + ledger.reasons[-1:] == ["score 1", "score 2", "score 300"]
+    assert ledger.stages[0].columns()[2].tolist() == list(range(300))

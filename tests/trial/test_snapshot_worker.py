@@ -311,3 +311,81 @@ def test_a_check_ends_when_the_trial_is_closed(tmp_path: Path, monkeypatch: pyte
 
     assert len(seen) <= 1
     assert worker.damage is None
+
+
+def test_damage_holds_the_lock_too(tmp_path: Path) -> None:
+    filled(tmp_path)
+    change(tmp_path, 17)
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        wait(trial)
+
+        with pytest.raises(dtr.LogError, match="record 17"):
+            trial.lock(actor="lead", reason="begin")
+        assert trial.phase == "rehearsal"
+        with pytest.raises(dtr.LogError) as one, trial:
+            trial.enroll("new", {"x": 0.5})
+        assert one.value is not trial._worker.damage  # a refusal keeps no other alive
+
+
+def test_a_rehearsal_whose_chain_was_changed_while_it_was_open_is_not_locked(tmp_path: Path) -> None:
+    with begun(address(tmp_path)) as trial:
+        fill(trial, 12)
+        change(tmp_path, 17)
+
+        for _ in range(2):
+            with pytest.raises(dtr.LogError, match="record 17"):
+                trial.lock(actor="lead", reason="begin")
+
+
+def test_a_verb_that_is_stored_is_answered_whatever_befalls_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(snapshot_worker, "EVERY", 1)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    trial = begun(address(tmp_path))
+    monkeypatch.setattr(SnapshotWorker, "_start", fail)
+
+    assert trial.enroll("u1", {"x": 0.5}).round == 1
+    monkeypatch.setattr(snapshot_worker, "AT_THE_END", 1)
+    trial.close()
+
+    assert "no snapshot could be taken" in caplog.text
+
+
+def test_a_check_that_could_not_be_made_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path)
+    change(tmp_path, 17)
+    whole, tried = SnapshotWorker._is_whole, list[int]()
+
+    def away(worker: SnapshotWorker, *given: Any) -> bool:
+        tried.append(1)
+        if len(tried) == 1:
+            raise dtr.Unavailable("the disk is away")
+        return whole(worker, *given)
+
+    monkeypatch.setattr(SnapshotWorker, "_is_whole", away)
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        wait(trial)
+        assert trial.damage is None
+        trial.catch_up()
+        wait(trial)
+
+        assert trial.damage is not None
+        assert "record 17" in trial.damage
+
+
+def test_a_chain_that_nobody_can_check_is_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path)
+
+    def fail(*_: object) -> bool:
+        raise MemoryError
+
+    monkeypatch.setattr(SnapshotWorker, "_is_whole", fail)
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        wait(trial)
+
+        with pytest.raises(dtr.LogError, match="cannot be checked: MemoryError"):
+            trial.enroll("new", {"x": 0.5})

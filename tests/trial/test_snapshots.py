@@ -22,7 +22,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit._version import FORMAT, NUMERICS
-from dtrbandit.record.snapshot import Snapshot
+from dtrbandit.record.snapshot import Snapshot, joined, parted
 from dtrbandit.storage import MemoryStore
 from dtrbandit.trial import Ask, Trial, snapshots
 from dtrbandit.trial.snapshots import ABANDONED, KEPT, Snapshots, differences, snapshots_of
@@ -584,16 +584,35 @@ def test_a_process_that_is_killed_while_it_writes_leaves_the_old_or_the_new_one_
 # -- differences ---------------------------------------------------------------------------------------------------
 
 
-def test_differences_are_named_and_room_for_more_is_none() -> None:
-    one = Snapshot({"count": 3, "pair": (1, 2)}, {"rows": np.zeros((2, 3)), "beta": np.ones(2)})
-    roomy = Snapshot({"count": 3, "pair": [1, 2]}, {"rows": np.zeros((5, 3)), "beta": np.ones(2)})
+def test_differences_are_named_and_room_of_a_policy_for_more_units_is_none() -> None:
+    one = Snapshot({"count": 3, "pair": (1, 2)}, {"state.rows": np.zeros((2, 3)), "beta": np.ones(2)})
+    roomy = Snapshot({"count": 3, "pair": [1, 2]}, {"state.rows": np.zeros((5, 3)), "beta": np.ones(2)})
 
     assert differences(one, one) == differences(roomy, one) == differences(one, roomy) == []
     assert differences(Snapshot({"count": 4}, roomy.arrays), one) == ["count", "pair"]
-    assert differences(one._replace(arrays={**one.arrays, "beta": np.ones(2, dtype=np.int64)}), one) == ["beta"]
-    assert differences(one._replace(arrays={**one.arrays, "rows": np.full((1, 3), -0.0)}), one) == ["rows"]
-    assert differences(one._replace(arrays={**one.arrays, "rows": np.zeros(6)}), one) == ["rows"]
+    assert differences(Snapshot({**one.header, "more": 1}, one.arrays), one) == ["more"]
+    for name, wrong in (
+        ("beta", np.ones(2, dtype=np.int64)),
+        ("beta", np.ones(3)),
+        ("state.rows", np.full((1, 3), -0.0)),
+        ("state.rows", np.zeros(6)),
+    ):
+        assert differences(one._replace(arrays={**one.arrays, name: wrong}), one) == [name]
     assert differences(one._replace(arrays={}), one) == ["arrays"]
+
+
+def test_a_snapshot_without_one_of_its_names_is_passed_over_and_named_by_verify(tmp_path: Path) -> None:
+    with begun(address(tmp_path)) as trial:
+        fill(trial, 12)
+        place = take_snapshot(trial)
+    found = Snapshot.from_bytes(place.read_bytes())
+    names = parted(found.arrays["names"])
+    rewrite(place, {"names": joined(names[:-1])})
+
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        assert trial._log.unchecked.sequence == 0
+        assert trial.summary().units == 12
+        assert "(names)" in str(trial.verify().problem)
 
 
 def test_a_header_is_plain_and_has_no_text_of_units_that_have_ended(tmp_path: Path) -> None:

@@ -149,6 +149,15 @@ def unlinked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Record]:
         yield record_of(each.text, sequence, reader)
 
 
+def require_links(found: Iterable[tuple[int, Stored]], before: Iterable[Stored]) -> None:
+    """Refuse the first of some records, each with its number, whose hash does not follow from the one before it."""
+    for (sequence, (text, known)), previous in zip(found, before, strict=True):
+        if chained(previous.hash, text) != known:
+            raise LogError(
+                f"record {sequence} was changed: it does not have its hash; restore a backup", sequence=sequence
+            )
+
+
 def record_of(text: bytes, sequence: int, reader: Reader | None = None) -> Record:
     """Return the record that a text holds. It must have this number."""
     found = entries_of(text, sequence)

@@ -17,15 +17,18 @@ Asked = TypeVar("Asked", bound=Command)
 
 def as_known(histories: Histories, unit: str) -> str:
     """Return the id by which a unit is known: as it stands, or in the composed form that new ids have (NFC)."""
-    return unit if type(unit) is not str or unit.isascii() or unit in histories.rounds else normalize("NFC", unit)
+    if not isinstance(unit, str):
+        return unit
+    plain = str.__str__(unit)  # NumPy has texts of its own kind
+    return plain if plain.isascii() or plain in histories.rounds else normalize("NFC", plain)
 
 
 def with_known_id(histories: Histories, command: Asked) -> Asked:
     """Return a command with the id by which its unit is known."""
     unit = getattr(command, "unit", None)
-    if type(unit) is not str or unit.isascii() or unit in histories.rounds:
+    if not isinstance(unit, str) or (type(unit) is str and unit.isascii()):
         return command
-    return command._replace(unit=normalize("NFC", unit))  # type: ignore[call-arg,return-value]  # it has a unit
+    return command._replace(unit=as_known(histories, unit))  # type: ignore[call-arg,return-value]  # it has a unit
 
 
 def is_distinct(histories: Histories, unit: str) -> bool:

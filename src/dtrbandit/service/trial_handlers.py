@@ -30,8 +30,8 @@ async def is_ready(call: Call) -> Response:
     """Say that all trials are read and whole, and that the database takes writes; 503 otherwise."""
     if not call.service.ready:
         raise Refused("starting", "the service is reading its trials")
-    if damaged := [name for name, trial in call.service.trials.items() if trial.damage is not None]:
-        raise Refused("log", f"the stored log of the trial {damaged[0]!r} is damaged; its verbs are held")
+    if any(trial.damage is not None for trial in call.service.trials.values()):
+        raise Refused("log", "the stored log of a trial is damaged; its verbs are held")
     await call.service.probe.require_writable()
     return replied({"ready": True})
 

@@ -10,7 +10,7 @@ from dtrbandit.record.chain import Head, Record, Stored, linked, record_of
 from dtrbandit.record.events import Assigned, Decision, Event, Fact, Opened, Overridden
 from dtrbandit.storage.store import IdempotencyKey
 from dtrbandit.trial.asks import Ask, Taken, check_label, fingerprint, is_label
-from dtrbandit.trial.followed import FollowedLog
+from dtrbandit.trial.followed import FollowedLog, checked_alone
 from dtrbandit.trial.own_units import require_own
 from dtrbandit.trial.state import require_log
 
@@ -90,8 +90,9 @@ class Batch:
         if known.sequence > self.expected:
             facts = tuple(self._facts[number - self.expected - 1] for number in numbers)
         else:
-            found = zip(numbers, self._storage.pick(numbers), strict=True)
-            facts = tuple(_fact(record_of(each.text, number).event) for number, each in found)
+            found = list(zip(numbers, self._storage.pick(numbers), strict=True))
+            records = [record_of(each.text, number) for number, each in checked_alone(self._storage, found)]
+            facts = tuple(_fact(record.event) for record in records)
         return Taken(self._decision(facts[-1]), facts, True)
 
     def _decision(self, fact: Fact) -> Decision | None:

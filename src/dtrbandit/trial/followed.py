@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,17 @@ from dtrbandit.belief import Belief, opened_by
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import LogError
 from dtrbandit.policies.policy import Policy
-from dtrbandit.record.chain import EMPTY, Head, Record, StoredBatch, checked_batches, record_of, unlinked
+from dtrbandit.record.chain import (
+    EMPTY,
+    Head,
+    Record,
+    Stored,
+    StoredBatch,
+    checked_batches,
+    record_of,
+    require_links,
+    unlinked,
+)
 from dtrbandit.record.codec import Reader
 from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.events import Event, Fact, Opened, Taught
@@ -46,13 +56,19 @@ class StoredFacts:
 
     def records_of(self, unit: str) -> list[Record]:
         """Return the stored records of a unit, as far as they are believed."""
-        found = self._storage.of_unit(unit)
-        return [record_of(each.text, number, self._reader) for number, each in found if number <= self._stored]
+        found = [(number, each) for number, each in self._storage.of_unit(unit) if number <= self._stored]
+        return [record_of(each.text, number, self._reader) for number, each in checked_alone(self._storage, found)]
 
     def note_stored(self, sequence: int) -> None:
         """Take all that is kept here as stored; the log has so many events now."""
         self._new.clear()
         self._stored = sequence
+
+
+def checked_alone(storage: Storage, found: Sequence[tuple[int, Stored]]) -> Sequence[tuple[int, Stored]]:
+    """Return records of a log, each with its number and none of them the first, after a look at their hashes."""
+    require_links(found, storage.pick([number - 1 for number, _ in found]))
+    return found
 
 
 class FollowedLog:

@@ -44,12 +44,12 @@ class StageColumns:
     """
 
     KINDS: Mapping[str, str] = {
-        "rounds": "q", "arms": "b", "reasons": "b", "leads": "d", "features": "d", "rows": "q",
+        "rounds": "q", "arms": "b", "reasons": "i", "leads": "d", "features": "d", "rows": "q",
     }  # fmt: skip
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
-        self.rounds, self.arms, self.reasons = array("q"), array("b"), array("b")
+        self.rounds, self.arms, self.reasons = array("q"), array("b"), array("i")
         self.leads, self.features, self.rows = array("d"), array("d"), array("q")
 
     def add(self, t: int, arm: int, reason: int, lead: float, features: NDArray[np.float64]) -> None:
@@ -70,9 +70,9 @@ class StageColumns:
                 start = row * self.dimension
                 self.features[start : start + self.dimension] = array("d", features.tobytes())
 
-    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int8], NDArray[np.float64]]:
+    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int32], NDArray[np.float64]]:
         """Return copies of rounds, arms, reasons and leads."""
-        kinds = (self.rounds, np.int64), (self.arms, np.int8), (self.reasons, np.int8), (self.leads, np.float64)
+        kinds = (self.rounds, np.int64), (self.arms, np.int8), (self.reasons, np.int32), (self.leads, np.float64)
         return tuple(np.array(values, dtype=kind) for values, kind in kinds)  # type: ignore[return-value]  # four
 
     def matrix(self) -> NDArray[np.float64]:
@@ -87,8 +87,6 @@ class Ledger:
     ----------
     version
         The number of events that it has taken in.
-    reasons
-        Of decisions, by number, as they first came.
     names, outcomes, ends, forced
         Of units, by round, less one.
     forced_changes
@@ -102,7 +100,7 @@ class Ledger:
     def __init__(self, design: Design, opened: Opened) -> None:
         self.design, self.opened, self.version = design, opened, 1
         self.stages = [StageColumns(dimension) for dimension in design.dimensions]
-        self.reasons: list[str] = []
+        self._numbers: dict[str, int] = {}  # of reasons
         self.names: list[str] = []
         self.outcomes, self.ends, self.forced = array("d"), array("b"), array("b")
         self.forced_changes = 0
@@ -150,9 +148,7 @@ class Ledger:
 
     def _decide(self, decision: Decision, history: History) -> None:
         t, m = history.round, len(history.arms) - 1
-        if decision.reason not in self.reasons:
-            self.reasons.append(decision.reason)
-        reason = self.reasons.index(decision.reason)
+        reason = self._numbers.setdefault(decision.reason, len(self._numbers))
         self.stages[m].add(t, history.arms[m], reason, lead(decision), history.features[m])
         if m == 0 and decision.reason == "forced":
             self.forced[t - 1] = FORCED
@@ -173,6 +169,11 @@ class Ledger:
         self.forced_changes += self.forced[t - 1] != FREE
 
     # -- what is asked of it ---------------------------------------------------------------------------------
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons of decisions by number, as they first came."""
+        return list(self._numbers)
 
     @property
     def units(self) -> int:
@@ -206,7 +207,8 @@ class Ledger:
 
     def load(self, reasons: list[str], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Know what arrays say."""
-        self.reasons, self.forced_changes = list(reasons), int(arrays["forced_changes"])
+        self._numbers = {reason: number for number, reason in enumerate(reasons)}
+        self.forced_changes = int(arrays["forced_changes"])
         _load(self, self.KINDS, arrays)
         for m, stage in enumerate(self.stages):
             _load(stage, stage.KINDS, within(str(m), arrays))

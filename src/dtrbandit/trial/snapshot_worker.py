@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +17,8 @@ from dtrbandit.trial.snapshots import AT_THE_END, EVERY, Copied, Snapshots, copi
 if TYPE_CHECKING:
     from dtrbandit.trial.followed import FollowedLog
 
+logger = logging.getLogger("dtrbandit.trial")
+
 
 class SnapshotWorker:
     """Looks after the snapshots of one log. Whoever calls it has the trial's turn.
@@ -26,25 +29,33 @@ class SnapshotWorker:
     def __init__(self, snapshots: Snapshots | None) -> None:
         self._snapshots = snapshots
         self._last = 0  # the record of the latest snapshot
-        self._checked = EMPTY  # a head up to which the chain is checked, or about to be
+        self._checked = self._in_check = EMPTY  # heads up to which the chain is checked, and is being checked
         self._threads: list[threading.Thread] = []
         self._closed = False
         self.damage: LogError | None = None
 
     def look(self, log: FollowedLog) -> None:
-        """Take a snapshot if enough is new, and check what was opened by one."""
-        if log.unchecked != self._checked:
-            self._checked = head = log.unchecked
-            self._last = max(self._last, head.sequence)
-            self._start(lambda: self._check(log.storage, head))
-        if log.head.sequence - self._last >= EVERY:
-            self._take(log)
+        """Take a snapshot if enough is new, and check what was opened by one. It never fails: facts are stored."""
+        if log.is_ahead:
+            return
+        try:
+            if log.unchecked not in (self._checked, self._in_check):
+                self._in_check = head = log.unchecked
+                self._last = max(self._last, head.sequence)
+                self._start(lambda: self._check(log.storage, head))
+            if log.head.sequence - self._last >= EVERY:
+                self._take(log)
+        except Exception:
+            logger.exception("no snapshot could be taken, or the chain could not be checked")
 
     def close(self, log: FollowedLog | None) -> None:
-        """Take a last snapshot if it is worth while, and wait until it is written."""
+        """Take a last snapshot if it is worth while, and wait until it is written. Nothing is lost without it."""
         self._closed = True
-        if log is not None and not log.is_ahead and log.head.sequence - self._last >= AT_THE_END:
-            self._take(log)
+        try:
+            if log is not None and not log.is_ahead and log.head.sequence - self._last >= AT_THE_END:
+                self._take(log)
+        except Exception:
+            logger.exception("no last snapshot could be taken")
         for thread in self._threads:
             thread.join()
 
@@ -65,21 +76,28 @@ class SnapshotWorker:
 
     def _check(self, storage: Storage, head: Head) -> None:
         """Hold the stored records up to a head against their hashes."""
-        done = 0
         try:
-            for texts, hashes in checked_batches(storage.batches()):
-                if self._closed:
-                    return
-                if done < head.sequence <= done + len(texts) and hashes[head.sequence - done - 1] != head.hash:
-                    raise LogError(f"record {head.sequence} is another one by now; restore a backup")
-                done += len(texts)
-                if done >= head.sequence:
-                    return
-            raise LogError(f"the log ends with record {done}, and {head.sequence} were known; restore a backup")
+            if self._is_whole(storage, head):
+                self._checked = head
         except Unavailable:
-            return  # that says nothing about the log; its next opening looks again
+            self._in_check = EMPTY  # that says nothing about the log: the next look begins anew
         except LogError as error:
             self.damage = error
+        except Exception as error:  # noqa: BLE001  # a chain that nobody can check is not gone on with
+            self.damage = LogError(f"the stored log cannot be checked: {error!r}; run trial verify")
+
+    def _is_whole(self, storage: Storage, head: Head) -> bool:
+        """Say whether the chain was checked up to a head; False if the trial was closed meanwhile."""
+        done = 0
+        for texts, hashes in checked_batches(storage.batches()):
+            if self._closed:
+                return False
+            if done < head.sequence <= done + len(texts) and hashes[head.sequence - done - 1] != head.hash:
+                raise LogError(f"record {head.sequence} is another one by now; restore a backup")
+            done += len(texts)
+            if done >= head.sequence:
+                return True
+        raise LogError(f"the log ends with record {done}, and {head.sequence} were known; restore a backup")
 
     def _start(self, act: Callable[[], None]) -> None:
         self._threads = [thread for thread in self._threads if thread.is_alive()]

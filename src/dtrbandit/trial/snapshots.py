@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dtrbandit._version import FORMAT, NUMERICS
 from dtrbandit.belief import Belief, opened_by
 from dtrbandit.design.spec import Design
-from dtrbandit.errors import DTRError, LogError, Unavailable
+from dtrbandit.errors import LogError, Unavailable
 from dtrbandit.kernels.arrays import Named, under, within
 from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.registry import is_builtin
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 EVERY = 50_000  # events between two of them
 AT_THE_END = 1_000  # events that make another one worth while when a trial is closed
 KEPT = 2  # the newest of a log
+STATE, LEDGER = "state", "ledger"  # what names of arrays begin with
 NAME = re.compile(r"log-(\d+)-(\d+)\.snapshot")
 DRAFT = re.compile(rf"\.{NAME.pattern}-[0-9a-f]+")
 ABANDONED = 3_600.0  # seconds after which nobody writes to a draft any more: whoever began it was killed
@@ -65,8 +66,8 @@ class Copied(NamedTuple):
 def copied(belief: Belief, facts: StoredFacts, head: Head, opened: str) -> Copied:
     """Return a copy of what is believed."""
     arrays = {name: array.copy() for name, array in belief.state.arrays().items()}
-    own = {**under("state", arrays), **under("ledger", facts.ledger.arrays())}
-    return Copied(head, opened, frozen(belief.histories), facts.ledger.reasons.copy(), own)
+    own = {**under(STATE, arrays), **under(LEDGER, facts.ledger.arrays())}
+    return Copied(head, opened, frozen(belief.histories), facts.ledger.reasons, own)
 
 
 class Snapshots:
@@ -119,7 +120,7 @@ class Snapshots:
                 continue  # another worker has a newer one by now
             except Unavailable:
                 raise  # that says nothing about the snapshot
-            except (OSError, DTRError, ValueError, KeyError, TypeError, IndexError) as error:
+            except Exception as error:  # noqa: BLE001  # whatever is wrong with it, the log has everything
                 self._passed_over.add(sequence)
                 self.tell(f"the snapshot {self.path(sequence)} is passed over: {error}")
                 continue
@@ -198,10 +199,15 @@ def _believed(
     if not is_builtin(belief.policy):
         raise LogError(f"{belief.policy!r} is no policy of this package")
     restore(belief.histories, found)
-    belief.state = PolicyState.from_arrays(belief.policy, belief.design, within("state", found.arrays))
+    belief.state = PolicyState.from_arrays(belief.policy, belief.design, within(STATE, found.arrays))
     belief.version = belief.histories.count
     ledger = belief.histories.facts.ledger  # type: ignore[attr-defined]  # as facts() made it
-    ledger.load(found.header["reasons"], within("ledger", found.arrays))
+    ledger.load(found.header["reasons"], within(LEDGER, found.arrays))
+    observed, units = belief.state.observed, len(belief.histories)
+    if not units == ledger.units == observed.units - observed.taught:
+        raise LogError(
+            f"it has {units} names, {ledger.units} rows of units, and {observed.units - observed.taught} learnt"
+        )
     ledger.names += belief.histories.names
     ledger.version = belief.version
     for fact in (*belief.histories.accrual.values(), *belief.histories.closed.values(), belief.histories.ended):
@@ -217,20 +223,22 @@ def snapshots_of(store: Store, number: int) -> Snapshots | None:
 
 
 def differences(found: Snapshot, expected: Snapshot) -> list[str]:
-    """Return the names of what differs in two snapshots. How much room arrays have for more does not matter."""
+    """Return the names of what differs in two snapshots. How much room a policy has for more units does not matter."""
     one, other = _listed(found.header), _listed(expected.header)
     names = [name for name in {**other, **one} if one.get(name) != other.get(name)]
     if found.arrays.keys() != expected.arrays.keys():
         return [*names, "arrays"]
-    return names + [name for name, own in expected.arrays.items() if not _same(found.arrays[name], own)]
+    return names + [name for name, own in expected.arrays.items() if not _same(name, found.arrays[name], own)]
 
 
 def _listed(value: Any) -> Any:
     return json.loads(json.dumps(value))  # tuples are lists in a file
 
 
-def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+def _same(name: str, one: NDArray[Any], other: NDArray[Any]) -> bool:
     if one.dtype != other.dtype or one.ndim != other.ndim:
         return False
+    if not name.startswith(f"{STATE}."):
+        return one.shape == other.shape and one.tobytes() == other.tobytes()
     both = tuple(slice(min(lengths)) for lengths in zip(one.shape, other.shape, strict=True))
     return one[both].tobytes() == other[both].tobytes()

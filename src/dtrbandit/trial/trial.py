@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 
 from dtrbandit.belief import Belief
 from dtrbandit.design.spec import Design
-from dtrbandit.errors import Conflict, DTRError, NotFound, ProtocolError, Unavailable
+from dtrbandit.errors import Conflict, DTRError, LogError, NotFound, ProtocolError, Unavailable
 from dtrbandit.forks import at_fork, new_turn, turn_in_child
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import Head, Record, Stored, record_of
@@ -189,6 +190,7 @@ class Trial(Verbs):
                 self._catch_up()
                 if self._is_repeated_lock(reason):
                     return
+                self._require_whole()
                 if log is not None:
                     self.require_log(log)
                 require_lockable(self._log.belief.policy, self.name, self.phase, paper_schedule=paper_schedule)
@@ -204,6 +206,7 @@ class Trial(Verbs):
         batch.store()
         rehearsal = self._log.records()
         records = begin_live(self._log.belief, rehearsal, batch.head, seed=seed, actor=ask.actor, time=self._clock())
+        deque(rehearsal, maxlen=0)  # to its end: a rehearsal that is locked has a whole chain
         number = self._store.add_live(self.name).live
         assert number is not None
         self._store.log(number).append(records, 0)
@@ -244,14 +247,18 @@ class Trial(Verbs):
             self._catch_up()
         with self._store.turn():
             self._catch_up()
-            if self._worker.damage is not None:
-                raise self._worker.damage
+            self._require_whole()
             batch = Batch(self._log, self._clock, asks)
             answers = [batch.take(ask) for ask in asks]
             batch.store()
         self._log.note_stored(batch.head)
         self._worker.look(self._log)
         return answers
+
+    def _require_whole(self) -> None:
+        """Refuse to go on with a log that was found to be damaged."""
+        if self._worker.damage is not None:
+            raise LogError(str(self._worker.damage), sequence=self._worker.damage.sequence)
 
     # -- what is on record -----------------------------------------------------------------------------------
 
@@ -381,11 +388,10 @@ class Trial(Verbs):
         """
         require_awaited(self.design, awaiting)
         found: list[UnitStatus] = []
-        with self._lock:
-            histories = self._believed().histories
-            names = list(histories.in_flight)
+        names = list(self._believed().histories.in_flight)
         for start in range(0, len(names), AT_ONCE):
-            with self._lock:
+            with self._lock:  # and after what is new: what could not be stored is not believed any more
+                histories = self._believed().histories
                 records = map(histories.in_flight.get, names[start : start + AT_ONCE])
                 found += [status_of(histories.design, record) for record in records if record is not None]
         return chosen(found, self._clock(), awaiting=awaiting, overdue=overdue, site=site)

@@ -85,7 +85,7 @@ def shares_of_reasons(ledger: Ledger, m: int) -> Shares:
     return _shares(ledger.design.stages[m].name, tuple(ledger.reasons), reasons)
 
 
-def _shares(stage: str, labels: tuple[str, ...], kinds: NDArray[np.int8]) -> Shares:
+def _shares(stage: str, labels: tuple[str, ...], kinds: NDArray[np.integer[Any]]) -> Shares:
     edges = _edges(len(kinds), BARS)
     parts = [np.bincount(part[part >= 0], minlength=len(labels)) for part in np.split(kinds, edges[1:-1])]
     counts = np.array(parts, dtype=np.int64) if len(kinds) else np.zeros((0, len(labels)), dtype=np.int64)
