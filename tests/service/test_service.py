@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import pytest
 
@@ -18,7 +21,8 @@ from dtrbandit.service.key_store import create
 from dtrbandit.service.keys import READS, RUNS, Permission
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
-from dtrbandit.trial import Ask, Trial
+from dtrbandit.service.trial_handlers import is_ready
+from dtrbandit.trial import Ask, Trial, snapshot_worker
 from extras import needed
 from postgres_server import Server
 
@@ -203,3 +207,33 @@ def test_a_trial_is_locked_while_others_look_at_it(tmp_path: Path) -> None:
         return phases
 
     assert with_service(f"sqlite:///{tmp_path}/trial.db", act) == {"live"}
+
+
+def test_a_stop_leaves_a_snapshot_and_damage_before_it_holds_the_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/trial.db"
+    with dtr.Trial.create("pilot", DESIGN, dtr.Greedy(), storage=url) as trial:
+        for number in range(20):
+            trial.enroll(f"u{number}", {"x": 0.5})
+    monkeypatch.setattr(snapshot_worker, "AT_THE_END", 10)
+
+    async def do_nothing(_: Service) -> None: ...
+
+    with_service(url, do_nothing)
+    assert len(list((tmp_path / "trial.db.snapshots").iterdir())) == 1
+    with closing(sqlite3.connect(tmp_path / "trial.db")) as database, database:
+        database.execute("UPDATE records SET text = replace(text, 'null', 'null ') WHERE log = 1 AND sequence = 7")
+
+    async def wait_for_the_check(service: Service) -> str:
+        trial = await service.trial("pilot")
+        while trial.damage is None:
+            await asyncio.sleep(0.01)
+        with pytest.raises(dtr.LogError, match="record 7"):
+            await service.writer.ask(trial, Ask(Enroll("new", {"x": 0.5})))
+        call: Any = SimpleNamespace(service=service)  # a request has much more, and this needs no more of it
+        with pytest.raises(Refused, match="the stored log of a trial is damaged"):
+            await is_ready(call)
+        return trial.damage
+
+    assert "record 7" in with_service(url, wait_for_the_check)
