@@ -21,7 +21,6 @@ from dtrbandit.service.key_store import create
 from dtrbandit.service.keys import READS, RUNS, Permission
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
-from dtrbandit.service.trial_handlers import is_ready
 from dtrbandit.trial import Ask, Trial, snapshot_worker
 from extras import needed
 from postgres_server import Server
@@ -212,6 +211,9 @@ def test_a_trial_is_locked_while_others_look_at_it(tmp_path: Path) -> None:
 def test_a_stop_leaves_a_snapshot_and_damage_before_it_holds_the_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    needed("starlette")
+    from dtrbandit.service.trial_handlers import is_ready
+
     url = f"sqlite:///{tmp_path}/trial.db"
     with dtr.Trial.create("pilot", DESIGN, dtr.Greedy(), storage=url) as trial:
         for number in range(20):
