@@ -19,6 +19,7 @@ from dtrbandit.record.events import Assigned, Completed, Enrolled, Event, Overri
 from dtrbandit.storage import MemoryStore
 from dtrbandit.trial import Trial, UnitStatus
 from dtrbandit.trial import trial as trial_module
+from dtrbandit.trial.units import status_of
 from effort import scaled
 from trial.small_trial import DESIGN, POLICY, Clock, begun, fill
 
@@ -336,3 +337,24 @@ def test_a_unit_that_is_expected_after_the_end_of_the_calendar_is_never_late() -
         (unit,) = trial.units()
 
     assert (unit.due, unit.overdue) == (None, False)
+
+
+def test_a_list_shows_nothing_that_could_not_be_stored_while_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = begun("memory://")
+    for unit in ("u1", "u2"):
+        trial.enroll(unit, {"x": 0.5})
+    before = trial.units()
+    storage = type(trial._log.storage)
+
+    def fail_meanwhile(design: dtr.Design, record: Any) -> UnitStatus:
+        if record.history.unit == "u1":
+            with monkeypatch.context() as away:
+                away.setattr(storage, "append", refuse)
+                with pytest.raises(dtr.Unavailable):
+                    trial.respond("u2", {"z": 0.5, "r": 1.0})
+        return status_of(design, record)
+
+    monkeypatch.setattr(trial_module, "AT_ONCE", 1)
+    monkeypatch.setattr(trial_module, "status_of", fail_meanwhile)
+
+    assert trial.units() == before
