@@ -90,8 +90,7 @@ class Belief:
         self._decide: Decide = decide_for if built_in else checked(self.policy, self.design)
         self._learn: Learn = update if built_in else learning(self.policy)
         facts = self.histories.facts
-        straight = built_in and isinstance(facts, PackedLog)
-        self.straight = StraightVerbs(self, facts) if straight else None  # type: ignore[arg-type]  # it is one
+        self.straight = StraightVerbs(self, facts) if built_in and isinstance(facts, PackedLog) else None
 
     @property
     def log(self) -> Log:

@@ -72,8 +72,12 @@ class StageColumns:
 
     def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int32], NDArray[np.float64]]:
         """Return copies of rounds, arms, reasons and leads."""
-        kinds = (self.rounds, np.int64), (self.arms, np.int8), (self.reasons, np.int32), (self.leads, np.float64)
-        return tuple(np.array(values, dtype=kind) for values, kind in kinds)  # type: ignore[return-value]  # four
+        return (
+            np.array(self.rounds, dtype=np.int64),
+            np.array(self.arms, dtype=np.int8),
+            np.array(self.reasons, dtype=np.int32),
+            np.array(self.leads),
+        )
 
     def matrix(self) -> NDArray[np.float64]:
         """Return a copy of the features, (decisions, d)."""
@@ -110,26 +114,26 @@ class Ledger:
 
     def append(self, fact: Fact, history: History) -> None:
         """Take in a fact, which has led to this history."""
-        kind, t = type(fact), history.round
+        t = history.round
         self.version += 1
-        if kind is Assigned:
-            self._decide(fact.decision, history)  # type: ignore[union-attr]  # as its kind says
-        elif kind is Enrolled:
+        if isinstance(fact, Assigned):
+            self._decide(fact.decision, history)
+        elif isinstance(fact, Enrolled):
             self.names.append(history.unit)
             self.outcomes.append(NAN)
             self.ends.append(IN_FLIGHT)
             self.forced.append(FREE)
             for stage in self.stages:
                 stage.rows.append(-1)
-        elif kind is Completed:
-            self._end(t, COMPLETED, fact.outcome)  # type: ignore[union-attr,arg-type]  # likewise
-        elif kind is Withdrawn:
+        elif isinstance(fact, Completed):
+            self._end(t, COMPLETED, fact.outcome)
+        elif isinstance(fact, Withdrawn):
             self._end(t, WITHDRAWN, NAN)
-        elif kind is Voided:
+        elif isinstance(fact, Voided):
             self._end(t, VOIDED, NAN)
             for stage in self.stages:
                 stage.change(t, VOID)
-        elif kind in (Corrected, Overridden):
+        elif isinstance(fact, Corrected | Overridden):
             self._amend(history)
         else:
             self.add_of_trial(fact)

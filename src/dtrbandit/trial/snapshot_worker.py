@@ -45,7 +45,7 @@ class SnapshotWorker:
                 self._start(lambda: self._check(log.storage, head))
             if log.head.sequence - self._last >= EVERY:
                 self._take(log)
-        except Exception:
+        except Exception:  # its caller has stored a fact, and must answer
             logger.exception("no snapshot could be taken, or the chain could not be checked")
 
     def close(self, log: FollowedLog | None) -> None:
@@ -54,7 +54,7 @@ class SnapshotWorker:
         try:
             if log is not None and not log.is_ahead and log.head.sequence - self._last >= AT_THE_END:
                 self._take(log)
-        except Exception:
+        except Exception:  # a trial that cannot be closed would keep its database open
             logger.exception("no last snapshot could be taken")
         for thread in self._threads:
             thread.join()
