@@ -13,7 +13,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src/dtrbandit"
 LIVE = (
-    "record", "belief", "engine", "straight", "courses", "driver", "deciding", "summary", "storage", "trial", "service",
+    "record", "belief", "engine", "fast_path", "courses", "driver", "deciding", "summary", "storage", "trial", "service",
     "web", "client", "client_keys", "cli", "kernels",
 )  # fmt: skip
 MOST = 350

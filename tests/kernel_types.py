@@ -15,10 +15,18 @@ from pathlib import Path
 
 WHOLE, REAL, OBJECT, UNKNOWN, NOTHING = "whole", "real", "object", "unknown", "nothing yet"
 SCALARS = dict.fromkeys(("long long", "int", "bint", "signed char", "unsigned char", "longlong"), WHOLE)
-SCALARS |= {"double": REAL, "object": OBJECT, "void": OBJECT, "const char*": OBJECT}
+SCALARS |= {
+    "double": REAL,
+    "object": OBJECT,
+    "void": OBJECT,
+    "const char*": OBJECT,
+    "list": OBJECT,
+    "tuple": OBJECT,
+    "bytes": OBJECT,
+}
 HEAD = re.compile(r"cdef class (\w+)(?:\((\w+)\))?:")
 ATTRIBUTES = re.compile(r"cdef (?:public |readonly )?(?:const )?([\w ]+?(?:\[[:, 1]+\])?) (\w+(?:, \w+)*)")
-FUNCTION = re.compile(r"(?:cdef|cpdef) (\([\w, ]+\)|[\w ]+?) (\w+)\((.*)\) noexcept(?: nogil)?")
+FUNCTION = re.compile(r"(?:cdef|cpdef) (\([\w, ]+\)|[\w ]+?) (\w+)\((.*)\)(?: noexcept(?: nogil)?| except \*)?")
 LOCALS = re.compile(r"@cython\.locals\((.*)\)")
 CIMPORT = re.compile(r"from ([\w.]+) cimport (\w+)(?: as (\w+))?|cimport (\w+)")
 IGNORED = re.compile(r"@cython\.final|")

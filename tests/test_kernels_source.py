@@ -127,7 +127,7 @@ def test_a_kernel_says_the_same_of_its_functions_in_both_files(module: str) -> N
             inner = returns.removeprefix("tuple[").removesuffix("]").split(", ")
             assert [{part.kind} for part in parts] == [python[each] for each in inner], name
         else:
-            assert kind_of(declared.returns) in python[returns], name
+            assert kind_of(declared.returns) in python.get(returns, {OBJECT}), name
 
 
 @each_kernel

@@ -15,6 +15,7 @@ from dtrbandit.deciding import checked, learning
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import NO_NUMBERS
 from dtrbandit.errors import DesignError, DTRError, LogError
+from dtrbandit.fast_path import FastPath
 from dtrbandit.kernels.stream import uniform
 from dtrbandit.policies.facts import decide_for, update
 from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
@@ -26,6 +27,7 @@ from dtrbandit.record.commands import Command
 from dtrbandit.record.contraindications import infeasible_arms
 from dtrbandit.record.ending import require_going_on
 from dtrbandit.record.events import (
+    AMENDMENTS,
     ArmClosed,
     Assigned,
     Completed,
@@ -37,11 +39,10 @@ from dtrbandit.record.events import (
     new,
 )
 from dtrbandit.record.histories import NO_UNIT, Facts, Histories, History, UnitRecord, advance, after_assignment
-from dtrbandit.record.log import AMENDMENTS, Log, amended_units, kinds
+from dtrbandit.record.log import Log, amended_units, kinds
 from dtrbandit.record.packed import PackedLog
 from dtrbandit.record.teaching import Prior, facts_of
 from dtrbandit.record.upgrading import refuse_other_numerics
-from dtrbandit.straight import StraightVerbs
 from dtrbandit.summary import Standing, standing
 
 Learn = Callable[[Any, History, Fact], Any]
@@ -90,7 +91,7 @@ class Belief:
         self._decide: Decide = decide_for if built_in else checked(self.policy, self.design)
         self._learn: Learn = update if built_in else learning(self.policy)
         facts = self.histories.facts
-        self.straight = StraightVerbs(self, facts) if built_in and isinstance(facts, PackedLog) else None
+        self.fast_path = FastPath(self, facts) if built_in and isinstance(facts, PackedLog) else None
 
     @property
     def log(self) -> Log:
@@ -243,7 +244,7 @@ class Belief:
         return last
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_decide", "_learn", "straight")}
+        return {name: value for name, value in vars(self).items() if name not in ("_decide", "_learn", "fast_path")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -15,6 +15,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import Conflict, LogError, ProtocolError
 from dtrbandit.estimators.estimates import Estimates
+from dtrbandit.fast_path import NOT_TAKEN
 from dtrbandit.forks import at_fork, new_turn, turn_in_child
 from dtrbandit.policies.policy import Estimating, Policy
 from dtrbandit.record.commands import (
@@ -40,7 +41,6 @@ from dtrbandit.record.log import Log
 from dtrbandit.record.teaching import Prior
 from dtrbandit.record.unit_ids import as_known
 from dtrbandit.record.upgrading import segments
-from dtrbandit.straight import StraightVerbs
 from dtrbandit.summary import Coefficient, Standing, Summary, coefficient_table, summarise
 from dtrbandit.words import counted
 
@@ -101,7 +101,7 @@ class Session:
         The unit belongs to ``site``, for good; no decision depends on it.
         """
         # an arrival at the first stage has a decision
-        return self._alone(self._enroll, new(Enroll, (unit, context, exclude, reason, site)))  # type: ignore[return-value]
+        return self._alone(self._take, new(Enroll, (unit, context, exclude, reason, site)))  # type: ignore[return-value]
 
     def respond(
         self,
@@ -117,11 +117,11 @@ class Session:
         ``stage`` is needed only where two stages observe nothing new. ``exclude`` names arms of this stage and later
         ones that are contraindicated from now on, beside those that were before.
         """
-        return self._alone(self._respond, new(Respond, (unit, context, stage, exclude, reason)))
+        return self._alone(self._take, new(Respond, (unit, context, stage, exclude, reason)))
 
     def complete(self, unit: str, outcome: float) -> None:
         """Record the outcome of a unit that has been through all its stages, or has left early."""
-        self._alone(self._complete, new(Complete, (unit, outcome)))
+        self._alone(self._take, new(Complete, (unit, outcome)))
 
     def withdraw(self, unit: str, *, reason: str) -> None:
         """Record that a unit is lost: it keeps what it taught so far and teaches nothing more."""
@@ -191,30 +191,11 @@ class Session:
         assert record is not None
         return record.decisions
 
-    def _enroll(self, command: Enroll) -> Decision | None:
-        unit, context, exclude, reason, site = command
-        straight = self._straight if exclude is None and reason is None and site is None else None
-        return (straight and straight.enroll(unit, context)) or self._take(command)
-
-    def _respond(self, command: Respond) -> Decision | None:
-        unit, context, stage, exclude, reason = command
-        straight = self._straight if stage is None and exclude is None and reason is None else None
-        return (straight and straight.respond(unit, context)) or self._take(command)
-
-    def _complete(self, command: Complete) -> None:
-        straight = self._straight
-        if straight is None or not straight.complete(*command):
-            self._take(command)
-
-    @property
-    def _straight(self) -> StraightVerbs | None:
-        """The usual verbs, if this policy has them and nothing was interrupted."""
-        belief = self._belief
-        return belief.straight if belief.whole else None
-
     def _take(self, command: Command) -> Decision | None:
         """Answer and believe. No reply is made for it: it would cost as much as a fact."""
         belief = self._belief if self._belief.whole else self._whole()
+        if belief.fast_path is not None and (reply := belief.fast_path.take(command)) is not NOT_TAKEN:
+            return reply
         facts, known, arrived, decision = belief.find(command)
         if facts:
             belief.learn(facts, known, arrived)

@@ -26,10 +26,11 @@ from dtrbandit.record import (
     Voided,
     Withdrawn,
 )
+from dtrbandit.record.blocks import BLOCK
 from dtrbandit.record.events import Fact, Opened, UnitFact
 from dtrbandit.record.histories import NO_UNIT, History
 from dtrbandit.record.log import Log
-from dtrbandit.record.packed import BLOCK, MOST_HEADS, MOST_REASONS, PackedLog
+from dtrbandit.record.packed import MOST_REASONS, MOST_TEMPLATES, PackedLog
 from dtrbandit.record.values import Values
 from small_session import session_of
 
@@ -162,24 +163,24 @@ def test_units_that_come_and_go_in_turn_are_told_apart_wherever_a_block_ends() -
         assert packed.of_unit(f"u{t}") == [fact for other, fact in facts if other == t]
 
 
-def test_a_head_too_many_is_kept_with_its_event() -> None:
+def test_a_template_too_many_is_kept_with_its_event() -> None:
     facts: list[Fact] = [Enrolled("u", 1, Values((), ()))]
-    facts += [Responded("u", f"stage {number}", Values(("x",), (1.5,))) for number in range(MOST_HEADS + 5)]
+    facts += [Responded("u", f"stage {number}", Values(("x",), (1.5,))) for number in range(MOST_TEMPLATES + 5)]
 
     packed = packed_of((1, fact) for fact in facts)
 
     assert packed.of_unit("u") == facts
-    assert len(packed.heads) == MOST_HEADS
+    assert len(packed.templates) == MOST_TEMPLATES
 
 
-def test_reasons_without_end_leave_heads_for_decisions() -> None:
+def test_reasons_without_end_leave_templates_for_decisions() -> None:
     facts: list[Fact] = [Enrolled("u", 1, Values((), ()))]
     facts += [Withdrawn("u", f"reason {number % (MOST_REASONS + 5)}") for number in range(2 * MOST_REASONS)]
 
     packed = packed_of((1, fact) for fact in facts)
 
     assert packed.of_unit("u") == facts
-    assert len(packed.heads) == MOST_REASONS
+    assert len(packed.templates) == MOST_REASONS
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from dtrbandit.design.formula import Vector
 from dtrbandit.errors import ProtocolError
 from dtrbandit.kernels import constants as c
 from dtrbandit.policies.policy import Choice
-from dtrbandit.policies.state import REASON_NAMES, PolicyState
+from dtrbandit.policies.state import PolicyState
 from dtrbandit.policies.teaching import Call, lessons_of, teach
 from dtrbandit.record.events import (
     ArmClosed,
@@ -27,10 +27,8 @@ from dtrbandit.record.events import (
     Taught,
     Voided,
     Withdrawn,
-    new,
 )
 from dtrbandit.record.histories import History
-from dtrbandit.record.values import Values
 
 Told = tuple[Call, Vector | None]
 
@@ -50,18 +48,7 @@ def decide_for(state: PolicyState, history: History, u: float) -> Decision:
         state.forget_question()
     if arm < 0:
         raise _misfit(state, history, "a decision")
-    return decision_of(state, unit, t, m, arm)
-
-
-def decision_of(state: PolicyState, unit: str, t: int, m: int, arm: int) -> Decision:
-    """Return the decision that a state has just made, in labels."""
-    stage, labels, read, said = state.forms[m]
-    tilde, hat, chances = read(state.sheet_bytes)
-    propensities, contenders = said(chances)
-    label, why, chance = labels[arm], REASON_NAMES[state.reason], propensities[arm]
-    q_tilde: Values[float | None] = Values(labels, tilde)
-    q_hat: Values[float | None] = Values(labels, hat)
-    return new(Decision, (unit, t, stage, label, why, chance, q_tilde, q_hat, contenders, ()))
+    return state.decision(unit, t, m, arm)
 
 
 def choose(state: PolicyState, history: History, u: float) -> Choice:

@@ -3,6 +3,8 @@ from libc cimport math
 from dtrbandit.kernels cimport constants as c
 from dtrbandit.estimators.observed cimport Observed
 
+cdef object values_of(object labels, object packed)
+
 cdef class PolicyState:
     cdef readonly object policy, design, psi_bytes, sheet_bytes, forms, dimensions, parents, arms_to
     cdef readonly Observed observed
@@ -25,6 +27,7 @@ cdef class PolicyState:
     cpdef long long take_all(self, long long[:, ::1] facts, double[::1] values, double[:, ::1] features) noexcept
     @cython.locals(a=cython.longlong, arm=cython.longlong)
     cpdef long long ask(self, long long unit, long long m, long long node, double u) noexcept
+    cpdef object decision(self, object unit, long long t, long long m, long long arm)
     cpdef void amend(self, long long fact, long long unit) noexcept
 
     @cython.locals(a=cython.longlong, feasible=cython.longlong)

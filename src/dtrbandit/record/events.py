@@ -258,6 +258,7 @@ UnitFact = Enrolled | Assigned | Overridden | Responded | Completed | Withdrawn 
 TrialFact = Held | Released | ArmClosed | Ended | Upgraded  # of the trial as a whole
 Fact = UnitFact | TrialFact | Taught
 Event = Opened | Fact
+AMENDMENTS = frozenset((Overridden, Corrected, Voided, ArmClosed))  # whatever may change what was learnt
 
 
 def unit_of(event: object) -> str:

@@ -238,21 +238,6 @@ class Histories:
         if record.exclusions:
             self.tally.excluded += 1
 
-    def note_responded(self, record: UnitRecord, context: Context, history: History, decision: Decision) -> None:
-        """Add the context of a unit that has entered its next stage, and the decision there."""
-        stages = len(self.design.stages)
-        before = record.state(stages)
-        _add_context(record, context)
-        record.history = history
-        record.decisions += (decision,)
-        self.tally.move(before, record.state(stages))
-
-    def note_completed(self, record: UnitRecord, outcome: float) -> None:
-        """Count the outcome of a unit, which has ended."""
-        self.tally.move(AWAITS_OUTCOME, LEFT_AND_COMPLETED if record.left else COMPLETED)
-        self.tally.count_outcome(None, outcome)
-        del self.in_flight[record.history.unit]
-
     def _add(self, fact: Any, record: UnitRecord, history: History, time: datetime | None) -> None:
         """Add a fact to the record of its unit, and count what it changes."""
         tally, kind, stages = self.tally, type(fact), len(self.design.stages)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
-from dtrbandit.record.events import ArmClosed, Corrected, Event, Overridden, Voided, unit_of
+from dtrbandit.record.events import AMENDMENTS, Event, unit_of
 from dtrbandit.record.packed import PackedLog
-
-AMENDMENTS = frozenset((Overridden, Corrected, Voided, ArmClosed))  # whatever may change rows that count
 
 
 class Log(Sequence[Event]):

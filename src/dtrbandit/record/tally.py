@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from math import frexp
 from typing import Any
 
 COMPLETED, LEFT_AND_COMPLETED, WITHDRAWN, VOIDED, AWAITS_OUTCOME = range(5)  # states of units
 AWAITS_STAGE = 5  # and the number of the stage, from 1, whose response comes next, less one
 SCALE = 1074  # every float is a whole multiple of 2**-1074
-DIGITS = 53  # of a float, in base 2
 
 
 def whole(number: float) -> int:
@@ -21,9 +19,8 @@ def whole(number: float) -> int:
     >>> whole(0.1) + whole(0.2) - whole(0.1) == whole(0.2)
     True
     """
-    fraction, exponent = frexp(number)
-    shift = exponent + SCALE - DIGITS  # below 0 only where the last digits are zeros
-    return int(fraction * 2.0**DIGITS) << shift if shift >= 0 else int(fraction * 2.0**DIGITS) >> -shift
+    numerator, denominator = number.as_integer_ratio()  # the denominator is a power of 2, at most 2**1074
+    return numerator << SCALE + 1 - denominator.bit_length()
 
 
 class Tally:

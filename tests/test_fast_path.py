@@ -77,7 +77,7 @@ def test_both_ways_lead_to_the_same_answers_errors_facts_and_bits(
     policy: Any = policies[seed % len(policies)]
     straight, careful = (dtr.Session(design, policy, seed=seed) for _ in range(2))
     by_rules = careful._belief
-    monkeypatch.setattr(by_rules, "straight", None)
+    monkeypatch.setattr(by_rules, "fast_path", None)
     one, other = (np.random.default_rng(seed) for _ in range(2))
 
     for _ in range(250):
@@ -122,5 +122,5 @@ def test_a_policy_of_ones_own_has_no_straight_verbs() -> None:
 
     session = dtr.Session(TWO, Own())
 
-    assert session._belief.straight is None
+    assert session._belief.fast_path is None
     assert session.enroll("u1", {"x": 0.5}).arm == "a"
