@@ -11,7 +11,7 @@ SOURCE, TESTS = ROOT / "src/dtrbandit", ROOT / "tests"
 FRONT_DOORS = {"__init__.py", "__main__.py", "_version.py"}  # tests/test_package.py looks at these
 MODULES = sorted(file.relative_to(SOURCE) for file in SOURCE.rglob("*.py") if file.name not in FRONT_DOORS)
 PACKAGES = {file.parent.relative_to(SOURCE).with_suffix(".py") for file in SOURCE.glob("*/**/__init__.py")}
-ACROSS = {"contracts", "examples", "paper", "plain"}  # folders of tests that ask many modules at once
+ACROSS = {"contracts", "examples", "facts", "paper", "plain"}  # folders of tests that ask many modules at once
 WHOLE = {
     "bad_input", "bad_values", "browser", "clusters", "compiled_against_plain", "deployment", "digests", "docs",
     "docstrings", "fixtures", "kernels_source", "layout", "package", "postgres_faults", "same_bits", "session_machine",

@@ -25,7 +25,6 @@ from dtrbandit.record.answers import RULES, answer_to, refuse, require_in_turn
 from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.commands import Command
 from dtrbandit.record.contraindications import infeasible_arms
-from dtrbandit.record.ending import require_going_on
 from dtrbandit.record.events import (
     AMENDMENTS,
     ArmClosed,
@@ -38,11 +37,12 @@ from dtrbandit.record.events import (
     Unblinded,
     new,
 )
-from dtrbandit.record.histories import NO_UNIT, Facts, Histories, History, UnitRecord, advance, after_assignment
+from dtrbandit.record.histories import NO_UNIT, History, UnitRecord, advance, after_assignment
 from dtrbandit.record.log import Log, amended_units, kinds
 from dtrbandit.record.packed import PackedLog
 from dtrbandit.record.teaching import Prior, facts_of
-from dtrbandit.record.upgrading import refuse_other_numerics
+from dtrbandit.record.trial_rules import refuse_other_numerics, require_going_on
+from dtrbandit.record.units import Facts, Histories
 from dtrbandit.summary import Standing, standing
 
 Learn = Callable[[Any, History, Fact], Any]

@@ -11,9 +11,9 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.policy import Choice, Numbers, Policy
+from dtrbandit.record.checks import what_is_wrong
 from dtrbandit.record.events import Decision, Enrolled, Fact, QValues
 from dtrbandit.record.histories import History
-from dtrbandit.record.rules import what_is_wrong
 
 
 def checked(policy: Policy[Any], design: Design) -> Callable[[Any, History, float], Decision]:

@@ -36,11 +36,11 @@ from dtrbandit.record.commands import (
     Withdraw,
 )
 from dtrbandit.record.events import Decision, Event, new
-from dtrbandit.record.histories import Histories, History
+from dtrbandit.record.histories import History
 from dtrbandit.record.log import Log
 from dtrbandit.record.teaching import Prior
-from dtrbandit.record.unit_ids import as_known
-from dtrbandit.record.upgrading import segments
+from dtrbandit.record.trial_rules import segments
+from dtrbandit.record.units import Histories
 from dtrbandit.summary import Coefficient, Standing, Summary, coefficient_table, summarise
 from dtrbandit.words import counted
 
@@ -187,7 +187,7 @@ class Session:
     def _unblind(self, command: Unblind) -> tuple[Decision, ...]:
         self._take(command)
         histories = self._belief.histories
-        record = histories.get(as_known(histories, command.unit))
+        record = histories.get(histories.known_id(command.unit))
         assert record is not None
         return record.decisions
 

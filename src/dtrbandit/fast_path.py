@@ -23,11 +23,12 @@ from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.commands import Command, Complete, Enroll, Respond
 from dtrbandit.record.events import Decision, new
 from dtrbandit.record.features import Context, columns_of, features_at
-from dtrbandit.record.histories import Histories, History, UnitRecord
+from dtrbandit.record.histories import History, UnitRecord
 from dtrbandit.record.packed import COMPLETED as COMPLETION
 from dtrbandit.record.packed import NUMBER, PackedLog, arrival_template, decision_template
-from dtrbandit.record.rules import is_unit_id
 from dtrbandit.record.tally import AWAITS_OUTCOME, AWAITS_STAGE, COMPLETED, LEFT_AND_COMPLETED
+from dtrbandit.record.texts import is_unit_id
+from dtrbandit.record.units import Histories
 from dtrbandit.record.values import Values, packing
 
 BUILT_FROM = c.BUILT_FROM

@@ -10,7 +10,6 @@ from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Coefficients, Estimates
 from dtrbandit.rank import scaled_rows
 from dtrbandit.record.events import ArmClosed, Held, Released, in_words
-from dtrbandit.record.histories import Histories
 from dtrbandit.record.tally import (
     AWAITS_OUTCOME,
     AWAITS_STAGE,
@@ -20,6 +19,7 @@ from dtrbandit.record.tally import (
     WITHDRAWN,
     Tally,
 )
+from dtrbandit.record.units import Histories
 from dtrbandit.words import counted
 
 

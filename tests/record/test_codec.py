@@ -21,6 +21,8 @@ from dtrbandit._version import FORMAT
 from dtrbandit.record import codec
 from dtrbandit.record.codec import SHAPES, Reader, decode, document, encode, shape_of
 from dtrbandit.record.events import (
+    BEYOND_ASCII,
+    SINCE,
     ArmClosed,
     Assigned,
     Completed,
@@ -40,7 +42,6 @@ from dtrbandit.record.events import (
     Voided,
     Withdrawn,
 )
-from dtrbandit.record.fields import BEYOND_ASCII, SINCE
 from dtrbandit.record.values import Values
 from effort import scaled
 from record.plain_log import plain_text
@@ -368,10 +369,11 @@ def test_a_site_is_left_out_where_there_is_none_and_otherwise_needs_the_second_f
 
 
 def test_a_field_that_came_later_needs_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SINCE, "Completed.unit", 3)
-    monkeypatch.setitem(SHAPES, "Completed", shape_of("Completed"))
+    monkeypatch.setitem(SINCE, "Held.site", 3)
+    monkeypatch.setitem(SHAPES, "Held", shape_of(Held))
 
-    assert json.loads(encode(Completed("u1", 1.0)))["format"] == 3
+    assert json.loads(encode(Held("why", "north")))["format"] == 3
+    assert json.loads(encode(Held("why")))["format"] == 2
 
 
 def test_a_line_of_a_newer_format_is_refused_before_it_is_looked_at(tmp_path: Path) -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import dtrbandit as dtr
 from dtrbandit.record import Assigned, Completed, Enrolled, Histories, Responded, Withdrawn
-from dtrbandit.record.rules import accept, completed, enrolled, expects, on_record, responded, what_is_wrong, withdrawn
+from dtrbandit.record.rules import accept, completed, enrolled, expects, on_record, responded, withdrawn
 from dtrbandit.record.values import Values
 from small_session import DESIGN, some_session
 
@@ -182,33 +179,3 @@ def test_packed_numbers_are_checked_like_all_others(number: Any) -> None:
         if number is not True:  # packing has made it 1.0
             with pytest.raises(dtr.ObservationError, match="column 'end1'"):
                 accept(known, "u", 1, form)
-
-
-@given(
-    st.tuples(
-        st.sampled_from(["greedy", "", None, 3]),
-        st.sampled_from([None, 0.0, 0.5, 1.0, 1.5, math.nan, 1, "1"]),
-        st.sampled_from([{}, {"ssri": 1.0, "other": None}, {"ssri": math.inf}, {"x": 1.0}, None, {"ssri": 1}]),
-        st.sampled_from([Values(("ssri", "other"), (1.0, None)), Values(("x",), (1.0,)), {"other": 2.0}]),
-        st.sampled_from([("ssri",), (), ("x",), ["ssri"], "ssri", None]),
-    )
-)
-def test_a_decision_is_refused_exactly_where_a_log_could_not_hold_it(parts: tuple[Any, ...]) -> None:
-    reason, propensity, tilde, hat, contenders = parts
-    arms = ("ssri", "other")
-
-    wrong = what_is_wrong(dtr.Decision("u", 1, "first", "ssri", *parts), arms)
-
-    fits = [
-        isinstance(reason, str) and reason != "",
-        propensity is None or (isinstance(propensity, float) and 0 <= propensity <= 1),
-        isinstance(contenders, tuple) and set(contenders) <= set(arms),
-        *(
-            isinstance(each, Mapping)
-            and set(each) <= set(arms)
-            and all(q is None or (isinstance(q, float) and math.isfinite(q)) for q in each.values())
-            for each in (tilde, hat)
-        ),
-    ]
-    names = ["the reason", "the propensity", "the contenders", "q_tilde", "q_hat"]
-    assert wrong is None if all(fits) else str(wrong).startswith(names[fits.index(False)])

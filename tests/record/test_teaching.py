@@ -12,8 +12,8 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.policies.registry import examples
 from dtrbandit.record import Opened, Taught
-from dtrbandit.record.histories import Histories
 from dtrbandit.record.teaching import facts_of, histories_of, taught
+from dtrbandit.record.units import Histories
 from small_session import DESIGN, session_of
 
 FIRST, SECOND = {"start1": 1.0}, {"start2": 0.5, "end1": 9.0}

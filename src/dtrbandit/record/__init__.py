@@ -37,9 +37,10 @@ from dtrbandit.record.events import (
     Voided,
     Withdrawn,
 )
-from dtrbandit.record.histories import Histories, History
+from dtrbandit.record.histories import History
 from dtrbandit.record.log import Log
 from dtrbandit.record.log_file import read_log, write_log
+from dtrbandit.record.units import Histories
 
 __all__ = [
     "ArmClosed",

@@ -1,4 +1,4 @@
-"""What may be amended: an arm that was not given, a value that was wrong.
+"""Rules for what is said of a unit afterwards: another arm, another value, that it is void, that somebody looked.
 
 An amendment is a repetition only of the latest one of the same field: the arm of a stage, the outcome, or columns of
 a stage's context. So corrections to 2.0, 1.5 and 2.0 are three corrections, whatever their reasons.
@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from dtrbandit.design.contexts import accept_number
 from dtrbandit.design.values import shown
 from dtrbandit.errors import ProtocolError
-from dtrbandit.record.events import Corrected, Overridden
+from dtrbandit.record.checks import Answer, Answers, Rules, answered_by
+from dtrbandit.record.commands import Correct, Override, Unblind, Void
+from dtrbandit.record.events import Corrected, Overridden, Unblinded, Voided
 from dtrbandit.record.features import all_features, columns_of
-from dtrbandit.record.histories import Histories, UnitRecord, merged
-from dtrbandit.record.reasons import accept_reason
-from dtrbandit.record.rules import accept, expects, on_record, stage_number
+from dtrbandit.record.histories import UnitRecord, merged
+from dtrbandit.record.rules import accept, expects, known_unit, on_record, stage_number
+from dtrbandit.record.texts import accept_reason
+from dtrbandit.record.units import Histories
 
 
 def overridden(histories: Histories, fields: tuple[str, str | None, str, str]) -> tuple[Overridden | None, UnitRecord]:
@@ -130,3 +133,48 @@ def _corrected_context(
             )
     all_features(design, unit, contexts, record.history.arms)  # refuses features out of range
     return fact
+
+
+def voided(histories: Histories, fields: tuple[str, str]) -> tuple[Voided | None, UnitRecord]:
+    """Return the voiding of a unit, at whatever point of its course."""
+    unit, reason = fields
+    record = known_unit(histories, unit)
+    fact = Voided(record.history.unit, accept_reason(reason, unit))
+    if record.voided == fact:
+        return None, record
+    if record.voided is not None:
+        raise ProtocolError(
+            f"unit {unit!r} was voided already ({record.voided.reason}), found another reason, {fact.reason!r}"
+        )
+    return fact, record
+
+
+def unblinded(histories: Histories, fields: tuple[str, str]) -> tuple[Unblinded, UnitRecord]:
+    """Return the fact that somebody is shown the story of a unit, at whatever point of its course, void or not.
+
+    Each look is a fact of its own, also for the same reason: the log says who looked, and how often.
+    """
+    unit, reason = fields
+    record = known_unit(histories, unit)
+    return Unblinded(record.history.unit, accept_reason(reason, unit)), record
+
+
+def _override(histories: Histories, command: Override) -> Answer:
+    unit, arm, reason, stage = command
+    fact, record = overridden(histories, (unit, stage, arm, reason))
+    decision = record.decisions[stage_of_override(histories, record, stage, arm, reason)]
+    return fact, record, decision._replace(arm=arm, reason="override", propensity=None)
+
+
+def _correct(histories: Histories, command: Correct) -> Answer:
+    unit, reason, outcome, stage, context = command
+    return *corrected(histories, (unit, outcome, stage, context, reason)), None
+
+
+RULES: Rules = {Overridden: overridden, Corrected: corrected, Voided: voided, Unblinded: unblinded}
+ANSWERS: Answers = {
+    Override: _override,
+    Correct: _correct,
+    Void: answered_by(voided),
+    Unblind: answered_by(unblinded),
+}

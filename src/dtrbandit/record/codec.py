@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 
@@ -20,20 +20,8 @@ from dtrbandit._version import FORMAT, __version__
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DTRError, LogError
-from dtrbandit.record import events
-from dtrbandit.record.events import Assigned, Decision, Event, Opened, new
-from dtrbandit.record.fields import (
-    BEYOND_ASCII,
-    CONTEXT,
-    ESTIMATES,
-    FIELDS,
-    OPTIONAL,
-    SINCE,
-    Labels,
-    Read,
-    order_of,
-    plain,
-)
+from dtrbandit.record.events import BEYOND_ASCII, SINCE, Assigned, Decision, Event, Fact, Opened, new
+from dtrbandit.record.fields import CONTEXT, ESTIMATES, Labels, Read, fields_of, order_of, plain
 
 Entries = dict[str, Any]  # of a JSON object
 
@@ -52,27 +40,27 @@ class Shape:
     has_labels: bool  # whether it has numbers by the labels of a stage
 
 
-def shape_of(name: str) -> Shape:
-    """Return the shape of the events with a name."""
-    kind: Any = Decision if name == "Assigned" else getattr(events, name)
-    needed, optional = FIELDS[name], OPTIONAL.get(name, {})
+def shape_of(event: type) -> Shape:
+    """Return the shape of a kind of event."""
+    kind: Any = Decision if event is Assigned else event
+    needed, optional = fields_of(kind)
     defaults = tuple(kind._field_defaults.values())
     return Shape(
-        name,
+        event.__name__,
         kind,
-        tuple((each, field.plain, field.read) for each, field in needed.items()),
+        tuple((name, field.plain, field.read) for name, field in needed.items()),
         tuple(
-            (each, field.plain, field.read, left_out, SINCE[f"{name}.{each}"])
-            for (each, field), left_out in zip(optional.items(), defaults, strict=True)
+            (name, field.plain, field.read, left_out, SINCE.get(f"{event.__name__}.{name}", 2))
+            for (name, field), left_out in zip(optional.items(), defaults, strict=True)
         ),
         defaults,
-        tuple((each, field.write) for each, field in needed.items() if field.write is not None),
-        max(SINCE.get(name, 1), *(SINCE.get(f"{name}.{each}", 1) for each in needed)),
+        tuple((name, field.write) for name, field in needed.items() if field.write is not None),
+        SINCE.get(event.__name__, 1),
         not {CONTEXT, ESTIMATES}.isdisjoint(needed.values()),
     )
 
 
-SHAPES = {name: shape_of(name) for name in FIELDS}
+SHAPES = {kind.__name__: shape_of(kind) for kind in (Opened, *get_args(Fact))}
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -83,9 +71,10 @@ def encode(event: Event) -> str:
 
     Examples
     --------
-    >>> encode(events.Completed("u1", -8.5))
+    >>> from dtrbandit.record.events import Completed, Held
+    >>> encode(Completed("u1", -8.5))
     '{"event":"Completed","outcome":-8.5,"unit":"u1"}'
-    >>> encode(events.Held("a safety report"))
+    >>> encode(Held("a safety report"))
     '{"event":"Held","format":2,"reason":"a safety report"}'
     """
     entries = described(event)

@@ -9,8 +9,9 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import is_among, shown
 from dtrbandit.errors import ObservationError, ProtocolError
 from dtrbandit.record.events import Excluded
-from dtrbandit.record.histories import Histories, History, UnitRecord, barred_by
-from dtrbandit.record.reasons import accept_reason
+from dtrbandit.record.histories import History, UnitRecord, barred_by
+from dtrbandit.record.texts import accept_reason
+from dtrbandit.record.units import Histories
 
 NO_ARM = "Exclude fewer arms if you can; otherwise ask an administrator of the trial."
 Said = tuple[Excluded | None, str | None]  # which arms, and why

@@ -265,3 +265,9 @@ def unit_of(event: object) -> str:
     """Return the unit of an event that is not checked yet; an empty text if it has none."""
     unit = getattr(getattr(event, "decision", event), "unit", None)
     return unit if isinstance(unit, str) else ""
+
+
+# The format of a log that each kind of event came with, and "Event.field" for a field with a default; others: 1, and 2
+# for a field with a default. A reader that does not know a format refuses what needs it.
+SINCE = dict.fromkeys(("Held", "Released", "ArmClosed", "Voided", "Taught", "Ended", "Upgraded", "Unblinded"), 2)
+BEYOND_ASCII = 3  # the format of a line with other characters than those of ASCII

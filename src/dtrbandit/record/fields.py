@@ -1,6 +1,6 @@
-"""What stands in an event's JSON: the fields of each kind of event, and the format that each came with.
+"""What stands in an event's JSON: how a field is read and written, by the type that ``record/events.py`` gives it.
 
-The tables at the end are the only description. ``record/codec.py`` reads and writes events by them.
+``record/codec.py`` reads and writes events by this.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import isfinite, nan
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import LogError
+from dtrbandit.record.events import Context, Excluded, QValues, Spec
 from dtrbandit.record.values import Values, packing, unpacked
 
 COLUMNS, ARMS = 0, 1  # of Labels
@@ -202,7 +204,7 @@ def plain(value: object) -> object:
     raise TypeError(f"an event cannot hold {shown(value)} ({type(value).__name__})")
 
 
-# -- the tables --------------------------------------------------------------------------------------------------------
+# -- the table ---------------------------------------------------------------------------------------------------------
 
 PAIRS = "a list of pairs of texts"
 TEXT = Field(str, _not("text"))
@@ -219,54 +221,31 @@ CONTEXT = Field(None, _in_order(COLUMNS, None, _read_numbers), _numbers_by_label
 CONTEXTS = Field(None, _listed(NUMBERS, "a list of objects"), lambda each: [_numbers_by_label(one) for one in each])
 ESTIMATES = Field(None, _in_order(ARMS, nan, _each(_or_null(NUMBER))), _numbers_by_label)
 
-FIELDS: Mapping[str, dict[str, Field]] = {
-    "Opened": {"design": SPEC, "policy": SPEC, "seed": INTEGER, "numerics": INTEGER},
-    "Enrolled": {"unit": TEXT, "round": INTEGER, "context": CONTEXT},
-    "Assigned": {
-        "unit": TEXT,
-        "round": INTEGER,
-        "stage": TEXT,
-        "arm": TEXT,
-        "reason": TEXT,
-        "propensity": _or_null(NUMBER),
-        "q_tilde": ESTIMATES,
-        "q_hat": ESTIMATES,
-        "contenders": TEXTS,
-    },
-    "Overridden": {"unit": TEXT, "stage": TEXT, "arm": TEXT, "reason": TEXT},
-    "Responded": {"unit": TEXT, "stage": TEXT, "context": CONTEXT},
-    "Completed": {"unit": TEXT, "outcome": NUMBER},
-    "Withdrawn": {"unit": TEXT, "reason": TEXT},
-    "Corrected": {
-        "unit": TEXT,
-        "outcome": _or_null(NUMBER),
-        "stage": _or_null(TEXT),
-        "context": _or_null(NUMBERS),
-        "reason": TEXT,
-    },
-    "Held": {"reason": TEXT},
-    "Released": {"reason": TEXT},
-    "ArmClosed": {"stage": TEXT, "arm": TEXT, "reason": TEXT},
-    "Voided": {"unit": TEXT, "reason": TEXT},
-    "Taught": {"unit": TEXT, "contexts": CONTEXTS, "arms": TEXTS, "outcome": _or_null(NUMBER)},
-    "Ended": {"reason": TEXT},
-    "Upgraded": {"numerics": INTEGER, "release": TEXT, "reason": TEXT},
-    "Unblinded": {"unit": TEXT, "reason": TEXT},
+BY_TYPE: Mapping[object, Field] = {  # as events are annotated
+    str: TEXT,
+    str | None: _or_null(TEXT),
+    int: INTEGER,
+    float: NUMBER,
+    float | None: _or_null(NUMBER),
+    Spec: SPEC,
+    Context: CONTEXT,
+    Context | None: _or_null(NUMBERS),  # some columns of a stage
+    tuple[Context, ...]: CONTEXTS,
+    QValues: ESTIMATES,
+    Excluded: EXCLUDED,
+    tuple[str, ...]: TEXTS,
+    tuple[tuple[str, str], ...]: Field(None, _read_pairs),
 }
 
-# left out where there is nothing to say
-OPTIONAL: Mapping[str, dict[str, Field]] = {
-    "Opened": {"rehearsal": TEXT},
-    "Enrolled": {"exclude": EXCLUDED, "reason": TEXT, "site": TEXT},
-    "Held": {"site": TEXT},
-    "Released": {"site": TEXT},
-    "Assigned": {"infeasible": Field(None, _read_pairs)},
-    "Responded": {"exclude": EXCLUDED, "reason": TEXT},
-}
 
-# the format that an event, or "Event.field", came with; others: 1
-SINCE = {
-    **dict.fromkeys(("Held", "Released", "ArmClosed", "Voided", "Taught", "Ended", "Upgraded", "Unblinded"), 2),
-    **{f"{event}.{field}": 2 for event, fields in OPTIONAL.items() for field in fields},
-}
-BEYOND_ASCII = 3  # the format of a line with other characters than those of ASCII
+def fields_of(kind: type[Any]) -> tuple[dict[str, Field], dict[str, Field]]:
+    """Return the fields of a kind of event: those that are needed, and those that are left out by default."""
+    optional, types = kind._field_defaults, get_type_hints(kind)
+    needed = {name: BY_TYPE[types[name]] for name in kind._fields if name not in optional}
+    return needed, {name: BY_TYPE[_unless_none(types[name])] for name in optional}
+
+
+def _unless_none(annotation: Any) -> object:
+    """Return what an annotation says of a value that is there."""
+    said = [each for each in get_args(annotation) if each is not NoneType]
+    return said[0] if NoneType in get_args(annotation) else annotation

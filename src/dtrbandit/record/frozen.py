@@ -10,9 +10,10 @@ from dtrbandit.design.spec import Design
 from dtrbandit.record.codec import Reader, decode, document, encode
 from dtrbandit.record.events import ArmClosed, Assigned, Decision, Ended, Event, Held, Released, Upgraded
 from dtrbandit.record.features import Context, all_features
-from dtrbandit.record.histories import Histories, History, UnitRecord, in_order
+from dtrbandit.record.histories import History, UnitRecord, in_order
 from dtrbandit.record.snapshot import Snapshot, joined, parted
 from dtrbandit.record.tally import Tally
+from dtrbandit.record.units import Histories
 
 
 class Frozen(NamedTuple):

@@ -9,30 +9,29 @@ is on record already, and the record of the unit. No function here changes anyth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any
 
 from dtrbandit.design.contexts import LARGEST, accept_context, accept_number, require_columns
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import is_among, shown
 from dtrbandit.errors import NotFound, ObservationError, ProtocolError
-from dtrbandit.record.accrual import require_accrual
+from dtrbandit.record.checks import Answer, Answers, Rules, answered_by, is_usual, what_is_wrong
+from dtrbandit.record.commands import Complete, Enroll, Respond, Withdraw
 from dtrbandit.record.contraindications import (
     accept_exclude,
     excluded_by,
     require_an_arm,
     require_same_exclusions,
 )
-from dtrbandit.record.ending import no_more_arms
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Excluded, Responded, Withdrawn, new
 from dtrbandit.record.features import Context, columns_of
-from dtrbandit.record.histories import Histories, UnitRecord, barred_by, in_order
-from dtrbandit.record.reasons import accept_reason
-from dtrbandit.record.sites import accept_site, elsewhere
+from dtrbandit.record.histories import UnitRecord, barred_by, in_order
+from dtrbandit.record.texts import accept_reason, accept_site, is_unit_id
+from dtrbandit.record.trial_rules import no_more_arms, require_accrual
+from dtrbandit.record.units import Histories
 from dtrbandit.record.values import Values, packing, unpacked
 
 NOTHING = (None, None)  # excluded, and no reason
-ROUNDING = 1e-9  # by which a propensity may be above one
 
 
 def enrolled(
@@ -56,7 +55,7 @@ def enrolled(
     if known is None or known.site != site:
         _require_newcomer(histories, unit, said[0], site)
         if known is not None:
-            raise elsewhere(known, site)
+            raise _elsewhere(known, site)
         if t is not None and t != len(rounds) + 1:
             raise ProtocolError(f"unit {unit!r}: the next round is {len(rounds) + 1}, found {t!r}")
         excluded, why = said
@@ -83,6 +82,14 @@ def _require_newcomer(histories: Histories, unit: str, excluded: Excluded | None
         require_accrual(histories, unit, site)
     if excluded is not None:
         require_an_arm(histories, unit, 0, barred_by(histories.design, excluded))
+
+
+def _elsewhere(record: UnitRecord, site: str | None) -> ProtocolError:
+    """Return the refusal to enrol a unit that another site has. What is on record of it is not for this one."""
+    told = f"unit {record.history.unit!r} is enrolled already, at "
+    if site is None:
+        return ProtocolError(f"{told}a site; repeat its enrolment with site=")
+    return ProtocolError(f"{told}another site than {site!r}; use another id for another unit")
 
 
 def responded(
@@ -163,47 +170,7 @@ def assigned(histories: Histories, fields: tuple[Decision]) -> tuple[Assigned, U
     return new(Assigned, (decision,)), record
 
 
-def is_usual(decision: Decision, arms: tuple[str, ...]) -> bool:
-    """Say, in little time, whether a decision is as sessions make them, so that nothing is wrong with it."""
-    _, _, _, _, reason, propensity, tilde, hat, contenders, infeasible = decision
-    if type(tilde) is not Values or type(hat) is not Values or type(reason) is not str or type(propensity) is not float:
-        return False
-    if type(contenders) is not tuple or infeasible != () or not reason or not 0.0 <= propensity <= 1.0:
-        return False
-    for label in contenders:
-        if label not in arms:
-            return False
-    size = 8 * len(arms)
-    return tilde.labels == arms == hat.labels and len(tilde.packed) == size == len(hat.packed)
-
-
-def what_is_wrong(decision: Decision, arms: tuple[str, ...]) -> str | None:
-    """Say which field of a decision a log cannot hold; None if it can hold all."""
-    _, _, _, _, reason, propensity, tilde, hat, contenders, infeasible = decision
-    if type(reason) is not str or not reason:
-        return f"the reason {shown(reason)}; it must be a text"
-    if propensity is not None and (type(propensity) is not float or not 0 <= propensity <= 1 + ROUNDING):
-        return f"the propensity {shown(propensity)}; it must be a number from 0 to 1, or None"
-    if type(contenders) is not tuple or not all(label in arms for label in contenders):
-        return f"the contenders {shown(contenders)}; they must be a tuple of arms, which are {list(arms)}"
-    usual = type(infeasible) is tuple and all(type(pair) is tuple and len(pair) == 2 for pair in infeasible)
-    if not usual or not all(arm in arms and type(why) is str for arm, why in infeasible):
-        return f"as infeasible {shown(infeasible)}; it must have a reason for each of some of {list(arms)}"
-    for name, values in (("q_tilde", tilde), ("q_hat", hat)):
-        if type(values) is Values and values.labels == arms and len(values.packed) == 8 * len(arms):
-            continue  # the usual case, without ado
-        usual = isinstance(values, Mapping) and all(label in arms for label in values)
-        if not usual or not all(q is None or (type(q) is float and isfinite(q)) for q in values.values()):
-            return f"{name} {shown(values)}; it must have a finite number or None for each of {list(arms)}"
-    return None
-
-
 # -- what the rules share ----------------------------------------------------------------------------------------
-
-
-def is_unit_id(unit: object) -> bool:
-    """Say whether a unit can have this id."""
-    return isinstance(unit, str) and 0 < len(unit) <= 200 and unit.isprintable() and unit.strip() == unit
 
 
 def on_record(histories: Histories, unit: str) -> UnitRecord:
@@ -335,3 +302,51 @@ def _enters(design: Design, record: UnitRecord, m: int, context: Context) -> boo
     """Say whether a unit enters stage ``m`` with this context."""
     condition = design.parsed[m].condition
     return condition is None or condition.holds(columns_of((*record.contexts, context)))
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+
+def _enroll(histories: Histories, command: Enroll) -> Answer:
+    unit, context, exclude, reason, site = command
+    fact, record = enrolled(histories, (unit, None, context, exclude, reason, site))
+    if fact is not None:  # after all else: who tries ids hears of one that is taken only where a free one would enrol
+        _require_distinct(histories, unit)
+    return fact, record, record.decisions[0] if record else None
+
+
+def _require_distinct(histories: Histories, unit: str) -> None:
+    """Refuse a new id that people would take for a known one."""
+    other = histories.look_alike(unit)
+    if other is not None:
+        told = (
+            f"the id {unit!r} looks like that of another unit: they differ only in case or in how letters are encoded"
+        )
+        raise ProtocolError(
+            f"{told}, {other!r}. If it is the same patient, use that id; otherwise give an id that differs in more",
+            blind=f"{told}. Look whether the patient is enrolled already, or give an id that differs in more",
+        )
+
+
+def _respond(histories: Histories, command: Respond) -> Answer:
+    unit, context, stage, exclude, reason = command
+    fact, record = responded(histories, (unit, stage, context, exclude, reason))
+    if fact is not None:
+        return fact, record, None
+    m = stage_of_response(histories, record, stage, context)
+    return None, record, record.decisions[m] if m < len(record.decisions) else None
+
+
+RULES: Rules = {
+    Enrolled: enrolled,
+    Assigned: assigned,
+    Responded: responded,
+    Completed: completed,
+    Withdrawn: withdrawn,
+}
+ANSWERS: Answers = {
+    Enroll: _enroll,
+    Respond: _respond,
+    Complete: answered_by(completed),
+    Withdraw: answered_by(withdrawn),
+}

@@ -13,10 +13,13 @@ from dtrbandit.design.contexts import accept_number, require_columns
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, ObservationError, ProtocolError
+from dtrbandit.record.checks import Rules
 from dtrbandit.record.events import Opened, Taught
 from dtrbandit.record.features import Context, columns_of
-from dtrbandit.record.histories import Histories, History, advance, goes_on
-from dtrbandit.record.rules import accept, is_unit_id
+from dtrbandit.record.histories import History, advance, goes_on
+from dtrbandit.record.rules import accept
+from dtrbandit.record.texts import is_unit_id
+from dtrbandit.record.units import Histories
 from dtrbandit.words import counted
 
 
@@ -126,3 +129,6 @@ def _accept_outcome(design: Design, unit: str, outcome: Any, given: int, *, left
             "all stages nor left early; an outcome of None says that it dropped out"
         )
     return accept_number(outcome, f"unit {unit!r}, outcome")
+
+
+RULES: Rules = {Taught: taught}

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dtrbandit.record.sites import LONGEST
+from dtrbandit.record.texts import LONGEST_SITE as LONGEST
 from dtrbandit.service.key_store import MOST_OVERLAP, OVERLAP
 from dtrbandit.service.keys import Role
 

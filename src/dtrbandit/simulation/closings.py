@@ -13,8 +13,8 @@ from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
-from dtrbandit.record.closing import number_of_arm, require_arms_everywhere
 from dtrbandit.record.events import ArmClosed
+from dtrbandit.record.trial_rules import number_of_arm, require_arms_everywhere
 
 
 class Closing(NamedTuple):

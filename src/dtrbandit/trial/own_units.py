@@ -8,8 +8,7 @@ from __future__ import annotations
 from dtrbandit.design.values import shown
 from dtrbandit.errors import NotAllowed
 from dtrbandit.record.commands import Command, Enroll
-from dtrbandit.record.histories import Histories
-from dtrbandit.record.unit_ids import as_known
+from dtrbandit.record.units import Histories
 
 
 def require_own(histories: Histories, command: Command, site: str) -> None:
@@ -26,6 +25,6 @@ def require_own(histories: Histories, command: Command, site: str) -> None:
 
 def require_unit_of(histories: Histories, unit: str, site: str) -> None:
     """Refuse a unit that a site has not enrolled, without a word about whether another one has."""
-    record = histories.get(as_known(histories, unit))
+    record = histories.get(histories.known_id(unit))
     if record is None or record.site != site:
         raise NotAllowed(f"unit {unit!r} is not one of site {site!r}; look at the id, or ask the site that enrolled it")

@@ -18,7 +18,7 @@ from dtrbandit.record.codec import Reader
 from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.events import Assigned, Enrolled, Opened, Responded
 from dtrbandit.record.snapshot import Snapshot
-from dtrbandit.record.upgrading import Segment, segments
+from dtrbandit.record.trial_rules import Segment, segments
 from dtrbandit.storage.key_events import key_fault
 from dtrbandit.storage.store import Storage, Store
 from dtrbandit.trial.followed import Progress, StoredFacts

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 from dtrbandit.design.values import shown
 from dtrbandit.errors import ObservationError, OtherLog
 from dtrbandit.record.chain import Head, time_of
-from dtrbandit.record.histories import Histories
+from dtrbandit.record.units import Histories
 from dtrbandit.storage.store import Storage
 
 Phase = Literal["rehearsal", "live", "ended"]

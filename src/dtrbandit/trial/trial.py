@@ -19,7 +19,6 @@ from dtrbandit.record.chain import Head, Record, Stored, record_of
 from dtrbandit.record.commands import Command, End
 from dtrbandit.record.events import Decision, Ended, Event, Taught
 from dtrbandit.record.teaching import Prior
-from dtrbandit.record.unit_ids import as_known
 from dtrbandit.storage import Store, connect, connect_existing
 from dtrbandit.summary import Summary, summarise
 from dtrbandit.trial.asks import Ask, Taken
@@ -402,7 +401,7 @@ class Trial(Verbs):
             histories = self._believed().histories
             if site is not None:
                 require_unit_of(histories, unit, site)
-            return story(histories, self._log.facts, as_known(histories, unit))
+            return story(histories, self._log.facts, histories.known_id(unit))
 
     def events_of(self, units: Iterable[str]) -> list[Event]:
         """Return all that happened to some units, in the order of the log."""

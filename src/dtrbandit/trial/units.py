@@ -24,8 +24,9 @@ from dtrbandit.record.events import (
     Voided,
     Withdrawn,
 )
-from dtrbandit.record.histories import Histories, UnitRecord
+from dtrbandit.record.histories import UnitRecord
 from dtrbandit.record.rules import expects, known_unit
+from dtrbandit.record.units import Histories
 from dtrbandit.trial.followed import StoredFacts
 
 OUTCOME = "outcome"

@@ -7,7 +7,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.record import Assigned, Opened, Upgraded
 from dtrbandit.record.events import Event
-from dtrbandit.record.upgrading import Segment, segments
+from dtrbandit.record.trial_rules import Segment, segments
 from small_session import session_of, some_session
 
 OLD = dtr.NUMERICS - 1

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from unicodedata import normalize
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.record.events import Opened
-from dtrbandit.record.histories import Histories, folded
-from dtrbandit.record.unit_ids import as_known, is_distinct, require_distinct, with_known_id
 from small_session import DESIGN
 
 COMPOSED, DECOMPOSED = "Am\u00e9lie", "Ame\u0301lie"
@@ -78,28 +71,6 @@ def test_who_tries_ids_hears_nothing_while_accrual_is_held() -> None:
 
     with pytest.raises(dtr.ProtocolError, match="accrual is held"):
         session.enroll("U1", CONTEXT)
-
-
-@given(st.text(min_size=1), st.text(min_size=1))
-def test_ids_are_distinct_unless_they_fold_to_the_same(one: str, other: str) -> None:
-    histories = Histories(DESIGN, Opened({}, {}, 0, 1))
-    histories.add_name(one)
-
-    if folded(one) == folded(other) and one != other:
-        with pytest.raises(dtr.ProtocolError):
-            require_distinct(histories, other)
-        assert not is_distinct(histories, other)
-    elif folded(one) != folded(other):
-        require_distinct(histories, other)
-        assert is_distinct(histories, other) == (normalize("NFC", other) == other)
-    assert as_known(histories, one) == one
-    assert with_known_id(histories, dtr.Complete(other, 1.0)).unit in (other, normalize("NFC", other))
-
-
-def test_commands_without_a_unit_stay_as_they_are() -> None:
-    histories = Histories(DESIGN, Opened({}, {}, 0, 1))
-
-    assert with_known_id(histories, dtr.Hold("supply")) == dtr.Hold("supply")
 
 
 def test_somebody_looks_behind_the_arms_of_a_unit_by_either_form_of_its_id() -> None:
