@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dtrbandit as dtr
 from dtrbandit.kernels import constants as c
-from dtrbandit.policies.state import REASON_NAMES
+from dtrbandit.policies.decisions import REASON_NAMES
 from dtrbandit.record import Assigned
 from plain.dtr_bandit import filtered
 from random_runs import DESIGNS, Renamed, random_session

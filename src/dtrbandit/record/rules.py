@@ -319,9 +319,7 @@ def _require_distinct(histories: Histories, unit: str) -> None:
     """Refuse a new id that people would take for a known one."""
     other = histories.look_alike(unit)
     if other is not None:
-        told = (
-            f"the id {unit!r} looks like that of another unit: they differ only in case or in how letters are encoded"
-        )
+        told = f"the id {unit!r} looks like that of another unit: they differ only in case or encoding of letters"
         raise ProtocolError(
             f"{told}, {other!r}. If it is the same patient, use that id; otherwise give an id that differs in more",
             blind=f"{told}. Look whether the patient is enrolled already, or give an id that differs in more",
