@@ -177,9 +177,7 @@ class Session:
     def _unblind(self, command: Unblind) -> tuple[Decision, ...]:
         self._take(command)
         histories = self._belief.histories
-        record = histories.get(histories.known_id(command.unit))
-        assert record is not None
-        return record.decisions
+        return histories.decisions(histories.known_id(command.unit))
 
     def _take(self, command: Command) -> Decision | None:
         """Answer and believe. No reply is made for it: it would cost as much as a fact."""

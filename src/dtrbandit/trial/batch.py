@@ -101,9 +101,7 @@ class Batch:
             return fact.decision
         if not isinstance(fact, Overridden):
             return None
-        record = self._belief.histories.get(fact.unit)
-        assert record is not None
-        decision = record.decisions[self._belief.design.stage_number(fact.stage)]
+        decision = self._belief.histories.decisions(fact.unit)[self._belief.design.stage_number(fact.stage)]
         return decision._replace(arm=fact.arm, reason="override", propensity=None)
 
     def _write(self, ask: Ask, content: str, facts: tuple[Fact, ...], time: datetime) -> None:

@@ -100,7 +100,8 @@ def story(histories: Histories, facts: StoredFacts, unit: str) -> UnitStory:
     arms = {stage.name: stage.arms[arm] for stage, arm in zip(design.stages, record.history.arms, strict=False)}
     status = expects(histories, record) if record.voided is None else f"it was voided ({record.voided.reason})"
     records = tuple(each for each in facts.records_of(unit) if not isinstance(each.event, Taught))
-    return UnitStory(unit, record.history.round, status, arms, record.decisions, records, record.site)
+    decisions = tuple(each.event.decision for each in records if isinstance(each.event, Assigned))
+    return UnitStory(unit, record.history.round, status, arms, decisions, records, record.site)
 
 
 def status_of(design: Design, record: UnitRecord) -> UnitStatus:
