@@ -140,10 +140,7 @@ def key_record(store: Store, sequence: int) -> KeyRecord:
 
 def _read(stored: Iterable[Stored]) -> Iterator[KeyRecord]:
     for sequence, each in enumerate(checked(stored), 1):
-        try:
-            yield _record_of(each.text, sequence)
-        except LogError as error:
-            raise LogError(str(error), sequence=sequence) from error
+        yield _record_of(each.text, sequence)
 
 
 def _record_of(text: bytes, sequence: int) -> KeyRecord:
@@ -151,7 +148,7 @@ def _record_of(text: bytes, sequence: int) -> KeyRecord:
     found, actor = entries["event"], entries["actor"]
     texts = all(each is None or isinstance(each, str) for each in (actor, *found.values()))
     if not texts or set(found) | {"reason"} != set(KeyEvent._fields):
-        raise LogError(f"record {sequence}: found {shown(found)}, expected an event of a key")
+        raise LogError(f"record {sequence}: found {shown(found)}, expected an event of a key", sequence=sequence)
     return KeyRecord(sequence, actor, time_of(text, sequence), KeyEvent(**found))
 
 

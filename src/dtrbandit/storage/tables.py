@@ -9,18 +9,18 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
 from dtrbandit.errors import Conflict, LogError, Unavailable
 from dtrbandit.forks import NotInChild, Refusal, at_fork, keep_for_good, new_turn
-from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch, entries_of
+from dtrbandit.record.chain import EMPTY, Head, Stored, entries_of
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
 DAMAGED = "the database is damaged; restore a backup. The server's log says where"
 AT_ONCE = 1_024  # records that are read in one go: others wait for it
+LAST = 2**63 - 1  # no record has a higher number
 FIRST = 128  # records that are read at first: many need no more
 MOST_VALUES = 500  # in one question; releases of SQLite differ in what they allow
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
@@ -33,7 +33,7 @@ def of_unit(key: str, kind: str) -> str:
     know how long logs are, from taking the primary key instead.
     """
     asked = f"SELECT {key} FROM (SELECT CAST(? AS {kind}) AS text) AS asked"
-    return f"SELECT sequence, text, hash FROM records WHERE {key} = ({asked}) AND +log = ?"
+    return f"SELECT sequence, text, hash FROM records WHERE {key} = ({asked}) AND +log = ? AND sequence <= ?"
 
 
 def _cut_off() -> Unavailable:
@@ -194,25 +194,18 @@ class TableLog:
                 self._store.note_head(number, Head(expected + len(records), records[-1].hash))
 
     def read(self, since: int = 0) -> Iterator[Stored]:
-        """Give the records after the first ``since`` ones."""
-        return chain.from_iterable(map(StoredBatch.records, self.batches(since)))
-
-    def batches(self, since: int = 0) -> Iterator[StoredBatch]:
-        """Give the same, few at first, then a thousand at a time."""
-        most = FIRST
+        """Give the records after the first ``since`` ones: few are read at first, then a thousand in one go."""
+        due, most = since + 1, FIRST
         while most:
             rows = self._store.ask(
-                "SELECT sequence, text, hash FROM records WHERE log = ? AND sequence > ? ORDER BY sequence LIMIT ?",
-                self._number, since, most,
+                "SELECT sequence, text, hash FROM records WHERE log = ? AND sequence >= ? ORDER BY sequence LIMIT ?",
+                self._number, due, most,
             )  # fmt: skip
-            due = range(since + 1, since + 1 + len(rows))
-            missing = next((number for number, row in zip(due, rows, strict=True) if row[0] != number), None)
-            whole = rows if missing is None else rows[: missing - since - 1]
-            if whole:
-                yield StoredBatch([_text(row[1]) for row in whole], [text_of(row[2]) for row in whole])
-            if missing is not None:
-                raise self._missing(missing)
-            since += len(rows)
+            for sequence, text, known in rows:
+                if sequence != due:
+                    raise self._missing(due)
+                yield Stored(_text(text), text_of(known))
+                due += 1
             most = min(2 * most, AT_ONCE) if len(rows) == most else 0
 
     def pick(self, sequences: Iterable[int]) -> list[Stored]:
@@ -228,14 +221,19 @@ class TableLog:
                 raise self._missing(sequence)
         return [found[sequence] for sequence in wanted]
 
-    def of_unit(self, unit: str) -> list[tuple[int, Stored]]:
+    def of_unit(self, unit: str, until: int | None = None) -> list[tuple[int, Stored]]:
         """Return the records of a unit. The index may find more than those, and events decide."""
         found = dict[int, Stored]()
         for spelled in {json.dumps(unit), json.dumps(unit, ensure_ascii=False)}:  # é may be written as \u00e9, or as é
             asked = f'"unit":{spelled}'.encode("utf-8", "surrogatepass")
-            for sequence, text, known in self._store.ask(self._store.OF_UNIT, asked, self._number):
+            last = LAST if until is None else until
+            for sequence, text, known in self._store.ask(self._store.OF_UNIT, asked, self._number, last):
                 found[sequence] = Stored(_text(text), text_of(known))
-        return [(sequence, stored) for sequence, stored in sorted(found.items()) if _unit(stored, sequence) == unit]
+        return [
+            (sequence, stored)
+            for sequence, stored in sorted(found.items())
+            if entries_of(stored.text, sequence)["event"].get("unit") == unit
+        ]
 
     def _missing(self, sequence: int) -> LogError:
         return LogError(f"record {sequence} of log {self._number} is missing; restore a backup", sequence=sequence)
@@ -274,13 +272,6 @@ def _key(row: Sequence[Any]) -> IdempotencyKey:
 def api_key(row: Sequence[object]) -> ApiKey:
     """Return an API key as a row of its table has it."""
     return ApiKey._make(None if each is None else text_of(each) for each in row)
-
-
-def _unit(stored: Stored, sequence: int) -> object:
-    try:
-        return entries_of(stored.text, sequence)["event"].get("unit")
-    except LogError as error:
-        raise LogError(str(error), sequence=sequence) from error
 
 
 def _text(found: object) -> bytes:
