@@ -79,7 +79,7 @@ def test_the_records_of_a_unit_are_found_by_an_index(store: Store) -> None:
     assert isinstance(store, TableStore)
     explain = "EXPLAIN QUERY PLAN" if isinstance(store, SQLiteStore) else "EXPLAIN"
 
-    plan = store.ask(f"{explain} {store.OF_UNIT}", b'"unit":"u1"', 1, 5_000)
+    plan = store.ask(f"{explain} {store.of_unit}", b'"unit":"u1"', 1, 5_000)
 
     assert "records_by_unit" in str(plan)
     store.close()

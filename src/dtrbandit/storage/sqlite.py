@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 from weakref import finalize
@@ -19,8 +19,8 @@ from dtrbandit.errors import Conflict, LogError, ProtocolError, Unavailable
 from dtrbandit.forks import at_fork, is_held, turn_in_child
 from dtrbandit.record.durable import beside, require_absent, settle
 from dtrbandit.storage.address import MEMORY
-from dtrbandit.storage.schema import UNIT, is_safe_for_wal, migrate
-from dtrbandit.storage.tables import DAMAGED, TableStore, of_unit, text_of
+from dtrbandit.storage.schema import SQLITE, is_safe_for_wal, migrate
+from dtrbandit.storage.tables import DAMAGED, TableStore, text_of
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs
 PAGES = 4_096  # that a backup copies in one go
@@ -30,38 +30,17 @@ _USED_AT_FORK: set[tuple[int, int]] = set()  # files that SQLite, in this child,
 class SQLiteTables(TableStore):
     """A database of SQLite, wherever it is."""
 
-    OF_UNIT = of_unit(UNIT, "TEXT")
+    UNIT, CONTENT = SQLITE.unit, SQLITE.content
     _connection: sqlite3.Connection
-
-    def __init__(self, name: str | Path) -> None:
-        super().__init__()
-        self._name = name
-        self._closed = False
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Let nobody else write meanwhile: one transaction, also for a turn within a turn."""
-        with self._lock:
-            if self._depth:
-                yield
-                return
-            self._begin()
-            self._depth = 1
-            try:
-                yield
-                self._run("COMMIT")
-            except BaseException:  # Ctrl-C too
-                self._roll_back()
-                raise
-            finally:
-                self._depth = 0
-                self._heads.clear()
 
     def _begin(self) -> None:
         self._require_in_place()
         if self._connection.in_transaction:  # left over from an interruption
             self._roll_back()
-        self._run("BEGIN IMMEDIATE")
+        self.ask("BEGIN IMMEDIATE")
+
+    def _commit(self) -> None:
+        self.ask("COMMIT")
 
     @abstractmethod
     def _require_in_place(self) -> None:
@@ -72,21 +51,18 @@ class SQLiteTables(TableStore):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
-    def _run(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+    def ask(self, question: str, *values: object) -> list[Any]:
+        """Return the rows that answer a question."""
         with self._lock:
             self._require_open()
             try:
-                return self._connection.execute(statement, values).fetchall()
+                return self._connection.execute(question, values).fetchall()
             except sqlite3.Error as error:
                 _refuse(error, self._name)
 
     def _require_open(self) -> None:
         if self._closed:
             raise Unavailable(f"{self._name} was closed here; open the trial again")
-
-    def ask(self, question: str, *values: object) -> list[Any]:
-        """Return the rows that answer a question."""
-        return self._run(question, values)
 
     def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
         """Insert rows, in a turn; Conflict if one is there already."""
@@ -210,12 +186,6 @@ class SQLiteStore(SQLiteTables):
         place = self.path.resolve()
         return place.with_name(f"{place.name}.snapshots")
 
-    def close(self) -> None:
-        """Let go of the file."""
-        with self._lock:
-            self._closed = True
-            self._connection.close()
-
 
 class MemoryStore(SQLiteTables):
     """A database in memory, for tests and trials of an afternoon: it is gone with the last that refers to it.
@@ -258,7 +228,7 @@ def _half_changed() -> ProtocolError:
     )
 
 
-def _refuse(error: sqlite3.Error, name: str | Path) -> NoReturn:
+def _refuse(error: sqlite3.Error, name: object) -> NoReturn:
     """Raise what a failure of SQLite means to a caller."""
     if isinstance(error, sqlite3.IntegrityError):
         raise Conflict(f"{name}: somebody else wrote meanwhile ({error}); follow what is new") from error

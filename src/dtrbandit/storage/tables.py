@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,16 +26,6 @@ MOST_VALUES = 500  # in one question; releases of SQLite differ in what they all
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
 
 
-def of_unit(key: str, kind: str) -> str:
-    """Return the question for the records of the same unit as a given text.
-
-    ``key`` is the expression of the index on units, ``kind`` the type of texts. The plus keeps SQLite, which does not
-    know how long logs are, from taking the primary key instead.
-    """
-    asked = f"SELECT {key} FROM (SELECT CAST(? AS {kind}) AS text) AS asked"
-    return f"SELECT sequence, text, hash FROM records WHERE {key} = ({asked}) AND +log = ? AND sequence <= ?"
-
-
 def _cut_off() -> Unavailable:
     return Unavailable(
         "this process was forked from the one that opened the database, and must not use its connection; nothing was "
@@ -48,13 +38,17 @@ class TableStore(ABC):
 
     Attributes
     ----------
-    OF_UNIT
-        The question for the records of a unit.
+    UNIT, CONTENT
+        The expression of the index on units, and the type of the texts of records.
     """
 
-    OF_UNIT: ClassVar[str]
+    UNIT: ClassVar[str]
+    CONTENT: ClassVar[str]
+    _connection: Any
 
-    def __init__(self) -> None:
+    def __init__(self, name: object) -> None:
+        self._name = name  # as it is shown
+        self._closed = False
         self._lock = new_turn()  # whoever has a turn has it
         self._depth = 0  # 1 in a turn
         self._heads: dict[int, Head] = {}  # of logs, as far as the present turn knows them
@@ -66,9 +60,36 @@ class TableStore(ABC):
         self._lock, self._depth = new_turn(), 0
         vars(self)["_connection"] = NotInChild(refusal)
 
-    @abstractmethod
-    def turn(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def turn(self) -> Iterator[None]:
         """Let nobody else write meanwhile: one transaction, also for a turn within a turn."""
+        with self._lock:
+            if self._depth:
+                yield
+                return
+            try:
+                self._begin()
+                self._depth = 1
+                yield
+                self._commit()
+            except BaseException:  # Ctrl-C too
+                self._roll_back()
+                raise
+            finally:
+                self._depth = 0
+                self._heads.clear()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Begin a transaction as the only one who may write."""
+
+    @abstractmethod
+    def _commit(self) -> None:
+        """Make what was written count."""
+
+    @abstractmethod
+    def _roll_back(self) -> None:
+        """Undo what was written, as far as the database has not done so itself."""
 
     @abstractmethod
     def ask(self, question: str, *values: object) -> list[Any]:
@@ -91,9 +112,21 @@ class TableStore(ABC):
     def backup(self, path: str | Path) -> None:
         """Write a copy to a new file, whole or not at all, while others go on."""
 
-    @abstractmethod
     def close(self) -> None:
         """Let go of the database."""
+        with self._lock:
+            self._closed = True
+            self._connection.close()
+
+    @property
+    def of_unit(self) -> str:
+        """The question for the records of the same unit as a given text, of a log, up to a number.
+
+        The plus keeps SQLite, which does not know how long logs are, from taking the primary key instead.
+        """
+        asked = f"SELECT {self.UNIT} FROM (SELECT CAST(? AS {self.CONTENT}) AS text) AS asked"
+        found = f"SELECT sequence, text, hash FROM records WHERE {self.UNIT} = ({asked})"
+        return f"{found} AND +log = ? AND sequence <= ?"
 
     def log(self, number: int) -> TableLog:
         """Return a log."""
@@ -227,7 +260,7 @@ class TableLog:
         for spelled in {json.dumps(unit), json.dumps(unit, ensure_ascii=False)}:  # é may be written as \u00e9, or as é
             asked = f'"unit":{spelled}'.encode("utf-8", "surrogatepass")
             last = LAST if until is None else until
-            for sequence, text, known in self._store.ask(self._store.OF_UNIT, asked, self._number, last):
+            for sequence, text, known in self._store.ask(self._store.of_unit, asked, self._number, last):
                 found[sequence] = Stored(_text(text), text_of(known))
         return [
             (sequence, stored)
