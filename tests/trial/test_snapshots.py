@@ -443,7 +443,7 @@ def test_a_file_in_the_place_of_the_folder_is_said_once_and_harms_nothing(
         assert again.verify()
 
 
-@pytest.mark.parametrize("step", ["settle", "open"])
+@pytest.mark.parametrize("step", ["settle", "private_beside"])
 def test_a_full_disk_is_said_once_and_leaves_the_older_snapshot_and_no_draft(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -457,7 +457,7 @@ def test_a_full_disk_is_said_once_and_leaves_the_older_snapshot_and_no_draft(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as fault, caplog.at_level(logging.WARNING, "dtrbandit.trial"):
-        fault.setattr(snapshots, step, full, raising=False)
+        fault.setattr(snapshots, step, full)
         for _ in range(2):
             files.write(copy_of(trial))
 

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import TupleRow
 
 from dtrbandit.errors import DesignError, LogError, NotFound, ProtocolError
-from dtrbandit.record.durable import beside, require_absent, settle
+from dtrbandit.record.durable import private_beside, require_absent, settle
 from dtrbandit.storage import schema
 from dtrbandit.storage.tables import API_KEYS
 
@@ -85,7 +85,7 @@ def _take_steps(connection: Connection, step: int) -> None:
 
 def _write_tables(connection: Connection, step: int, place: Path) -> None:
     """Write a file that has taken as many steps, with all rows as they are."""
-    with beside(place) as draft:
+    with private_beside(place) as draft:
         copy = sqlite3.connect(draft, isolation_level=None)
         try:
             copy.execute("BEGIN")
@@ -95,7 +95,6 @@ def _write_tables(connection: Connection, step: int, place: Path) -> None:
             copy.execute("COMMIT")
         finally:
             copy.close()
-        draft.chmod(0o600)
         settle(draft, place)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -12,12 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtrbandit.errors import DesignError, LogError
-from dtrbandit.record.durable import beside, settle
+from dtrbandit.record.durable import private_beside, settle
 from dtrbandit.storage.key_events import found_before
 from dtrbandit.storage.store import KEY_LOG
 from dtrbandit.storage.tables import API_KEYS, api_key
 
 log = logging.getLogger("dtrbandit.storage")
+PAGES = 4_096  # that a copy takes in one go
 APPLICATION = 0x44545242  # "DTRB": whose file it is, in its header
 
 
@@ -146,12 +146,18 @@ def rows_of_keys(keys: Iterable[Sequence[object]]) -> list[tuple[int, int, bytes
 def _copy_before(path: Path, step: int) -> None:
     """Copy a file as it is, to a name that says its step and the time, and say so."""
     place = path.resolve().with_name(f"{path.name}.step-{step}-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
-    with beside(place) as draft:
-        os.close(os.open(draft, os.O_CREAT | os.O_RDWR, 0o600))  # the seed is in it
-        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(draft)) as copy:
-            source.backup(copy)
-        settle(draft, place)
+    with closing(sqlite3.connect(path)) as source:
+        copy_database(source, place)
     log.warning("%s has tables of an earlier release. It was copied to %s before they were changed.", path, place.name)
+
+
+def copy_database(source: sqlite3.Connection, place: Path) -> None:
+    """Copy a database to a file, whole or not at all, some pages at a time. The seed is in it."""
+    with private_beside(place) as draft:
+        with closing(sqlite3.connect(draft)) as copy:
+            source.backup(copy, pages=PAGES, sleep=0.01)  # between turns, without one of its own
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without another beside it
+        settle(draft, place)
 
 
 def _numbers(connection: sqlite3.Connection) -> tuple[int, int]:

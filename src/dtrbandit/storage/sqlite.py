@@ -17,13 +17,12 @@ from weakref import finalize
 
 from dtrbandit.errors import Conflict, LogError, ProtocolError, Unavailable
 from dtrbandit.forks import at_fork, is_held, turn_in_child
-from dtrbandit.record.durable import beside, require_absent, settle
+from dtrbandit.record.durable import make_private, require_absent
 from dtrbandit.storage.address import MEMORY
-from dtrbandit.storage.schema import SQLITE, is_safe_for_wal, migrate
+from dtrbandit.storage.schema import SQLITE, copy_database, is_safe_for_wal, migrate
 from dtrbandit.storage.tables import DAMAGED, TableStore, text_of
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs
-PAGES = 4_096  # that a backup copies in one go
 _USED_AT_FORK: set[tuple[int, int]] = set()  # files that SQLite, in this child, takes for locked by itself
 
 
@@ -87,19 +86,10 @@ class SQLiteTables(TableStore):
     def backup(self, path: str | Path) -> None:
         """Write a copy to a new file, whole or not at all, while others go on."""
         require_absent(path, "a backup")
-        place = Path(path).resolve()
-        with beside(place) as draft:
-            os.close(os.open(draft, os.O_CREAT | os.O_RDWR, 0o600))
-            try:
-                copy = sqlite3.connect(draft)
-                try:
-                    self._connection.backup(copy, pages=PAGES, sleep=0.01)  # between turns, without one of its own
-                    copy.execute("PRAGMA journal_mode = DELETE")  # one file, without another beside it
-                finally:
-                    copy.close()
-            except sqlite3.Error as error:
-                raise Unavailable(f"the backup to {path} failed: {error}; nothing was left there") from error
-            settle(draft, place)
+        try:
+            copy_database(self._connection, Path(path).resolve())
+        except sqlite3.Error as error:
+            raise Unavailable(f"the backup to {path} failed: {error}; nothing was left there") from error
 
 
 class SQLiteStore(SQLiteTables):
@@ -117,8 +107,8 @@ class SQLiteStore(SQLiteTables):
         try:
             if self.path.exists() and self._identity() in _USED_AT_FORK:
                 raise self._used_at_fork()
-            if not self.path.exists():
-                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # the seed is in it
+            if not self.path.exists():  # who opens and closes one that is in use lets go of SQLite's locks
+                make_private(self.path)  # the seed is in it
             self._connection = sqlite3.connect(
                 self.path, timeout=patience, isolation_level=None, check_same_thread=False
             )

@@ -72,16 +72,11 @@ class Check(NamedTuple):
 
 
 class TrialEntry(NamedTuple):
-    """A trial's name and the numbers of its logs; ``live`` is None until it is locked."""
+    """A trial's name and the numbers of its logs, from 1; ``live`` is None until it is locked."""
 
     name: str
     rehearsal: int
     live: int | None
-
-    @property
-    def written(self) -> int:
-        """The number of the log that is written."""
-        return self.rehearsal if self.live is None else self.live
 
 
 class Storage(Protocol):

@@ -20,7 +20,7 @@ from dtrbandit.engine import Session
 from dtrbandit.errors import DesignError, LogError, ProtocolError
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import Head, Record, Stored, checked, linked
-from dtrbandit.record.durable import beside, require_absent, settle
+from dtrbandit.record.durable import private_beside, require_absent, settle
 from dtrbandit.record.events import Event, Opened, Taught
 from dtrbandit.record.teaching import Prior
 from dtrbandit.storage import SQLiteStore, Store, connect, connect_existing, is_postgres, path_of
@@ -102,9 +102,8 @@ def restore_file(backup: str | Path, storage: str) -> list[str]:
     elif not is_postgres(storage):
         raise DesignError(f"a backup is restored to a file, found the address {storage!r}")
     connect_existing(f"sqlite:///{backup}").close()  # refuses what is no backup
-    with beside(Path(backup if place is None else place).resolve()) as draft:
+    with private_beside(Path(backup if place is None else place).resolve()) as draft:
         shutil.copyfile(backup, draft)
-        draft.chmod(0o600)
         with closing(SQLiteStore(draft)) as source:
             names = _require_whole(source)
             if place is None:
@@ -122,6 +121,6 @@ def _require_whole(store: Store) -> list[str]:
     for told in changed_keys(store):
         log.warning("%s. It is restored as it is in the table; revoke it, or see dtrbandit trial keys accept", told)
     for entry in store.trials():
-        for number in {entry.rehearsal, entry.written}:
+        for number in {entry.rehearsal, entry.live or entry.rehearsal}:
             sum(1 for _ in checked(store.log(number).read()))
     return [entry.name for entry in store.trials()]

@@ -134,12 +134,9 @@ class Queries(ABC):
             with self._lock:  # and after what is new: what could not be stored is not believed any more
                 histories = self._followed().belief.histories
                 records = map(histories.in_flight.get, names[start : start + AT_ONCE])
-                found += statuses(histories.design, filter(None, records), now)
-        return [
-            unit
-            for unit in found
-            if awaiting in (None, unit.awaiting) and overdue in (None, unit.overdue) and site in (None, unit.site)
-        ]
+                own = [record for record in records if record is not None and site in (None, record.site)]
+                found += statuses(histories.design, own, now)
+        return [unit for unit in found if awaiting in (None, unit.awaiting) and overdue in (None, unit.overdue)]
 
     def unit(self, unit: str, *, site: str | None = None) -> UnitStory:
         """Return the whole story of a unit, for a site only of its own; printing it reads well."""

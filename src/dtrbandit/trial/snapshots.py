@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.registry import is_builtin
 from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.chain import NOTHING, Head, chained, record_of
-from dtrbandit.record.durable import beside, settle
+from dtrbandit.record.durable import private_beside, settle
 from dtrbandit.record.events import Opened
 from dtrbandit.record.frozen import Frozen, frozen, restore
 from dtrbandit.record.snapshot import Snapshot
@@ -127,9 +126,8 @@ class Snapshots:
                 return
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             place = self.path(snapshot.head.sequence)
-            with beside(place) as draft:
-                with open(os.open(draft, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
-                    file.write(snapshot.snapshot().to_bytes())
+            with private_beside(place) as draft:
+                draft.write_bytes(snapshot.snapshot().to_bytes())
                 settle(draft, place)
             self._passed_over.discard(snapshot.head.sequence)
             for sequence in {*self.sequences()} - {*self._good()[:KEPT]}:

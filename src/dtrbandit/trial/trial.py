@@ -201,7 +201,8 @@ class Trial(Queries, Verbs):
         rehearsal = unlinked(self._log.storage.read())
         records = begin_live(self._log.belief, rehearsal, batch.head, seed=seed, actor=ask.actor, time=self._clock())
         deque(rehearsal, maxlen=0)  # to its end: a rehearsal that is locked has a whole chain
-        self._store.log(self._store.add_live(self.name).written).append(records, 0)
+        entry = self._store.add_live(self.name)
+        self._store.log(entry.live or entry.rehearsal).append(records, 0)
 
     def _is_repeated_lock(self, reason: str) -> bool:
         """Say whether the trial was locked for the same reason before."""
@@ -257,8 +258,9 @@ class Trial(Queries, Verbs):
             if entry is None:
                 known = ", ".join(repr(each.name) for each in self._store.trials()) or "none"
                 raise NotFound(f"there is no trial {self.name!r}; the trials here are {known}")
-            if entry.written != self._number:
-                self._follow(entry.written)
+            number = entry.live or entry.rehearsal
+            if number != self._number:
+                self._follow(number)
             self._log.catch_up()
             return self._log
 
@@ -285,7 +287,7 @@ class Trial(Queries, Verbs):
         with closing(connect_existing(f"sqlite:///{path}")) as copy:
             entry, (design, policy) = copy.trial(self.name), self._given
             assert entry is not None
-            log = FollowedLog(copy.log(entry.written), design=design, policy=policy)
+            log = FollowedLog(copy.log(entry.live or entry.rehearsal), design=design, policy=policy)
             log.catch_up()  # it can be read, and no snapshot is left beside it
             return log.head
 
