@@ -18,7 +18,7 @@ from dtrbandit.record.chain import EMPTY, Head, Stored, chained, checked
 from dtrbandit.storage import MemoryStore
 from dtrbandit.trial import Ask, Taken, Trial, followed
 from dtrbandit.trial.batch import Batch
-from dtrbandit.trial.followed import FollowedLog, SnapshotWorker, parts
+from dtrbandit.trial.followed import FollowedLog, SnapshotWorker, chunks
 from dtrbandit.trial.snapshots import Copied, Snapshots
 from policies.states import differences
 from trial.small_trial import DESIGN, POLICY, Clock, address, begun, fill
@@ -26,13 +26,13 @@ from trial.snapshot_files import files_of, opened_from, rewrite, take_snapshot
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-def test_parts_keep_decisions_with_what_they_answer(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed, "PART", size)
+def test_chunks_keep_decisions_with_what_they_answer(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed, "CHUNK", size)
     trial = begun("memory://")
     fill(trial, 12)
     stored = list(trial._log.storage.read())
 
-    found = list(parts(stored, EMPTY))
+    found = list(chunks(stored, EMPTY))
 
     assert [record for records, _ in found for record in records] == list(trial.records())
     assert not [records for records, _ in found if isinstance(records[0].event, dtr.record.Assigned)]
@@ -42,8 +42,8 @@ def test_parts_keep_decisions_with_what_they_answer(size: int, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000])
-def test_a_log_is_read_in_parts_to_the_same_belief(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed, "PART", size)
+def test_a_log_is_read_in_chunks_to_the_same_belief(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed, "CHUNK", size)
     trial, session = begun("memory://"), dtr.Session(DESIGN, POLICY, seed=1)
     fill(trial, 30)
     fill(session, 30)
@@ -210,7 +210,7 @@ def test_of_two_bad_records_the_first_is_named(held_back: bool) -> None:
         stored = relinked([*texts[:20], b"[]", *texts[21:]])
 
     with pytest.raises(dtr.LogError, match="a damaged Enrolled event"):
-        list(parts(checked(stored), EMPTY))
+        list(chunks(checked(stored), EMPTY))
 
 
 @pytest.mark.parametrize("longer", [False, True])

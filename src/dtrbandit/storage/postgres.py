@@ -21,8 +21,14 @@ from psycopg.pq import TransactionStatus
 
 from dtrbandit.errors import Conflict, DesignError, LogError, Unavailable
 from dtrbandit.storage.address import without_secret
-from dtrbandit.storage.copying import write_copy
-from dtrbandit.storage.postgres_schema import POSTGRES, Connection, make_tables, require_tables, upgrade_tables
+from dtrbandit.storage.postgres_schema import (
+    POSTGRES,
+    Connection,
+    make_tables,
+    require_tables,
+    upgrade_tables,
+    write_backup,
+)
 from dtrbandit.storage.schema import APPLICATION
 from dtrbandit.storage.store import ApiKey
 from dtrbandit.storage.tables import DAMAGED, TableStore
@@ -214,24 +220,20 @@ class PostgresStore(TableStore):
 
     def backup(self, path: str | Path) -> None:
         """Write a copy to a new SQLite file, whole or not at all, from a snapshot: others go on."""
-        snapshot = PostgresStore(self._address, turns=SNAPSHOT, prepare=require_tables)
-        try:
-            write_copy(snapshot, path)
-        finally:
-            snapshot.close()
+        PostgresStore(self._address, turns=SNAPSHOT, prepare=lambda at, name: write_backup(at, name, path)).close()
 
     def __repr__(self) -> str:
         return f"<PostgresStore {self._name}>"
 
     def _refuse(self, error: psycopg.Error) -> NoReturn:
         """Raise what a failure of PostgreSQL means to a caller."""
-        told = _one_line(error)
+        why = _one_line(error)
         if isinstance(error, psycopg.IntegrityError):
-            raise Conflict(f"{self._name}: somebody else wrote meanwhile ({told}); follow what is new") from error
+            raise Conflict(f"{self._name}: somebody else wrote meanwhile ({why}); follow what is new") from error
         if (error.sqlstate or "").startswith("XX"):
-            raise LogError(f"{self._name} is damaged: {told}; restore a backup", outside=DAMAGED) from error
+            raise LogError(f"{self._name} is damaged: {why}; restore a backup", outside=DAMAGED) from error
         raise Unavailable(
-            f"{self._name} cannot be read or written now: {told}. Nothing was recorded; look at the server, try again"
+            f"{self._name} cannot be read or written now: {why}. Nothing was recorded; look at the server, try again"
         ) from error
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg.rows import TupleRow
 
-from dtrbandit.errors import DesignError, LogError, NotFound, ProtocolError
+from dtrbandit.errors import DesignError, LogError, NotFound, ProtocolError, Unavailable
 from dtrbandit.record.durable import private_beside, require_absent, settle
 from dtrbandit.storage import schema
 from dtrbandit.storage.tables import API_KEYS
@@ -51,9 +52,8 @@ def upgrade_tables(connection: Connection, name: str, backup: str | Path) -> int
     if step is None:
         raise NotFound(f"there are no trials in {name}, and so nothing to bring up to this release")
     if step < len(STEPS):
-        require_absent(backup, "a backup")
+        write_backup(connection, name, backup)
         connection.execute("SET LOCAL statement_timeout = 0")  # an index of many records takes its time
-        _write_tables(connection, step, Path(backup).resolve())
         _take_steps(connection, step)
         if step < schema.WITH_KEY_EVENTS:
             rows = schema.rows_of_keys(connection.execute(API_KEYS.encode()))
@@ -83,18 +83,20 @@ def _take_steps(connection: Connection, step: int) -> None:
     connection.execute(f"INSERT INTO {NUMBER} VALUES ({len(STEPS)})".encode())
 
 
-def _write_tables(connection: Connection, step: int, place: Path) -> None:
-    """Write a file that has taken as many steps, with all rows as they are."""
+def write_backup(connection: Connection, name: str, backup: str | Path) -> None:
+    """Write a new SQLite file that has taken as many steps, with all rows as they are. In a transaction."""
+    require_absent(backup, "a backup")
+    place, step = Path(backup).resolve(), _step(connection, name)
     with private_beside(place) as draft:
-        copy = sqlite3.connect(draft, isolation_level=None)
         try:
-            copy.execute("BEGIN")
-            schema.take_steps(copy, schema.STEPS[:step])
-            for (table,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-                _copy_rows(connection, copy, table)
-            copy.execute("COMMIT")
-        finally:
-            copy.close()
+            with closing(sqlite3.connect(draft, isolation_level=None)) as copy:
+                copy.execute("BEGIN")
+                schema.take_steps(copy, schema.STEPS[:step])
+                for (table,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                    _copy_rows(connection, copy, table)
+                copy.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise Unavailable(f"the backup to {backup} failed: {error}; nothing was left there") from error
         settle(draft, place)
 
 

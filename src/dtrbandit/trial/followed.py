@@ -23,7 +23,7 @@ from dtrbandit.trial.ledger import StoredFacts
 from dtrbandit.trial.snapshots import AT_THE_END, EVERY, Copied, Snapshots, believed_by, copied
 from dtrbandit.words import counted
 
-PART = 50_000  # records that are learnt together; all at once would not fit in memory
+CHUNK = 50_000  # records that are learnt together; all at once would not fit in memory
 Progress = Callable[[int, int], object]  # how many records are done, of how many
 
 logger = logging.getLogger("dtrbandit.trial")
@@ -122,7 +122,7 @@ class FollowedLog:
     def _read(self, last: int) -> None:
         """Follow the stored records after the head, up to a record."""
         with without_collecting(last - self.head.sequence):
-            for records, head in parts(checked(self.storage.read(self.head.sequence), self.head), self.head):
+            for records, head in chunks(checked(self.storage.read(self.head.sequence), self.head), self.head):
                 self.fold(records)
                 self.note_stored(head)
                 if self._progress is not None:
@@ -157,29 +157,29 @@ class FollowedLog:
         self.worker.close(self)
 
 
-def parts(stored: Iterable[Stored], head: Head, stop: int = 0) -> Iterator[tuple[list[Record], Head]]:
-    """Give the records after a head many at a time, a decision with what it answers, and the head after each part.
+def chunks(stored: Iterable[Stored], head: Head, stop: int = 0) -> Iterator[tuple[list[Record], Head]]:
+    """Give the records after a head many at a time, a decision with what it answers, and the head after each chunk.
 
-    What precedes a record that is refused is given first: it may be wrong, too. A part ends after record ``stop``,
+    What precedes a record that is refused is given first: it may be wrong, too. A chunk ends after record ``stop``,
     which is no arrival.
     """
-    reader, part = Reader(), list[Record]()
+    reader, chunk = Reader(), list[Record]()
     try:
         for sequence, (text, known) in enumerate(stored, head.sequence + 1):
             record = record_of(text, sequence, reader)
-            if part and (sequence == stop + 1 or (len(part) >= PART and type(record.event) is not Assigned)):
-                yield part, head
-                part = []
-            part.append(record)
+            if chunk and (sequence == stop + 1 or (len(chunk) >= CHUNK and type(record.event) is not Assigned)):
+                yield chunk, head
+                chunk = []
+            chunk.append(record)
             head = Head(sequence, known)
     except LogError:
-        if part and isinstance(part[-1].event, Enrolled | Responded):  # its decision may be what is at fault
-            part.pop()
-        if part:
-            yield part, head
+        if chunk and isinstance(chunk[-1].event, Enrolled | Responded):  # its decision may be what is at fault
+            chunk.pop()
+        if chunk:
+            yield chunk, head
         raise
-    if part:
-        yield part, head
+    if chunk:
+        yield chunk, head
 
 
 class SnapshotWorker:

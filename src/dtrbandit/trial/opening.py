@@ -118,8 +118,10 @@ def _require_whole(store: Store) -> list[str]:
     """Return the names of the trials in a copy, after a look at the file and at the chain of each log."""
     if fault := store.check() or key_record_fault(store):
         raise LogError(f"the backup is damaged: {fault}; use another")
-    for told in changed_keys(store):
-        log.warning("%s. It is restored as it is in the table; revoke it, or see dtrbandit trial keys accept", told)
+    for key in changed_keys(store):
+        log.warning(
+            "%s. It is restored as it is in the table; revoke it, or see dtrbandit trial keys accept", difference
+        )
     for entry in store.trials():
         for number in {entry.rehearsal, entry.live or entry.rehearsal}:
             sum(1 for _ in checked(store.log(number).read()))

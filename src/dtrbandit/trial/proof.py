@@ -18,7 +18,7 @@ from dtrbandit.record.snapshot import Snapshot
 from dtrbandit.record.upgrading import Segment, segments
 from dtrbandit.storage.key_events import key_fault
 from dtrbandit.storage.store import Storage, Store
-from dtrbandit.trial.followed import FollowedLog, Progress, parts
+from dtrbandit.trial.followed import FollowedLog, Progress, chunks
 from dtrbandit.trial.snapshots import Snapshots, copied, differences, snapshots_of
 from dtrbandit.words import counted
 
@@ -112,7 +112,7 @@ class LogCheck:
         stop = 0 if newest is None else newest[0].sequence
         stored = _goes_on_from(against, checked(self._storage.read()))
         with without_collecting(total):
-            for records, head in parts(stored, EMPTY, stop):
+            for records, head in chunks(stored, EMPTY, stop):
                 for record in records:
                     self._look_at(record)
                 self._log.fold(records, decide_again=True)
@@ -178,21 +178,21 @@ def verify_stored(
     entry = store.trial(name)
     if entry is None:
         raise NotFound(f"there is no trial {name!r} in this store")
-    tell = progress or say_progress(f"verifying {name}")
+    progress = progress or say_progress(f"verifying {name}")
     fault = store.check() or key_fault(store)
     rehearsal = LogCheck(store.log(entry.rehearsal), design, policy, snapshots_of(store, entry.rehearsal))
     if entry.live is None:
-        return _with_fault(rehearsal.run(against, tell), fault, store.log(entry.rehearsal))
-    before = rehearsal.run(None, tell)
+        return _with_fault(rehearsal.run(against, progress), fault, store.log(entry.rehearsal))
+    before = rehearsal.run(None, progress)
     live = LogCheck(store.log(entry.live), design, policy, snapshots_of(store, entry.live))
-    found = live.run(against, tell)
+    found = live.run(against, progress)
     if found.ok and not before.ok:
         return replace(
             found, ok=False, problem=f"of the rehearsal before it, record {before.first_bad}: {before.problem}"
         )
     if found.ok and live.rehearsal != rehearsal.head.hash:
-        told = f"the live log names a rehearsal that ends with {live.rehearsal}, found {rehearsal.head.hash}"
-        return replace(found, ok=False, first_bad=1, problem=told)
+        problem = f"the live log names a rehearsal that ends with {live.rehearsal}, found {rehearsal.head.hash}"
+        return replace(found, ok=False, first_bad=1, problem=problem)
     return _with_fault(found, fault, store.log(entry.live))
 
 

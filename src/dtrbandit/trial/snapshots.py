@@ -77,7 +77,7 @@ class Snapshots:
 
     def __init__(self, folder: Path, number: int) -> None:
         self.folder, self._number = folder, number
-        self._told: set[str] = set()  # what was said to be wrong
+        self._warnings: set[str] = set()  # in the log already
         self._passed_over: set[int] = set()  # the records whose snapshots were
 
     def sequences(self) -> list[int]:
@@ -114,7 +114,7 @@ class Snapshots:
     def pass_over(self, sequence: int, why: str) -> None:
         """Count on the snapshot of a record no more, and say why."""
         self._passed_over.add(sequence)
-        self.tell(f"the snapshot {self.path(sequence)} {why}")
+        self._warn(f"the snapshot {self.path(sequence)} {why}")
 
     def write(self, snapshot: Copied) -> None:
         """Write a snapshot unless there is one as new, and keep the newest two. What fails is said once.
@@ -135,7 +135,9 @@ class Snapshots:
                     self.path(sequence).unlink()
             self._sweep()
         except OSError as error:
-            self.tell(f"no snapshot can be written to {self.folder}: {error}. The trial goes on, and opens more slowly")
+            self._warn(
+                f"no snapshot can be written to {self.folder}: {error}. The trial goes on, and opens more slowly"
+            )
 
     def _sweep(self) -> None:
         """Remove drafts that were left behind."""
@@ -147,10 +149,10 @@ class Snapshots:
     def _good(self) -> list[int]:
         return [sequence for sequence in self.sequences() if sequence not in self._passed_over]
 
-    def tell(self, what: str) -> None:
+    def _warn(self, what: str) -> None:
         """Say once what is wrong."""
-        if what not in self._told:
-            self._told.add(what)
+        if what not in self._warnings:
+            self._warnings.add(what)
             log.warning("%s", what)
 
 
