@@ -118,7 +118,7 @@ def _require_whole(store: Store) -> list[str]:
     """Return the names of the trials in a copy, after a look at the file and at the chain of each log."""
     if fault := store.check() or key_record_fault(store):
         raise LogError(f"the backup is damaged: {fault}; use another")
-    for key in changed_keys(store):
+    for difference in changed_keys(store):
         log.warning(
             "%s. It is restored as it is in the table; revoke it, or see dtrbandit trial keys accept", difference
         )
