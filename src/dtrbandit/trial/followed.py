@@ -47,6 +47,7 @@ class FollowedLog:
     ) -> None:
         self.storage, self._given, self._snapshots, self._progress = storage, (design, policy), snapshots, progress
         self.worker = SnapshotWorker(snapshots)
+        self._refused: tuple[Head, LogError] | None = None  # the log up to a head, read from its beginning
         self._forget()
 
     def _forget(self) -> None:
@@ -78,7 +79,7 @@ class FollowedLog:
             self._forget()
         head = self.storage.head()
         if self._belief is None:
-            self._open(head.sequence)
+            self._open(head)
         elif head != self.head:
             self._require_growth(head)
             try:
@@ -86,7 +87,7 @@ class FollowedLog:
             except LogError:
                 if self.unchecked == EMPTY:
                     raise
-                self._open(head.sequence)  # what a snapshot led to may be at fault
+                self._open(head)  # what a snapshot led to may be at fault
         self.worker.look(self)
 
     def _require_growth(self, head: Head) -> None:
@@ -97,11 +98,21 @@ class FollowedLog:
                 "back, or restore a backup"
             )
 
-    def _open(self, last: int) -> None:
-        """Read the log up to a record, from the newest snapshot that fits. Any doubt means: from its beginning."""
-        if self._snapshots is None or not self._open_by(self._snapshots, last):
-            self._forget()
-            self._read(last)
+    def _open(self, head: Head) -> None:
+        """Read the log up to a head, from the newest snapshot that fits. Any doubt means: from its beginning.
+
+        What is refused then is not read again before the log has grown: others wait for it.
+        """
+        if self._refused is not None and self._refused[0] == head:
+            raise _again(self._refused[1])
+        if self._snapshots is not None and self._open_by(self._snapshots, head.sequence):
+            return
+        self._forget()
+        try:
+            self._read(head.sequence)
+        except LogError as error:
+            self._refused = head, error
+            raise
 
     def _open_by(self, snapshots: Snapshots, last: int) -> bool:
         """Say whether a snapshot, and the records after it, led to a belief."""
@@ -150,11 +161,16 @@ class FollowedLog:
         """Refuse to go on with a log that was found to be damaged."""
         damage = self.worker.damage
         if damage is not None:
-            raise LogError(str(damage), sequence=damage.sequence)
+            raise _again(damage)
 
     def close(self) -> None:
         """Take a last snapshot if it is worth while, and wait until it is written. Nothing is lost without it."""
         self.worker.close(self)
+
+
+def _again(error: LogError) -> LogError:
+    """Return the same refusal, which keeps no other alive."""
+    return LogError(str(error), sequence=error.sequence, outside=error.outside)
 
 
 def chunks(stored: Iterable[Stored], head: Head, stop: int = 0) -> Iterator[tuple[list[Record], Head]]:
