@@ -26,6 +26,7 @@ NAN = float("nan")
 IN_FLIGHT, COMPLETED, WITHDRAWN, VOIDED = range(4)
 VOID = -1  # the arm of a row that counts nowhere
 FREE, FORCED, FREED = range(3)  # rounds; freed: begun as forced, and decided freely at a later stage
+AMENDMENTS = events.Corrected | events.Overridden
 SCHEDULED = {"forced", "only_feasible"}  # reasons that leave a forced round one
 
 
@@ -110,6 +111,8 @@ class Ledger:
         t = history.round
         if isinstance(fact, events.Assigned):
             self._decide(fact.decision, history)
+        elif isinstance(fact, events.Responded):
+            return  # what it led to comes with its decision
         elif isinstance(fact, events.Enrolled):
             self.outcomes.append(NAN)
             self.ends.append(IN_FLIGHT)
@@ -124,7 +127,7 @@ class Ledger:
             self._end(t, VOIDED, NAN)
             for stage in self.stages:
                 stage.change(t, VOID)
-        elif isinstance(fact, events.Corrected | events.Overridden):
+        elif isinstance(fact, AMENDMENTS):
             self._amend(history)
 
     def _decide(self, decision: Decision, history: History) -> None:

@@ -123,11 +123,6 @@ class LogCheck:
                     progress(head.sequence, total)
         if self.head == EMPTY:
             raise LogError("the log is empty: it has not even been opened", sequence=1)
-        if against.sequence > self.head.sequence:
-            raise LogError(
-                f"the log ends with record {self.head.sequence}, the exported head is {against.sequence}: it was cut",
-                sequence=self.head.sequence + 1,
-            )
 
     def _look_at(self, record: Record) -> None:
         """Flag a clock that went back. Decisions never depend on it."""
@@ -152,6 +147,7 @@ class LogCheck:
 
 def _goes_on_from(head: Head, stored: Iterable[Stored]) -> Iterator[Stored]:
     """Give records as they are. Refuse those of a log that does not go on from an exported head."""
+    sequence = 0
     for sequence, each in enumerate(stored, 1):
         if sequence == head.sequence and each.hash != head.hash:
             raise LogError(
@@ -159,6 +155,9 @@ def _goes_on_from(head: Head, stored: Iterable[Stored]) -> Iterator[Stored]:
                 sequence=sequence,
             )
         yield each
+    if sequence < head.sequence:
+        cut = f"the log ends with record {sequence}, the exported head is {head.sequence}: it was cut"
+        raise LogError(cut, sequence=sequence + 1)
 
 
 def verify_stored(
