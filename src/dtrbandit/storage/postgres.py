@@ -8,7 +8,7 @@ made again by the next turn; a turn that is under way ends with ``Unavailable``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
@@ -191,12 +191,9 @@ class PostgresStore(TableStore):
             raise Unavailable(f"this store, {self._name}, was closed; open it again")
         self._connection = self._connected()
 
-    def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
-        """Insert rows, at the end of the turn or before the next question. A conflict is found then."""
-        many = list(rows)
-        if not many:
-            return
-        columns = [list(column) for column in zip(*many, strict=True)]  # one statement, however many rows
+    def _insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        """Insert rows at the end of the turn, or before the next question. A conflict is found then."""
+        columns = [list(column) for column in zip(*rows, strict=True)]  # one statement, however many rows
         places = ", ".join(f"%s::{kind}[]" for kind in TYPES[table])
         self._waiting.append((f"INSERT INTO {table} SELECT * FROM unnest({places})", columns))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -63,15 +63,11 @@ class SQLiteTables(TableStore):
         if self._closed:
             raise Unavailable(f"{self._name} was closed here; open the trial again")
 
-    def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
-        """Insert rows, in a turn; Conflict if one is there already."""
-        many = list(rows)
-        if not many:
-            return
-        places = ", ".join("CAST(? AS TEXT)" if isinstance(value, bytes) else "?" for value in many[0])
+    def _insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        places = ", ".join("CAST(? AS TEXT)" if isinstance(value, bytes) else "?" for value in rows[0])
         with self._lock:
             try:
-                self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", many)
+                self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
             except sqlite3.Error as error:
                 _refuse(error, self._name)
 

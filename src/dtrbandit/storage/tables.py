@@ -95,9 +95,15 @@ class TableStore(ABC):
     def ask(self, question: str, *values: object) -> list[Any]:
         """Return the rows that answer a question. Outside a turn it only reads."""
 
-    @abstractmethod
     def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
         """Insert rows, in a turn; Conflict, at the end of the turn at the latest, if one is there already."""
+        many = list(rows)
+        if many:
+            self._insert(table, many)
+
+    @abstractmethod
+    def _insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        """Insert some rows, which all have the same types."""
 
     @property
     @abstractmethod

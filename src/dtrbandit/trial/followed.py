@@ -20,10 +20,11 @@ from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.events import Assigned, Enrolled, Responded
 from dtrbandit.storage.store import Storage
 from dtrbandit.trial.ledger import StoredFacts
-from dtrbandit.trial.snapshots import AT_THE_END, EVERY, Copied, Snapshots, believed_by, copied
+from dtrbandit.trial.snapshots import AT_THE_END, EVERY, Snapshots, believed_by, copied
 from dtrbandit.words import counted
 
 CHUNK = 50_000  # records that are learnt together; all at once would not fit in memory
+Given = tuple[Design | None, Policy[Any] | None]  # what a log cannot hold
 Progress = Callable[[int, int], object]  # how many records are done, of how many
 
 logger = logging.getLogger("dtrbandit.trial")
@@ -32,20 +33,19 @@ logger = logging.getLogger("dtrbandit.trial")
 class FollowedLog:
     """One log, read up to ``head``. What is believed counts only while it ends there too.
 
-    ``design`` and ``policy`` are needed only where they hold Python functions. ``progress`` is told how far a long
-    reading is. ``unchecked`` is the head of the snapshot that it was opened by: it stood for the chain before it.
+    ``given`` are design and policy, where they hold Python functions. ``progress`` is told how far a long reading is.
+    ``unchecked`` is the head of the snapshot that it was opened by: it stood for the chain before it.
     """
 
     def __init__(
         self,
         storage: Storage,
+        given: Given = (None, None),
         *,
-        design: Design | None = None,
-        policy: Policy[Any] | None = None,
         snapshots: Snapshots | None = None,
         progress: Progress | None = None,
     ) -> None:
-        self.storage, self._given, self._snapshots, self._progress = storage, (design, policy), snapshots, progress
+        self.storage, self._given, self._snapshots, self._progress = storage, given, snapshots, progress
         self.worker = SnapshotWorker(snapshots)
         self._refused: tuple[Head, LogError] | None = None  # the log up to a head, read from its beginning
         self._forget()
@@ -226,11 +226,11 @@ class SnapshotWorker:
         except Exception:  # its caller has stored a fact, and must answer
             logger.exception("no snapshot could be taken, or the chain could not be checked")
 
-    def close(self, log: FollowedLog | None) -> None:
+    def close(self, log: FollowedLog) -> None:
         """Take a last snapshot if it is worth while, and wait until it is written. Nothing is lost without it."""
         self._closed = True
         try:
-            if log is not None and not log.is_ahead and log.head.sequence - self._last >= AT_THE_END:
+            if not log.is_ahead and log.head.sequence - self._last >= AT_THE_END:
                 self._take(log)
         except Exception:  # a trial that cannot be closed would keep its database open
             logger.exception("no last snapshot could be taken")
@@ -245,7 +245,7 @@ class SnapshotWorker:
             return
         with suppress(Unavailable):  # the next look tries again
             (first,) = log.storage.pick([1])
-            found: Copied = copied(log.belief, log.head, first.hash)
+            found = copied(log.belief, log.head, first.hash)
             self._last = log.head.sequence
             self._start(lambda: snapshots.write(found))
 

@@ -18,7 +18,7 @@ from dtrbandit.record.snapshot import Snapshot
 from dtrbandit.record.upgrading import Segment, segments
 from dtrbandit.storage.key_events import key_fault
 from dtrbandit.storage.store import Storage, Store
-from dtrbandit.trial.followed import FollowedLog, Progress, chunks
+from dtrbandit.trial.followed import FollowedLog, Given, Progress, chunks
 from dtrbandit.trial.snapshots import Snapshots, copied, differences, snapshots_of
 from dtrbandit.words import counted
 
@@ -71,15 +71,9 @@ class Verification:
 class LogCheck:
     """One look at a log from its beginning. Snapshots do not count; the newest must agree with what is derived."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        design: Design | None,
-        policy: Policy[Any] | None,
-        snapshots: Snapshots | None = None,
-    ) -> None:
+    def __init__(self, storage: Storage, given: Given, snapshots: Snapshots | None = None) -> None:
         self._storage, self._snapshots = storage, snapshots
-        self._log = FollowedLog(storage, design=design, policy=policy)
+        self._log = FollowedLog(storage, given)
         self._flags: list[str] = []
         self._latest: datetime | None = None
 
@@ -179,11 +173,11 @@ def verify_stored(
         raise NotFound(f"there is no trial {name!r} in this store")
     progress = progress or say_progress(f"verifying {name}")
     fault = store.check() or key_fault(store)
-    rehearsal = LogCheck(store.log(entry.rehearsal), design, policy, snapshots_of(store, entry.rehearsal))
+    rehearsal = LogCheck(store.log(entry.rehearsal), (design, policy), snapshots_of(store, entry.rehearsal))
     if entry.live is None:
         return _with_fault(rehearsal.run(against, progress), fault, store.log(entry.rehearsal))
     before = rehearsal.run(None, progress)
-    live = LogCheck(store.log(entry.live), design, policy, snapshots_of(store, entry.live))
+    live = LogCheck(store.log(entry.live), (design, policy), snapshots_of(store, entry.live))
     found = live.run(against, progress)
     if found.ok and not before.ok:
         return replace(

@@ -20,7 +20,7 @@ from dtrbandit.record.events import Decision, Ended
 from dtrbandit.record.teaching import Prior
 from dtrbandit.storage import Store, connect, connect_existing
 from dtrbandit.trial.batch import Ask, Batch, Clock, Interrupted, Taken
-from dtrbandit.trial.followed import FollowedLog, Progress
+from dtrbandit.trial.followed import FollowedLog, Given, Progress
 from dtrbandit.trial.opening import begin_live, begin_rehearsal, require_lockable, restore_file
 from dtrbandit.trial.proof import Verification, say_progress, verify_stored
 from dtrbandit.trial.queries import Queries
@@ -55,18 +55,9 @@ class Trial(Queries, Verbs):
     [('u1', 'second')]
     """
 
-    def __init__(
-        self,
-        store: Store,
-        name: str,
-        *,
-        clock: Clock,
-        own: bool,
-        design: Design | None = None,
-        policy: Policy[Any] | None = None,
-    ) -> None:
+    def __init__(self, store: Store, name: str, given: Given = (None, None), *, clock: Clock, own: bool) -> None:
         self.name = name
-        self._store, self._own, self._clock, self._given = store, own, clock, (design, policy)
+        self._store, self._own, self._clock, self._given = store, own, clock, given
         self._lock = new_turn()
         at_fork(self, Trial._begin_in_child)
         self._number = 0  # of the log that is followed
@@ -103,7 +94,7 @@ class Trial(Queries, Verbs):
         records = begin_rehearsal(name, design, policy, seed=seed, prior=prior, actor=actor, time=clock())
         own = isinstance(storage, str)
         store = connect(storage) if isinstance(storage, str) else storage
-        trial = cls(store, name, clock=clock, own=own, design=design, policy=policy)
+        trial = cls(store, name, (design, policy), clock=clock, own=own)
         try:
             with store.turn():
                 if store.trial(name) is not None:
@@ -131,7 +122,7 @@ class Trial(Queries, Verbs):
         """
         own = isinstance(storage, str)
         store = connect_existing(storage) if isinstance(storage, str) else storage
-        trial = cls(store, name, clock=clock, own=own, design=design, policy=policy)
+        trial = cls(store, name, (design, policy), clock=clock, own=own)
         try:
             trial.catch_up()
         except BaseException:
@@ -265,9 +256,9 @@ class Trial(Queries, Verbs):
             return self._log
 
     def _follow(self, number: int) -> None:
-        (design, policy), snapshots = self._given, snapshots_of(self._store, number)
-        progress, storage = say_progress(f"opening {self.name}"), self._store.log(number)
-        self._log = FollowedLog(storage, design=design, policy=policy, snapshots=snapshots, progress=progress)
+        storage, snapshots = self._store.log(number), snapshots_of(self._store, number)
+        progress = say_progress(f"opening {self.name}")
+        self._log = FollowedLog(storage, self._given, snapshots=snapshots, progress=progress)
         self._number = number
 
     # -- proof -----------------------------------------------------------------------------------------------
@@ -285,9 +276,9 @@ class Trial(Queries, Verbs):
         """Write a copy of the whole database to a new file, while others go on; return the head of this trial in it."""
         self._store.backup(path)
         with closing(connect_existing(f"sqlite:///{path}")) as copy:
-            entry, (design, policy) = copy.trial(self.name), self._given
+            entry = copy.trial(self.name)
             assert entry is not None
-            log = FollowedLog(copy.log(entry.live or entry.rehearsal), design=design, policy=policy)
+            log = FollowedLog(copy.log(entry.live or entry.rehearsal), self._given)
             log.catch_up()  # it can be read, and no snapshot is left beside it
             return log.head
 
