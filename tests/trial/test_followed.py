@@ -77,6 +77,20 @@ def test_a_log_that_was_cut_or_exchanged_is_refused() -> None:
     assert trial.summary().units == 3
 
 
+def test_a_log_that_is_empty_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    store.add_trial("pilot")
+    with pytest.raises(dtr.LogError, match="the log is empty"):
+        Trial.open("pilot", storage=store)
+
+    trial = begun("memory://")
+    failed(trial, monkeypatch)
+    trial._store.ask("DELETE FROM records")  # type: ignore[attr-defined]  # it is one of tables
+    for _ in range(2):
+        with pytest.raises(dtr.LogError, match="the log is empty"):
+            trial.summary()
+
+
 def failed(trial: dtr.Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a trial believe what could not be stored."""
 

@@ -113,6 +113,8 @@ class FollowedLog:
         except LogError as error:
             self._refused = head, error
             raise
+        if self._belief is None:
+            raise LogError("the log is empty: it has not even been opened; restore a backup", sequence=1)
 
     def _open_by(self, snapshots: Snapshots, last: int) -> bool:
         """Say whether a snapshot, and the records after it, led to a belief."""
