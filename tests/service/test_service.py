@@ -21,7 +21,7 @@ from dtrbandit.service.key_store import create
 from dtrbandit.service.keys import READS, RUNS, Permission
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
-from dtrbandit.trial import Ask, Trial, snapshot_worker
+from dtrbandit.trial import Ask, Trial, followed
 from extras import needed
 from postgres_server import Server
 
@@ -218,7 +218,7 @@ def test_a_stop_leaves_a_snapshot_and_damage_before_it_holds_the_trial(
     with dtr.Trial.create("pilot", DESIGN, dtr.Greedy(), storage=url) as trial:
         for number in range(20):
             trial.enroll(f"u{number}", {"x": 0.5})
-    monkeypatch.setattr(snapshot_worker, "AT_THE_END", 10)
+    monkeypatch.setattr(followed, "AT_THE_END", 10)
 
     async def do_nothing(_: Service) -> None: ...
 

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from dtrbandit.record.events import Assigned, Completed, Enrolled, Responded, Voided, Withdrawn
 from dtrbandit.trial import UnitStory
 from dtrbandit.trial.state import LOGS
-from dtrbandit.trial.units import in_words
+from dtrbandit.trial.units import describe
 from dtrbandit.web.forms import EXCLUDE, LOG, ONCE, Fields, Typed, new_once
 from dtrbandit.web.internal_client import Declined, Entries
 from dtrbandit.web.page import Page, address, go_to
@@ -93,7 +93,7 @@ async def _unit(page: Page, unit: str, refusal: Refusal) -> Response:
         coming=coming,
         stage=stage,
         latest=latest,
-        records=[(record, in_words(record.event)) for record in records],
+        records=[(record, describe(record.event)) for record in records],
         decisions=[each._replace(unit=plain(unit)) for each in decisions],
         done=page.request.query_params.get("done"),
         **told(refusal, _offered(coming, stage, latest), trial),
