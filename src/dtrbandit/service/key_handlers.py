@@ -1,4 +1,4 @@
-"""What endpoints about keys do: list, create, rotate, revoke, for administrators; their records, for auditors too."""
+"""Endpoints about keys: list, create, rotate, revoke, for administrators; their records, for auditors too."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from starlette.responses import Response
 
 from dtrbandit.record.chain import Stored, entries_of
 from dtrbandit.record.log_file import line_of
-from dtrbandit.service.call import Call
+from dtrbandit.service.call import LINES, Call, replied
 from dtrbandit.service.key_store import Asked, create, revoke, rotate
 from dtrbandit.service.keys import NewKey, presented
 from dtrbandit.service.models import KeyWanted, Records, Rotation
 from dtrbandit.service.problems import Refused
-from dtrbandit.service.views import LINES, key_seen, replied
-from dtrbandit.storage import KEY_LOG
+from dtrbandit.storage import KEY_LOG, ApiKey
 
 Done = TypeVar("Done")
 
@@ -92,3 +91,8 @@ def _asked(call: Call) -> Asked:
 
 def _shown(new: NewKey) -> Response:
     return replied({**key_seen(new.row), "key": new.key}, new.repeated)
+
+
+def key_seen(row: ApiKey) -> dict[str, object]:
+    """Return a key that was given out, without its hash and salt."""
+    return {name: value for name, value in row._asdict().items() if name not in ("sha256", "salt")}

@@ -12,18 +12,6 @@ from dtrbandit.service.keys import Role
 
 MOST_RECORDS = 5000
 Reason = Annotated[str, Field(min_length=1, max_length=2000, description="Why; it goes on record.")]
-UnitId = Annotated[str, Field(min_length=1, max_length=200, description="An opaque id, never a name.")]
-Context = Annotated[dict[str, float], Field(description="The columns of the stage.", examples=[{"qids_start1": 16}])]
-
-Exclude = Annotated[
-    dict[str, list[str]] | None,
-    Field(description="Arms that are contraindicated, by stage.", examples=[{"first": ["ssri"]}]),
-]
-Site = Annotated[
-    str | None,
-    Field(min_length=1, max_length=LONGEST, description="At which site. A site's own key says it by itself."),
-]
-WhyExcluded = Annotated[str | None, Field(min_length=1, max_length=2000, description="Why arms are excluded.")]
 
 
 class Body(BaseModel):
@@ -40,74 +28,11 @@ class NewTrial(Body):
     policy: Annotated[dict[str, Any], Field(examples=[{"name": "DTRBandit", "q": 1, "delta": 10.0}])]
 
 
-class Because(Body):
-    """A reason alone."""
-
-    reason: Reason
-
-
-class Accrual(Body):
-    """Why accrual is held or released, and where."""
-
-    reason: Reason
-    site: Site = None
-
-
 class Lock(Body):
     """The end of rehearsal, for good."""
 
     reason: Reason
     paper_schedule: Annotated[bool, Field(description="Allow the paper's schedule, which a site could guess.")] = False
-
-
-class Enrolment(Body):
-    """A unit and its first context."""
-
-    unit: UnitId
-    context: Context
-    exclude: Exclude = None
-    reason: WhyExcluded = None
-    site: Site = None
-
-
-class Response(Body):
-    """The context of a unit on arrival at its next stage."""
-
-    context: Context
-    stage: Annotated[str | None, Field(description="Needed only where two stages observe nothing new.")] = None
-    exclude: Exclude = None
-    reason: WhyExcluded = None
-
-
-class ArmToClose(Body):
-    """An arm that no decision may give any more."""
-
-    stage: str
-    arm: str
-    reason: Reason
-
-
-class Outcome(Body):
-    """The outcome of a unit; more is better."""
-
-    outcome: float
-
-
-class Given(Body):
-    """The arm that was really given."""
-
-    arm: str
-    reason: Reason
-    stage: Annotated[str | None, Field(description="By default the unit's latest stage.")] = None
-
-
-class Correction(Body):
-    """Another outcome, or other columns of the context of a stage."""
-
-    reason: Reason
-    outcome: float | None = None
-    stage: str | None = None
-    context: dict[str, float] | None = None
 
 
 class KeyWanted(Body):
@@ -170,7 +95,7 @@ def may_be_left_out(kind: type[Body]) -> bool:
 
     Examples
     --------
-    >>> may_be_left_out(Rotation), may_be_left_out(Because)
+    >>> may_be_left_out(Rotation), may_be_left_out(Lock)
     (True, False)
     """
     return not any(field.is_required() for field in kind.model_fields.values())

@@ -47,7 +47,7 @@ def described(endpoint: Endpoint) -> Entries:
     said: Entries = {
         "tags": [_tag(endpoint.path)],
         "summary": endpoint.name.replace("_", " ").title(),
-        "description": getdoc(endpoint.handler),
+        "description": "\n\n".join(filter(None, (getdoc(endpoint.command), getdoc(endpoint.handler)))),
         "operationId": endpoint.name,
         "parameters": [*_in_path(endpoint.path), *_in_query(endpoint.query)],
         "responses": _responses(endpoint),

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from dtrbandit.design import Design
 from dtrbandit.errors import DTRError, ProtocolError, Unavailable
 from dtrbandit.policies.policy import Policy
-from dtrbandit.service.keys import Holder, KeyRing, Permission
+from dtrbandit.service.keys import KeyRing
 from dtrbandit.service.limits import WrongKeys
-from dtrbandit.service.metrics import Requests
 from dtrbandit.service.problems import Busy
 from dtrbandit.service.writer import WriteProbe, Writer
 from dtrbandit.storage import Store, connect
@@ -22,10 +22,26 @@ from dtrbandit.trial import Trial
 from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
 
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds of answers, for metrics
 SECONDS_BETWEEN_LOOKS = 1.0  # a key that is revoked by another process still opens for so long
 
 Done = TypeVar("Done")
 log = logging.getLogger("dtrbandit.service")
+
+
+class Requests:
+    """How many requests came, how they ended and how long they took, by endpoint. For one thread."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, int]] = Counter()
+        self.times: dict[str, list[int]] = defaultdict(lambda: [0] * (len(BOUNDS) + 1))  # answers up to each bound
+        self.sums: dict[str, float] = defaultdict(float)
+
+    def count(self, endpoint: str, status: int, seconds: float) -> None:
+        """Take in one request that was answered."""
+        self.counts[endpoint, status] += 1
+        self.times[endpoint][bisect_left(BOUNDS, seconds)] += 1
+        self.sums[endpoint] += seconds
 
 
 class Service:
@@ -162,15 +178,3 @@ class Service:
             return trial
 
         return await self.writer.do(created)
-
-    def holder(self, authorization: str | None, permission: Permission, trial: str | None = None) -> Holder:
-        """Return who asks, or refuse: the key must be valid, and allow what is asked of this trial."""
-        holder = self.keys.holder(authorization, now=datetime.now(UTC))
-        holder.require(permission, trial)
-        return holder
-
-    def visitor(self, key_id: str | None, permission: Permission, trial: str | None = None) -> Holder:
-        """Return who asks by a login, whose key was shown before, or refuse in the same way."""
-        holder = self.keys.holder_of(key_id, now=datetime.now(UTC))
-        holder.require(permission, trial)
-        return holder

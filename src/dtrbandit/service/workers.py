@@ -18,8 +18,9 @@ from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
 from dtrbandit.errors import DesignError
+from dtrbandit.service.app import PagesFor
 from dtrbandit.service.limits import Limits
-from dtrbandit.service.server import Pages, bound, run
+from dtrbandit.service.server import bound, run
 from dtrbandit.service.service import Service
 from dtrbandit.storage import is_postgres
 
@@ -35,7 +36,7 @@ class WorkerOptions(NamedTuple):
     host: str
     port: int
     behind_proxy: bool
-    pages: Pages | None
+    pages: PagesFor | None
 
 
 class Worker(NamedTuple):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from datetime import UTC, datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dtrbandit.service.endpoints import PERMISSIONS
 from dtrbandit.service.problems import Refused
 from dtrbandit.web.forms import read_form, require_own
 from dtrbandit.web.internal_client import Declined, Entries, InternalClient
@@ -79,7 +79,7 @@ async def log_in(request: Request) -> Response:
         await InternalClient(dashboard.endpoints, key, request.scope).ask("GET", "/trials")
     except Declined as error:
         return _login_form(request, error)
-    holder = dashboard.service.holder(f"Bearer {key}", PERMISSIONS["list_trials"])
+    holder = dashboard.service.keys.holder(f"Bearer {key}", now=datetime.now(UTC))
     return with_login(dashboard, go_to("/ui/"), dashboard.logins.begin(holder.id))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 
 from dtrbandit.design.values import shown
-from dtrbandit.service.json_body import NotStrict, Receive, read_body, strict_float
+from dtrbandit.service.call import NotStrict, Receive, read_body, strict_float
 from dtrbandit.service.problems import Refused
 
 MOST_FIELDS = 500

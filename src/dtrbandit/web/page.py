@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -68,7 +69,9 @@ class Page:
     def require(self, endpoint: str) -> Holder:
         """Refuse whoever may not use an endpoint, or whose key or login has ended meanwhile."""
         key_id = self.dashboard.logins.key_id(self.login)
-        return self.dashboard.service.visitor(key_id, PERMISSIONS[endpoint], self.request.path_params.get("trial"))
+        holder = self.dashboard.service.keys.holder_of(key_id, now=datetime.now(UTC))
+        holder.require(PERMISSIONS[endpoint], self.request.path_params.get("trial"))
+        return holder
 
     def may(self, endpoint: str) -> bool:
         """Say whether the role allows an endpoint."""
