@@ -1,4 +1,4 @@
-"""``dtrbandit serve``: which database it serves; with ``--rehearse`` alive at once, marked everywhere, no trace left."""
+"""``dtrbandit serve``: which database it serves; ``--rehearse`` is alive at once, marked everywhere, leaves nothing."""
 
 from __future__ import annotations
 
