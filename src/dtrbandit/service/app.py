@@ -138,12 +138,13 @@ def problem(error: Exception, scope: Scope) -> Response:
     """Return the answer to a request that failed: a problem document."""
     if isinstance(error, ClientDisconnected):
         return Response(status_code=400)  # which nobody reads
-    refused = _refused(error, scope)
+    refused = refused_of(error, scope)
     headers = {**refused.headers, **(getattr(error, "headers", None) or {})}
     return Response(refused.body(), refused.status, headers, MEDIA_TYPE)
 
 
-def _refused(error: Exception, scope: Scope) -> Refused:
+def refused_of(error: Exception, scope: Scope) -> Refused:
+    """Return the refusal for whatever went wrong with a request."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, DTRError):
@@ -151,18 +152,9 @@ def _refused(error: Exception, scope: Scope) -> Refused:
         if scope["path"].startswith("/keys"):
             refused.remedy = OF_KEYS.get(refused.kind, refused.remedy)
         return refused
-    if isinstance(error, HTTPException) and error.status_code in (404, 405):
-        return _not_found(error.status_code)
-    return failed(error)
-
-
-def _not_found(status: int) -> Refused:
-    if status == 405:
+    if isinstance(error, HTTPException) and error.status_code == 405:
         return Refused("method", "this address does not know the method of the request; /openapi.json describes all")
-    return Refused("not-found", "there is no such address; /openapi.json describes all of them")
-
-
-def failed(error: Exception) -> Refused:
-    """Return the refusal for an error that should not be, and write it to the server's log."""
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        return Refused("not-found", "there is no such address; /openapi.json describes all of them")
     log.error("a request failed", exc_info=error)
     return Refused("internal", "something in the service failed that should not")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
@@ -13,9 +13,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrbandit.errors import DTRError
-from dtrbandit.service.app import failed
+from dtrbandit.service.app import refused_of
 from dtrbandit.service.call import ClientDisconnected
-from dtrbandit.service.problems import Refused, refusal
+from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
 from dtrbandit.web import bedside_routes, entry_routes, reader_routes, stream
 from dtrbandit.web.cache import TrialCache
@@ -92,27 +92,19 @@ class Pages:
 # -- what is wrong, as a page ------------------------------------------------------------------------------------
 
 
-def _handler(document: Callable[[Any], tuple[int, Mapping[str, object]]]) -> Callable[..., Awaitable[Response]]:
-    async def handle(request: Request, error: Exception) -> Response:
-        if isinstance(error, DTRError):
-            error = refusal(error, blind="holder" in request.scope and request.scope["holder"].must_stay_blind)
-        status, found = document(error)
-        if status == 401 and request.method == "GET":
-            return go_to("/ui/login")
-        response = rendered(request.scope["dashboard"], "problem.html", status, problem=found)
-        response.headers.update(getattr(error, "headers", None) or {})  # Allow, Retry-After
-        return response
-
-    return handle
-
-
-def _of_refused(error: Refused) -> tuple[int, Mapping[str, object]]:
-    return error.status, error.document()
-
-
-def _of_status(error: HTTPException) -> tuple[int, Mapping[str, object]]:
-    kind = "method" if error.status_code == 405 else "not-found"
-    return _of_refused(Refused(kind, "there is no such page"))
+async def _show_problem(request: Request, error: Exception) -> Response:
+    if isinstance(error, Declined):
+        status, document = error.status, error.document
+    else:
+        refused = refused_of(error, request.scope)
+        if isinstance(error, HTTPException):
+            refused.detail = "there is no such page"
+        status, document = refused.status, refused.document()
+    if status == 401 and request.method == "GET":
+        return go_to("/ui/login")
+    response = rendered(request.scope["dashboard"], "problem.html", status, problem=document)
+    response.headers.update(getattr(error, "headers", None) or {})  # Allow, Retry-After
+    return response
 
 
 async def _no_answer(_: Request, __: Exception) -> Response:
@@ -120,10 +112,6 @@ async def _no_answer(_: Request, __: Exception) -> Response:
 
 
 _HANDLERS: dict[Any, Any] = {
-    Refused: _handler(_of_refused),
-    DTRError: _handler(_of_refused),
-    Declined: _handler(lambda error: (error.status, error.document)),
-    HTTPException: _handler(_of_status),
-    Exception: _handler(lambda error: _of_refused(failed(error))),
+    **dict.fromkeys((Refused, DTRError, Declined, HTTPException, Exception), _show_problem),
     ClientDisconnected: _no_answer,
 }

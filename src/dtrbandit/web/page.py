@@ -1,11 +1,11 @@
-"""Who asks for a page, and what the page may ask for in turn."""
+"""Who asks for a page, what the page may ask for in turn, and what stands on every page of a trial."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -15,7 +15,6 @@ from starlette.types import ASGIApp
 from dtrbandit.service.endpoints import PERMISSIONS
 from dtrbandit.service.keys import Holder, Role
 from dtrbandit.service.service import Service
-from dtrbandit.web.banner import SIMULATED, banner_of
 from dtrbandit.web.cache import Find, Found, State, TrialCache, by_version
 from dtrbandit.web.forms import Fields, read_form, require_own
 from dtrbandit.web.internal_client import Entries, InternalClient
@@ -95,6 +94,12 @@ class Page:
         """Return what ``find`` gives for the ledger of this trial, never one of another log that was kept."""
         return await self.dashboard.cache.get(trial["name"], (trial["log"], what), find, state)
 
+    async def units(self, trial: Entries, **query: str) -> list[Entries]:
+        """Return the units in flight, the overdue ones first, those who are next due before others."""
+        found = await self.ask("GET", f"/trials/{trial['name']}/units", query=urlencode(query))
+        units: list[Entries] = found["units"]
+        return sorted(units, key=lambda each: (not each["overdue"], each["due"] or "9"))
+
     async def form(self) -> Fields:
         """Return the fields of a form that was made for this login."""
         fields = await read_form(self.request.receive)
@@ -162,3 +167,36 @@ def with_login(dashboard: Dashboard, response: Response, login: str | None) -> R
             samesite="strict",
         )
     return response
+
+
+# -- the line at the top -----------------------------------------------------------------------------------------
+
+
+class Banner(NamedTuple):
+    """A phase, its word in capitals, and what it means for whoever reads it."""
+
+    phase: str
+    word: str
+    text: str
+
+
+SIMULATED = Banner("rehearsal", "REHEARSAL", "Simulated patients, simulated time. Nobody is treated.")
+BANNERS = {
+    each.phase: each
+    for each in (
+        Banner("rehearsal", "REHEARSAL", "Nothing here teaches the live trial. It begins when the trial is locked."),
+        Banner("live", "LIVE", "Real patients. What is recorded here stays on record."),
+        Banner("ended", "ENDED", "No more arms are given. Late outcomes are still recorded."),
+    )
+}
+
+
+def banner_of(phase: str, *, simulated: bool) -> Banner:
+    """Return the banner of a phase. Where patients are simulated, everything is a rehearsal.
+
+    Examples
+    --------
+    >>> banner_of("live", simulated=False).word, banner_of("live", simulated=True).word
+    ('LIVE', 'REHEARSAL')
+    """
+    return SIMULATED if simulated else BANNERS[phase]

@@ -13,9 +13,8 @@ from starlette.routing import Route
 from dtrbandit.errors import DTRError
 from dtrbandit.service.problems import Busy, Refused
 from dtrbandit.trial import TrialState
-from dtrbandit.web.banner import banner_of
 from dtrbandit.web.cache import TrialCache
-from dtrbandit.web.page import Page
+from dtrbandit.web.page import Page, banner_of
 
 SECONDS = 0.5  # between two looks at the trial
 SILENCE = 15.0  # seconds after which a comment keeps the connection open
