@@ -40,6 +40,7 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 SomeBody = TypeVar("SomeBody", bound=Body)
 SomeQuery = TypeVar("SomeQuery", bound=Query)
+Found = TypeVar("Found")
 
 
 class Call:
@@ -132,6 +133,10 @@ class Call:
     async def trial(self) -> Trial:
         """Return the trial of the address."""
         return await self.service.trial(self.path["trial"])
+
+    async def reading(self, read: Callable[[Trial], Found]) -> Found:
+        """Return what a function reads of the trial of the address, which decisions do not wait for."""
+        return await self.service.reading(self.path["trial"], read)
 
 
 def _allowed(known: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import httptools
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -287,8 +288,8 @@ def _wrong_encoding(name: bytes, value: bytes, version: str) -> Refused | None:
         return Refused("bad-request", "the request is in HTTP/1.0, which has no Transfer-Encoding")
     if value == (b"chunked" if name == b"transfer-encoding" else b"identity"):
         return None
-    told = f"{_written(name)} is {shown(value.decode('latin-1'))}"
-    return Refused("media-type", f"{told}; a body is read as it is", remedy="Send the body as it is, not compressed.")
+    found = f"{_written(name)} is {shown(value.decode('latin-1'))}"
+    return Refused("media-type", f"{found}; a body is read as it is", remedy="Send the body as it is, not compressed.")
 
 
 def _written(name: bytes) -> str:
@@ -299,16 +300,8 @@ def _written(name: bytes) -> str:
 
 
 def refusing(refused: Refused) -> ASGIApp:
-    """Return an application that refuses every request in the same way."""
-
-    async def refuse(_: Scope, __: Receive, send: Send) -> None:
-        head, body = refused.headers | {"connection": "close"}, refused.body()
-        headers = [(name.lower().encode(), value.encode()) for name, value in head.items()]
-        headers += [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-
-    return refuse
+    """Return an application that refuses a request."""
+    return Response(refused.body(), refused.status, {**refused.headers, "connection": "close"}, MEDIA_TYPE)
 
 
 def telling_if_cut_off(application: ASGIApp) -> ASGIApp:

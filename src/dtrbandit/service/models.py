@@ -23,43 +23,37 @@ class Body(BaseModel):
 class NewTrial(Body):
     """A trial to create. It begins in rehearsal, with a seed from the operating system."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
-    design: Annotated[dict[str, Any], Field(description="As examples/design.toml, in JSON: plans, and a list stage.")]
-    policy: Annotated[dict[str, Any], Field(examples=[{"name": "DTRBandit", "q": 1, "delta": 10.0}])]
+    name: str = Field(min_length=1, max_length=100)
+    design: dict[str, Any] = Field(description="As examples/design.toml, in JSON: plans, and a list stage.")
+    policy: dict[str, Any] = Field(examples=[{"name": "DTRBandit", "q": 1, "delta": 10.0}])
 
 
 class Lock(Body):
     """The end of rehearsal, for good."""
 
     reason: Reason
-    paper_schedule: Annotated[bool, Field(description="Allow the paper's schedule, which a site could guess.")] = False
+    paper_schedule: bool = Field(False, description="Allow the paper's schedule, which a site could guess.")
 
 
 class KeyWanted(Body):
     """A key to make."""
 
-    role: Annotated[str, Field(json_schema_extra={"enum": [role.value for role in Role]})]
-    label: Annotated[str, Field(min_length=1, max_length=100, description="Whose key it is: the log's actor.")]
-    days: Annotated[float | None, Field(gt=0, le=36_500, description="How long it is valid; forever if left out.")] = (
-        None
-    )
-    trial: Annotated[
-        str | None, Field(max_length=100, description="The one trial that it opens; a site needs one.")
-    ] = None
-    site: Annotated[str | None, Field(max_length=LONGEST, description="For the role site: whose units it opens.")] = (
-        None
-    )
+    role: str = Field(json_schema_extra={"enum": [role.value for role in Role]})
+    label: str = Field(min_length=1, max_length=100, description="Whose key it is: the log's actor.")
+    days: float | None = Field(None, gt=0, le=36_500, description="How long it is valid; forever if left out.")
+    trial: str | None = Field(None, max_length=100, description="The one trial that it opens; a site needs one.")
+    site: str | None = Field(None, max_length=LONGEST, description="For the role site: whose units it opens.")
 
 
 class Rotation(Body):
     """How a key is rotated; the body may be left out."""
 
-    overlap: Annotated[
-        float,
-        Field(
-            ge=0, le=MOST_OVERLAP, description="Hours for which the old key still works; its own needs one at least."
-        ),
-    ] = OVERLAP
+    overlap: float = Field(
+        OVERLAP,
+        ge=0,
+        le=MOST_OVERLAP,
+        description="Hours for which the old key still works; its own needs one at least.",
+    )
 
 
 class Query(BaseModel):
@@ -71,23 +65,23 @@ class Query(BaseModel):
 class Explain(Query):
     """Whether a decision is explained."""
 
-    explain: Annotated[
-        bool, Field(description="Say why. For administrators and statisticians; to a site or an auditor it is 403.")
-    ] = False
+    explain: bool = Field(
+        False, description="Say why. For administrators and statisticians; to a site or an auditor it is 403."
+    )
 
 
 class Awaiting(Query):
     """Which units in flight are listed."""
 
-    awaiting: Annotated[str | None, Field(max_length=200, description="Only those that await this.")] = None
-    overdue: Annotated[bool | None, Field(description="Only those that are overdue, or that are not.")] = None
+    awaiting: str | None = Field(None, max_length=200, description="Only those that await this.")
+    overdue: bool | None = Field(None, description="Only those that are overdue, or that are not.")
 
 
 class Records(Query):
     """Which records of a log are read."""
 
-    since: Annotated[int, Field(ge=0, le=2**53, description="Only records after this sequence number.")] = 0
-    most: Annotated[int, Field(ge=1, le=MOST_RECORDS, description="How many records at most.")] = 1000
+    since: int = Field(0, ge=0, le=2**53, description="Only records after this sequence number.")
+    most: int = Field(1000, ge=1, le=MOST_RECORDS, description="How many records at most.")
 
 
 def may_be_left_out(kind: type[Body]) -> bool:

@@ -87,7 +87,7 @@ class Service:
         for name in await self._once_there("the trials", lambda: Trial.names(self.store)):
             try:
                 await self._open(name)
-            except DTRError as error:  # the other trials go on; whoever asks about this one is told
+            except DTRError as error:  # the other trials go on; whoever asks about this one is reported
                 log.error("the trial %r cannot be opened: %s", name, error)
         gc.collect()
         gc.freeze()  # what was read stays: no collection walks through it while a request waits
@@ -95,32 +95,32 @@ class Service:
 
     async def _once_there(self, what: str, act: Callable[[], Done]) -> Done:
         """Do what a start needs, as soon as the database is there; say once what is wrong until then."""
-        told = ""
+        reported = ""
         while True:
             try:
                 return await self.writer.do(act)
             except Unavailable as error:
                 if self.leaving():
                     raise
-                if told != str(error):
+                if reported != str(error):
                     log.error("%s cannot be read yet: %s", what, error)
-                told = str(error)
+                reported = str(error)
                 await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
 
     async def _keep_up(self) -> None:
         """Take what other processes have stored: keys, and facts, so that no decision waits for many of them."""
-        told: dict[str, str] = {}  # what was last said to be wrong
+        reported: dict[str, str] = {}  # what was last said to be wrong
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
-            looks = {f"the trial {name!r}": trial.catch_up for name, trial in self.trials.items()}
-            for what, look in {"the keys": self._take_keys, **looks}.items():
+            updates = {f"the trial {name!r}": trial.catch_up for name, trial in self.trials.items()}
+            for what, update in {"the keys": self._take_keys, **updates}.items():
                 try:
-                    await self.writer.do(look)
-                    told.pop(what, None)
+                    await self.writer.do(update)
+                    reported.pop(what, None)
                 except Exception as error:  # noqa: BLE001  # if this task ended, revoked keys would stay open
-                    if told.get(what) != str(error):
+                    if reported.get(what) != str(error):
                         log.error("what is new in %s cannot be read: %s", what, error)
-                    told[what] = str(error)
+                    reported[what] = str(error)
 
     async def read_keys(self) -> None:
         """Take the keys as the database has them."""

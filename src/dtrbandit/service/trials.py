@@ -70,7 +70,7 @@ async def create_trial(call: Call, body: NewTrial) -> Response:
 
 async def show_trial(call: Call) -> Response:
     """Show a trial's phase, which log is written, stages, arms, and the columns that each context holds."""
-    return replied(await asyncio.to_thread(trial_seen, await call.trial()))
+    return replied(await call.reading(trial_seen))
 
 
 async def lock_trial(call: Call, body: Lock) -> Response:
@@ -82,7 +82,7 @@ async def lock_trial(call: Call, body: Lock) -> Response:
     await call.service.writer.do(
         lambda: trial.lock(actor=actor, reason=body.reason, paper_schedule=body.paper_schedule, log=log)
     )
-    return replied(await asyncio.to_thread(trial_seen, trial))
+    return replied(await call.reading(trial_seen))
 
 
 async def hold_accrual(call: Call, command: Hold) -> Response:
@@ -97,34 +97,30 @@ async def end_trial(call: Call, command: End) -> Response:
 
     The reply says whether it was a rehearsal, which is given up then: it was never live, and cannot be locked any more.
     """
-    trial = await call.trial()
-    rehearsal = not await asyncio.to_thread(lambda: trial.locked)
+    rehearsal = not await call.reading(lambda trial: trial.locked)
     return await recorded(call, command, "end", rehearsal=rehearsal)
 
 
 async def read_log(call: Call, query: Records) -> Response:
     """Return records with their hashes, one JSON document per line. The seed is withheld until the trial has ended."""
-    trial = await call.trial()
 
-    def text() -> bytes:
+    def text(trial: Trial) -> bytes:
         ended = trial.phase == "ended"
         lines = (line_of(stored) for stored in islice(trial.stored(query.since), query.most))
         return b"".join(record_seen(line, seed=ended) + b"\n" for line in lines)
 
-    return Response(await asyncio.to_thread(text), media_type=LINES)
+    return Response(await call.reading(text), media_type=LINES)
 
 
 async def read_head(call: Call) -> Response:
     """Return the number of records and the last hash. Keep it elsewhere: it shows later that nothing was taken off."""
-    trial = await call.trial()
-    head = await asyncio.to_thread(lambda: trial.head)
+    head = await call.reading(lambda trial: trial.head)
     return replied({"sequence": head.sequence, "hash": head.hash})
 
 
 async def summarise_trial(call: Call) -> Response:
     """Return where the trial stands: units, arms, estimates. Not for those who must stay blind."""
-    trial = await call.trial()
-    return replied(await asyncio.to_thread(lambda: summary_seen(trial.summary())))
+    return replied(await call.reading(lambda trial: summary_seen(trial.summary())))
 
 
 # -- what is seen of a trial -------------------------------------------------------------------------------------

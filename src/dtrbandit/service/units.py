@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from datetime import datetime
 
@@ -12,7 +11,7 @@ from dtrbandit.errors import ProtocolError
 from dtrbandit.record import Unblind
 from dtrbandit.record.chain import time_text
 from dtrbandit.record.events import Voided
-from dtrbandit.service.call import Call, listed, replied
+from dtrbandit.service.call import MEDIA_TYPE, Call, listed, replied
 from dtrbandit.service.commands import decision_explained, take
 from dtrbandit.service.keys import COMPARES, EXPLAIN, Role
 from dtrbandit.service.models import Awaiting, Explain
@@ -24,20 +23,18 @@ from dtrbandit.trial.units import require_awaited
 async def unblind_unit(call: Call, command: Unblind) -> Response:
     """The reply is all of the unit, each decision explained, once it is on record who looks and why."""  # noqa: D401
     taken = await take(call, command)
-    trial = await call.trial()
-    return replied(unit_explained(await asyncio.to_thread(trial.unit, command.unit)), taken.repeated)
+    return replied(unit_explained(await call.reading(lambda trial: trial.unit(command.unit))), taken.repeated)
 
 
 async def list_units(call: Call, query: Awaiting) -> Response:
     """List the units in flight, a site's own: what each awaits, since when, and whether it is overdue."""
-    trial, role, site = await call.trial(), call.holder.role, call.holder.site
 
-    def seen() -> bytes:
+    def seen(trial: Trial) -> bytes:
         _require_awaited(trial, query.awaiting)
-        units = trial.units(query.awaiting, query.overdue, site=site)
-        return listed("units", (status_seen(each, role) for each in units))
+        units = trial.units(query.awaiting, query.overdue, site=call.holder.site)
+        return listed("units", (status_seen(each, call.holder.role) for each in units))
 
-    return Response(await asyncio.to_thread(seen), media_type="application/json")
+    return Response(await call.reading(seen), media_type=MEDIA_TYPE)
 
 
 def _require_awaited(trial: Trial, awaiting: str | None) -> None:
@@ -51,8 +48,7 @@ async def show_unit(call: Call, query: Explain) -> Response:
     """Show a unit: its arms, and to those who may see it its whole story, each decision explained."""
     if query.explain:
         EXPLAIN.require(call.holder.role)
-    trial = await call.trial()
-    unit = await asyncio.to_thread(trial.unit, call.path["unit"], site=call.holder.site)
+    unit = await call.reading(lambda trial: trial.unit(call.path["unit"], site=call.holder.site))
     return replied(unit_seen(unit, call.holder.role))
 
 

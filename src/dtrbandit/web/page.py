@@ -18,7 +18,7 @@ from dtrbandit.service.service import Service
 from dtrbandit.web.cache import Find, Found, State, TrialCache, by_version
 from dtrbandit.web.forms import Fields, read_form, require_own
 from dtrbandit.web.internal_client import Entries, InternalClient
-from dtrbandit.web.logins import HOURS, Logins, form_token
+from dtrbandit.web.logins import Logins, form_token
 from dtrbandit.web.templates import environment, part
 
 TABS = (  # address, name, and the endpoint that a role must be allowed
@@ -152,20 +152,11 @@ def go_to(place: str) -> Response:
     return RedirectResponse(place, 303)
 
 
-def with_login(dashboard: Dashboard, response: Response, login: str | None) -> Response:
-    """Set the cookie of a login, or take it away."""
-    if login is None:
-        response.delete_cookie(dashboard.cookie, path="/", secure=dashboard.secure, httponly=True, samesite="strict")
-    else:
-        response.set_cookie(
-            dashboard.cookie,
-            login,
-            max_age=HOURS * 3600,
-            path="/",
-            secure=dashboard.secure,
-            httponly=True,
-            samesite="strict",
-        )
+def with_cookie(
+    dashboard: Dashboard, response: Response, name: str, value: str, max_age: int | None = None
+) -> Response:
+    """Set a cookie that no script and no other site gets; an age of 0 takes it away."""
+    response.set_cookie(name, value, max_age, path="/", secure=dashboard.secure, httponly=True, samesite="strict")
     return response
 
 

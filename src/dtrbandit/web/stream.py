@@ -69,8 +69,8 @@ def news(known: TrialState | None, state: TrialState | None, *, simulated: bool,
     if state is None or state == known:
         return
     if known is None or (known.phase, known.log) != (state.phase, state.log):
-        told = {**banner_of(state.phase, simulated=simulated)._asdict(), "log": state.log}
-        yield b"event: phase\ndata: %s\n\n" % json.dumps(told).encode()
+        content = {**banner_of(state.phase, simulated=simulated)._asdict(), "log": state.log}
+        yield b"event: phase\ndata: %s\n\n" % json.dumps(content).encode()
     if grows and known is not None:
         yield MOVED
 
