@@ -209,7 +209,7 @@ def print_first_key(store: Store) -> None:
     from dtrbandit.cli.trial_keys import requester
     from dtrbandit.service.key_store import first_key
 
-    new = first_key(store, now=datetime.now(UTC), asked=requester())
+    new = first_key(store, now=datetime.now(UTC), requester=requester())
     if new is not None:
         typer.echo(f"The first administrator's key of this database, shown only now; keep it safe:\n  {new.key}")
 

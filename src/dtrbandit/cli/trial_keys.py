@@ -14,7 +14,7 @@ from dtrbandit.cli.options import DEFAULT, Json, Reason, Storage, existing
 from dtrbandit.cli.trial import head_of
 
 if TYPE_CHECKING:
-    from dtrbandit.service.key_store import Asked
+    from dtrbandit.service.key_store import Requester
     from dtrbandit.service.keys import NewKey
     from dtrbandit.storage import ApiKey
     from dtrbandit.storage.key_events import KeyRecord
@@ -72,7 +72,7 @@ def create_key(
 
     place = {"trial": trial, "site": site}
     with existing(storage) as store:
-        _print(create(store, role.value, label, now=datetime.now(UTC), days=days, asked=requester(), **place))
+        _print(create(store, role.value, label, now=datetime.now(UTC), days=days, requester=requester(), **place))
 
 
 @keys.command("rotate")
@@ -86,7 +86,7 @@ def rotate_key(
 
     now = datetime.now(UTC)
     with existing(storage) as store:
-        _print(rotate(store, key, now=now, overlap=overlap, asked=requester()))
+        _print(rotate(store, key, now=now, overlap=overlap, requester=requester()))
     ends = f"works until {now + timedelta(hours=overlap):%Y-%m-%dT%H:%M}Z" if overlap else "opens nothing any more"
     typer.echo(f"The old key {key} {ends}.")
 
@@ -97,7 +97,7 @@ def revoke_key(key: KeyId, storage: Storage = DEFAULT) -> None:
     from dtrbandit.service.key_store import revoke
 
     with existing(storage) as store:
-        row, _ = revoke(store, key, now=datetime.now(UTC), asked=requester())
+        row, _ = revoke(store, key, now=datetime.now(UTC), requester=requester())
     typer.echo(f"The key {row.id} of {row.label} opens nothing any more.")
 
 
@@ -160,13 +160,13 @@ def accept_key(key: KeyId, reason: Reason, storage: Storage = DEFAULT) -> None:
     typer.echo(f"On record: the key {key} was changed outside, and is accepted as it was found ({found}).")
 
 
-def requester() -> Asked:
+def requester() -> Requester:
     """Return who is on record with a change of keys: the user of this machine, if it says who that is."""
-    from dtrbandit.service.key_store import Asked
+    from dtrbandit.service.key_store import Requester
 
     with suppress(OSError, KeyError):
-        return Asked(f"{getpass.getuser()} (command line)")
-    return Asked("command line")
+        return Requester(f"{getpass.getuser()} (command line)")
+    return Requester("command line")
 
 
 def _print(new: NewKey) -> None:

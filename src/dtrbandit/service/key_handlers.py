@@ -13,7 +13,7 @@ from starlette.responses import Response
 from dtrbandit.record.chain import Stored, entries_of
 from dtrbandit.record.log_file import line_of
 from dtrbandit.service.call import LINES, Call, replied
-from dtrbandit.service.key_store import Asked, create, revoke, rotate
+from dtrbandit.service.key_store import Requester, create, revoke, rotate
 from dtrbandit.service.keys import NewKey, presented
 from dtrbandit.service.models import KeyWanted, Records, Rotation
 from dtrbandit.service.problems import Refused
@@ -76,9 +76,9 @@ async def _changed(call: Call, change: Callable[..., Done], *given: Any, **optio
     A page asks for whoever is logged in, whose key it no longer has.
     """
     key = None if "key_id" in call.scope else presented(call.header(b"authorization")) or None
-    asked = Asked(call.holder.actor, call.holder.id, key, call.idempotency_key())
+    requester = Requester(call.holder.actor, call.holder.id, key, call.idempotency_key())
     store, now = call.service.store, datetime.now(UTC)
-    done = await call.service.writer.do(lambda: change(store, *given, now=now, asked=asked, **options))
+    done = await call.service.writer.do(lambda: change(store, *given, now=now, requester=requester, **options))
     await call.service.read_keys()
     return done
 
