@@ -18,7 +18,6 @@ import dtrbandit as dtr
 from dtrbandit.errors import NotFound, Unavailable
 from dtrbandit.record import Enroll
 from dtrbandit.service.key_store import create
-from dtrbandit.service.keys import READS, RUNS, Permission
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
 from dtrbandit.trial import Ask, Trial, followed
@@ -88,11 +87,9 @@ def test_keys_of_another_process_are_read() -> None:
     async def act(service: Service) -> str:
         new = create(service.store, "auditor", "inspector", now=datetime.now(UTC))
         with pytest.raises(Refused):
-            service.holder(f"Bearer {new.key}", Permission("read_log", READS))
+            service.keys.holder(f"Bearer {new.key}", now=datetime.now(UTC))
         await service.read_keys()
-        with pytest.raises(Refused, match="auditor may not"):
-            service.holder(f"Bearer {new.key}", Permission("lock_trial", RUNS))
-        return service.holder(f"Bearer {new.key}", Permission("read_log", READS)).label
+        return service.keys.holder(f"Bearer {new.key}", now=datetime.now(UTC)).label
 
     assert with_service("memory://", act) == "inspector"
 
@@ -212,7 +209,7 @@ def test_a_stop_leaves_a_snapshot_and_damage_before_it_holds_the_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needed("starlette")
-    from dtrbandit.service.trial_handlers import is_ready
+    from dtrbandit.service.trials import is_ready
 
     url = f"sqlite:///{tmp_path}/trial.db"
     with dtr.Trial.create("pilot", DESIGN, dtr.Greedy(), storage=url) as trial:

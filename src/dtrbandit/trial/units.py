@@ -90,7 +90,7 @@ def story(histories: Histories, facts: StoredFacts, unit: str) -> UnitStory:
     arms = {stage.name: stage.arms[arm] for stage, arm in zip(design.stages, record.history.arms, strict=False)}
     status = expects(histories, record) if record.voided is None else f"it was voided ({record.voided.reason})"
     records = tuple(each for each in facts.records_of(unit) if not isinstance(each.event, events.Taught))
-    decisions = tuple(each.event.decision for each in records if isinstance(each.event, Assigned))
+    decisions = tuple(each.event.decision for each in records if isinstance(each.event, events.Assigned))
     return UnitStory(unit, record.history.round, status, arms, decisions, records, record.site)
 
 
