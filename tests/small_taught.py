@@ -8,8 +8,7 @@ import numpy as np
 
 import dtrbandit as dtr
 from dtrbandit.record import Taught
-from dtrbandit.record.features import Context
-from dtrbandit.record.histories import goes_on, in_order
+from dtrbandit.record.histories import Context, goes_on, in_order
 
 
 @dataclass(frozen=True)

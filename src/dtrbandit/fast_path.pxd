@@ -6,7 +6,7 @@ from dtrbandit.record.blocks cimport Blocks
 @cython.final
 cdef class FastPath:
     cdef object _belief, _log, _histories, _design, _tree, _drawn
-    cdef list _forms
+    cdef list _layouts
     cdef Blocks _blocks
     cdef long long _stages, _first
 

@@ -22,8 +22,7 @@ from dtrbandit.kernels.stream import ROUNDS, uniforms
 from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.commands import Command, Complete, Enroll, Respond
 from dtrbandit.record.events import Decision, new
-from dtrbandit.record.features import Context, columns_of, features_at
-from dtrbandit.record.histories import History, UnitRecord
+from dtrbandit.record.histories import Context, History, UnitRecord, columns_of, features_at
 from dtrbandit.record.packed import COMPLETED as COMPLETION
 from dtrbandit.record.packed import NUMBER, PackedLog, arrival_template, decision_template
 from dtrbandit.record.tally import AWAITS_OUTCOME, AWAITS_STAGE, COMPLETED, LEFT_AND_COMPLETED
@@ -55,7 +54,7 @@ class Believing(Protocol):
     whole: bool
 
 
-class StageForm(NamedTuple):
+class StageLayout(NamedTuple):
     """How the context of a stage is packed, and the numbers of templates in the log (``record/packed.py``).
 
     Attributes
@@ -83,8 +82,8 @@ class FastPath:
         self._design, self._tree, self._stages = belief.design, belief.design.tree, len(belief.design.stages)
         self._drawn: NDArray[np.float64] | None = None  # of the stream: the uniform numbers of some rounds
         self._first = 0  # of these rounds
-        self._forms = [
-            StageForm(
+        self._layouts = [
+            StageLayout(
                 own,
                 len(own),
                 packing(len(own)).pack,
@@ -186,7 +185,7 @@ class FastPath:
 
     def _accepted(self, m: int, context: Any) -> Context | None:
         """Return the context of a stage as it goes on record; None unless it has all columns, all of them floats."""
-        columns, size, pack, _, _ = self._forms[m]
+        columns, size, pack, _, _ = self._layouts[m]
         if type(context) is not dict or len(context) != size or not size:
             return None
         numbers = [context.get(column) for column in columns]
@@ -219,7 +218,7 @@ class FastPath:
     def _record(self, t: int, m: int, arm: int, context: Context, decision: Decision) -> bool:
         """Put an arrival and its decision into the log; False if the log has no room for what they have in common."""
         _, _, _, _, why, chance, tilde, hat, contenders, _ = decision
-        _, _, _, arrival, decisions = self._forms[m]
+        _, _, _, arrival, decisions = self._layouts[m]
         number = decisions.get((arm, why, contenders))
         if number is None:
             number = decisions[arm, why, contenders] = self._log.number_of(decision_template(decision))

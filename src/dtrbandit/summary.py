@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Coefficients, Estimates
 from dtrbandit.rank import scaled_rows
-from dtrbandit.record.events import ArmClosed, Held, Released, in_words
+from dtrbandit.record.events import ArmClosed, Held, Released
 from dtrbandit.record.tally import (
     AWAITS_OUTCOME,
     AWAITS_STAGE,
@@ -20,7 +20,7 @@ from dtrbandit.record.tally import (
     Tally,
 )
 from dtrbandit.record.units import Histories
-from dtrbandit.words import counted
+from dtrbandit.words import counted, short_number
 
 
 class Coefficient(NamedTuple):
@@ -121,8 +121,9 @@ class Summary:
         forced = any(c.tilde is not None for c in self.coefficients)
         lines = [f"{'Estimates':<{label + term}}{'all units':>14}{'forced rounds' if forced else '':>16}"]
         for c in self.coefficients:
-            tilde = in_words(c.tilde) if forced else ""
-            lines.append(f"  {f'{c.stage}, {c.arm}':<{label}}{c.term:<{term}}{in_words(c.hat):>12}{tilde:>16}".rstrip())
+            tilde = short_number(c.tilde) if forced else ""
+            hat = short_number(c.hat)
+            lines.append(f"  {f'{c.stage}, {c.arm}':<{label}}{c.term:<{term}}{hat:>12}{tilde:>16}".rstrip())
         return lines
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dtrbandit.record.events import REASONS, Assigned, Decision, in_words
+from dtrbandit.record.events import REASONS, Assigned, Decision
+from dtrbandit.words import short_number
 from small_session import some_session
 
 
@@ -96,7 +97,7 @@ def test_an_optimistic_estimate_is_headed_by_its_bonus_and_an_own_reason_stands_
     ],
 )
 def test_a_number_has_about_four_digits(value: float | None, words: str) -> None:
-    assert in_words(value) == words
+    assert short_number(value) == words
 
 
 def test_an_assignment_is_of_the_unit_that_the_decision_is_for() -> None:

@@ -14,8 +14,7 @@ from dtrbandit.errors import ProtocolError
 from dtrbandit.record.checks import Answer, Answers, Rules, answered_by
 from dtrbandit.record.commands import Correct, Override, Unblind, Void
 from dtrbandit.record.events import Corrected, Overridden, Unblinded, Voided
-from dtrbandit.record.features import all_features, columns_of
-from dtrbandit.record.histories import UnitRecord, merged
+from dtrbandit.record.histories import UnitRecord, all_features, columns_of, merged
 from dtrbandit.record.rules import accept, expects, known_unit, on_record, stage_number
 from dtrbandit.record.texts import accept_reason
 from dtrbandit.record.units import Histories

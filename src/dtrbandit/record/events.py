@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from dtrbandit.words import short_number
 
 new = tuple.__new__  # makes a named tuple of its fields, ``new(Completed, (unit, outcome))``, in half the time
 Spec = Mapping[str, object]
@@ -78,7 +79,7 @@ class Decision(NamedTuple):
         lines = [f"{'Estimated outcome':<{width}}" + "".join(f"{name:>16}" for name in columns)]
         for arm in self.q_hat:
             mark = ">" if arm == self.arm else " "
-            cells = "".join(f"{in_words(values[arm]):>16}" for values in columns.values())
+            cells = "".join(f"{short_number(values[arm]):>16}" for values in columns.values())
             lines.append(f"{mark} {arm:<{width - 2}}{cells}{self._remark(arm)}")
         return lines
 
@@ -90,15 +91,6 @@ class Decision(NamedTuple):
         return {"clear": "   ruled out", "close": "   ruled out", "only_feasible": "   not feasible"}.get(
             self.reason, ""
         )
-
-
-def in_words(value: float | None) -> str:
-    """Return a number with about four digits, without exponents as far as possible."""
-    if value is None:
-        return "–"
-    if value != 0 and not 1e-4 <= abs(value) < 1e9:
-        return "0" if abs(value) < 1e-9 else f"{value:.3e}"
-    return f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))) if value else 0)}f}"
 
 
 class Opened(NamedTuple):

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from dtrbandit.design.spec import Design
 from dtrbandit.record.codec import decode, encode
 from dtrbandit.record.events import ArmClosed, Ended, Event, Held, Released, Upgraded
-from dtrbandit.record.features import Context, all_features
-from dtrbandit.record.histories import History, UnitRecord, in_order
+from dtrbandit.record.histories import Context, History, UnitRecord, all_features, in_order
 from dtrbandit.record.snapshot import Snapshot, joined, parted
 from dtrbandit.record.tally import Tally
 from dtrbandit.record.units import Histories

@@ -24,8 +24,7 @@ from dtrbandit.record.contraindications import (
     require_same_exclusions,
 )
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Excluded, Responded, Withdrawn, new
-from dtrbandit.record.features import Context, columns_of
-from dtrbandit.record.histories import UnitRecord, barred_by, in_order
+from dtrbandit.record.histories import Context, UnitRecord, barred_by, columns_of, in_order
 from dtrbandit.record.texts import accept_reason, accept_site, is_unit_id
 from dtrbandit.record.trial_rules import no_more_arms, require_accrual
 from dtrbandit.record.units import Histories

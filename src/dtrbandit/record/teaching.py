@@ -15,8 +15,7 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, ObservationError, ProtocolError
 from dtrbandit.record.checks import Rules
 from dtrbandit.record.events import Opened, Taught
-from dtrbandit.record.features import Context, columns_of
-from dtrbandit.record.histories import History, advance, goes_on
+from dtrbandit.record.histories import Context, History, advance, columns_of, goes_on
 from dtrbandit.record.rules import accept
 from dtrbandit.record.texts import is_unit_id
 from dtrbandit.record.units import Histories

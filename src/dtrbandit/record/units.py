@@ -35,8 +35,7 @@ from dtrbandit.record.events import (
     Voided,
     Withdrawn,
 )
-from dtrbandit.record.features import Context
-from dtrbandit.record.histories import NO_UNIT, History, UnitRecord, advance, barred_by, in_order, merged
+from dtrbandit.record.histories import NO_UNIT, Context, History, UnitRecord, advance, barred_by, in_order, merged
 from dtrbandit.record.tally import VOIDED, Tally
 from dtrbandit.record.texts import folded
 from dtrbandit.record.values import Values

@@ -14,8 +14,8 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from dtrbandit.record.events import in_words
 from dtrbandit.web.figures import Leads, Lines, Shares
+from dtrbandit.words import short_number
 
 WIDTH, HEIGHT = 464, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 116, 12, 36  # around the axes; names of lines are at the right
@@ -98,7 +98,7 @@ def chart_of_lines(lines: Lines, title: str, about: str, *, over: str, zero: boo
             ends.append((number, label, known[-1][1]))
     drawn += _names(ends)
     rows = [
-        (f"{t:,}", *(in_words(float(v) if math.isfinite(v) else None) for v in values))
+        (f"{t:,}", *(short_number(float(v) if math.isfinite(v) else None) for v in values))
         for t, values in zip(lines.after, lines.values.T, strict=True)
     ]
     return _chart(title, about, drawn, (over, *lines.labels), rows)
@@ -120,9 +120,9 @@ def chart_of_leads(leads: Leads, title: str, about: str) -> Chart:
         names = []
     if leads.half_delta is not None:
         drawn.append(_path([(LEFT, y(leads.half_delta)), (WIDTH - RIGHT, y(leads.half_delta))], "line c1 d1"))
-        names.append((1, f"Δ/2 = {in_words(leads.half_delta)}", y(leads.half_delta)))
+        names.append((1, f"Δ/2 = {short_number(leads.half_delta)}", y(leads.half_delta)))
     rows = [
-        (f"{t:,}", *(in_words(float(v)) for v in part))
+        (f"{t:,}", *(short_number(float(v)) for v in part))
         for t, *part in zip(leads.after, leads.low, leads.middle, leads.high, strict=True)
     ]
     return _chart(title, about, [*drawn, *_names(names)], ("up to decision", "10 %", "median", "90 %"), rows)
@@ -146,7 +146,7 @@ def chart_of_intervals(rows: Sequence[tuple[str, float, float, float]], title: s
             drawn.append(
                 Markup('<circle class="dot c{}" cx="{}" cy="{}" r="4.5"/>').format(number % COLOURS, x(value), at)
             )
-    table = [(label, *(in_words(v if math.isfinite(v) else None) for v in numbers)) for label, *numbers in rows]
+    table = [(label, *(short_number(v if math.isfinite(v) else None) for v in numbers)) for label, *numbers in rows]
     return _chart(title, about, drawn, ("", "value", "low", "high"), table, height=height)
 
 

@@ -10,8 +10,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dtrbandit.record.events import in_words
-from dtrbandit.words import counted
+from dtrbandit.words import counted, short_number
 
 STATIC = {
     "dashboard.css": "text/css; charset=utf-8",
@@ -59,7 +58,7 @@ def lines(text: object) -> str:
 
 def number(value: float | None) -> str:
     """Return a number with about four digits; a dash where there is none."""
-    return in_words(None if value is None or value != value else value)
+    return short_number(None if value is None or value != value else value)
 
 
 def when(time: datetime | str | None) -> Markup:

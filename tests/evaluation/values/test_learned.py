@@ -14,7 +14,7 @@ from dtrbandit.evaluation.values.augmented import augmented_scores
 from dtrbandit.evaluation.values.decisions import decisions_by
 from dtrbandit.evaluation.values.forks import forks
 from dtrbandit.evaluation.values.learned import Learner, beside_value, cross_fitted, in_sequence, learned_value
-from dtrbandit.record.events import in_words
+from dtrbandit.words import short_number
 from evaluation.simulated_cohorts import cohort_of
 from evaluation.values.known_truth import RIGHT, trial
 from evaluation.values.tiny import coins
@@ -137,7 +137,7 @@ def test_the_summary_of_q_learning_has_the_value_that_evaluate_has() -> None:
     frame = dtr.evaluate(cohort, {"learned": fit}).to_frame().set_index("estimator")
     expected = frame.loc["cross-fitted", ["value", "low", "high", "note"]]
     assert summary.cross_fitted == tuple(expected)
-    assert f"Cross-fitted value: {in_words(expected['value'])}, 95 % interval" in str(summary)
+    assert f"Cross-fitted value: {short_number(expected['value'])}, 95 % interval" in str(summary)
 
 
 def test_without_propensities_or_independent_units_the_summary_says_why_there_is_none() -> None:

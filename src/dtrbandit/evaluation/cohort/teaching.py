@@ -11,7 +11,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.validation import in_rows
 from dtrbandit.record.events import Taught
-from dtrbandit.record.features import Context
+from dtrbandit.record.histories import Context
 from dtrbandit.record.values import Values
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dtrbandit.design.formula import Vector
-from dtrbandit.record.events import in_words
+from dtrbandit.words import short_number
 
 INTERCEPT = "1"
 TINY = 1e-4
@@ -47,7 +47,7 @@ def _less(own: Vector, other: Vector) -> Vector:
 
 def _number(value: float) -> str:
     """Return a number in words; a small coefficient belongs to a column of large numbers, and is not 0."""
-    return f"{value:.3e}" if 0 < abs(value) < TINY else in_words(value)
+    return f"{value:.3e}" if 0 < abs(value) < TINY else short_number(value)
 
 
 def _sum(terms: tuple[str, ...], coefficients: Vector) -> str:

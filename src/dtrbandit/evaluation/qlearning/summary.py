@@ -17,8 +17,7 @@ from dtrbandit.evaluation.qlearning.double import LEVEL, XIS
 from dtrbandit.evaluation.qlearning.induction import Dropouts
 from dtrbandit.evaluation.qlearning.regression import Regression
 from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, BOOTSTRAP, SANDWICH, Intervals, Uncertainty
-from dtrbandit.record.events import in_words
-from dtrbandit.words import counted
+from dtrbandit.words import counted, short_number
 
 HEADINGS = ("estimate", "std. error", "z", "P>|z|", "95 % interval")
 WIDTHS = (12, 12, 8, 8, 26)
@@ -115,7 +114,7 @@ class QLearningSummary:
         first, width = self.arms[0].stage, max(len(term) for fit in self.arms for term in fit.terms) + 2
         lines = [f"Q-learning by least squares, from {counted(len(self.cohort), 'unit')}."]
         lines += [line for words in self.origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
-        lines += wrap(VALUE.format(value=in_words(self.value), stage=first), WIDTH)
+        lines += wrap(VALUE.format(value=short_number(self.value), stage=first), WIDTH)
         lines += self._cross_fitted_in_words()
         lines += self._dropped_in_words()
         for m, stage in enumerate(dict.fromkeys(fit.stage for fit in self.arms)):
@@ -141,8 +140,8 @@ class QLearningSummary:
 
     def _cross_fitted_in_words(self) -> list[str]:
         value, low, high, note = self.cross_fitted
-        found = [f"Cross-fitted value: {in_words(value)}"] if value == value else []
-        found += [f"95 % interval {in_words(low)} to {in_words(high)}"] if low <= high else []
+        found = [f"Cross-fitted value: {short_number(value)}"] if value == value else []
+        found += [f"95 % interval {short_number(low)} to {short_number(high)}"] if low <= high else []
         return wrap(f"{', '.join(found)}. {note}" if found else note, WIDTH)
 
     def _caveat(self, m: int, own: Sequence[ArmFit], found: Intervals) -> list[str]:
@@ -204,12 +203,12 @@ def _line(term: str, cells: tuple[str, ...], width: int) -> str:
 
 
 def _cells(estimate: float, error: float, low: float, high: float, *, regular: bool) -> tuple[str, ...]:
-    interval = f"{in_words(low)} to {in_words(high)}" if low < high else "–"
+    interval = f"{short_number(low)} to {short_number(high)}" if low < high else "–"
     if not regular:
-        return in_words(estimate), "–", "–", "–", interval
+        return short_number(estimate), "–", "–", "–", interval
     if not error > 0:  # none, or none to speak of: a perfect fit
-        return in_words(estimate), in_words(error if error == error else None), "–", "–", "–"
+        return short_number(estimate), short_number(error if error == error else None), "–", "–", "–"
     z = estimate / error
     chance = erfc(abs(z) / sqrt(2.0))
     p_value = f"{chance:.3f}" if chance >= 0.001 else "<0.001"
-    return in_words(estimate), in_words(error), f"{z:.2f}", p_value, interval
+    return short_number(estimate), short_number(error), f"{z:.2f}", p_value, interval

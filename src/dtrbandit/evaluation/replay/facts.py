@@ -6,8 +6,7 @@ from dtrbandit.design.feasibility import Barred, arms_left
 from dtrbandit.design.spec import Design
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.record.events import Completed, Enrolled, Excluded, Responded
-from dtrbandit.record.features import Context
-from dtrbandit.record.histories import History
+from dtrbandit.record.histories import Context, History
 from dtrbandit.record.values import Values
 
 

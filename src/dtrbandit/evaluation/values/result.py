@@ -25,8 +25,7 @@ from dtrbandit.evaluation.values.estimate import (
     Estimate,
 )
 from dtrbandit.evaluation.values.forest import plot_forest
-from dtrbandit.record.events import in_words
-from dtrbandit.words import counted
+from dtrbandit.words import counted, short_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -221,7 +220,7 @@ def _cells(each: Estimate) -> tuple[str, ...]:
 
 
 def _number(value: float) -> str:
-    return in_words(value if value == value else None)
+    return short_number(value if value == value else None)
 
 
 def _line(regime: str, estimator: str, cells: tuple[str, ...], width: int) -> str:
