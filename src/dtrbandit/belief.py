@@ -27,6 +27,7 @@ from dtrbandit.record.commands import Command
 from dtrbandit.record.contraindications import infeasible_arms
 from dtrbandit.record.events import (
     AMENDMENTS,
+    TEACHES,
     ArmClosed,
     Assigned,
     Completed,
@@ -34,7 +35,6 @@ from dtrbandit.record.events import (
     Event,
     Fact,
     Opened,
-    Unblinded,
     new,
 )
 from dtrbandit.record.histories import NO_UNIT, History, UnitRecord, advance, after_assignment
@@ -144,7 +144,7 @@ class Belief:
         self.whole = False
         histories, fact = self.histories, facts[0]
         histories.record(fact, known, arrived, time)
-        if _teaches(fact, arrived):
+        if type(fact) in TEACHES:
             self.state = self._learn(self.state, arrived, fact)
         for assigned in facts[1:]:
             assert type(assigned) is Assigned
@@ -217,7 +217,7 @@ class Belief:
                 histories.record(fact, known, history, time)
                 if sequence == last_relearning:
                     state.learning = True
-                if _teaches(fact, history):
+                if type(fact) in TEACHES:
                     state = self.state = learn(state, history, fact)
             except DTRError as error:
                 told = f"event {sequence} of the log, {type(event).__name__}: {error}"
@@ -249,12 +249,6 @@ class Belief:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._find_rules()
-
-
-def _teaches(fact: Fact, history: History) -> bool:
-    """Say whether a policy is told of a fact: whatever is about a unit, unless somebody only looked; a closed arm."""
-    kind = type(fact)
-    return kind is ArmClosed if history is NO_UNIT else kind is not Unblinded
 
 
 def believed(

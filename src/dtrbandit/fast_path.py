@@ -199,7 +199,7 @@ class FastPath:
         state: PolicyState = self._belief.state
         state.psi_bytes[: state.dimensions[m]] = psi
         state.at_hand = psi
-        arm = state.ask(state.observed.taught + t - 1, m, node, self._uniform(t, m))
+        arm = int(state.ask(state.observed.taught + t - 1, m, node, self._uniform(t, m)))  # a plain one, not compiled
         assert arm >= 0, f"round {t}, stage {m + 1}"
         return arm
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import dtrbandit as dtr
 from dtrbandit.record import Enrolled, Histories, Opened, Upgraded
 from dtrbandit.record.answers import answer_to
 from dtrbandit.record.frozen import frozen, restore
-from dtrbandit.record.histories import advance
+from dtrbandit.record.histories import UnitRecord, advance
 from dtrbandit.record.snapshot import Snapshot
 from dtrbandit.record.values import Values
 from dtrbandit.summary import standing, summarise
@@ -19,6 +21,7 @@ from effort import seeded
 from policies.states import every_policy
 from random_course import DESIGN, go_on, next_command, random_session
 from record.plain_histories import all_of, plain
+from small_session import DESIGN as TWO_STAGES
 
 POLICIES: list[Any] = [dtr.DTRBandit(q=1, delta=0.5, schedule="permuted"), dtr.UniformRandom(), dtr.LSVIUCB(beta=0.5)]
 
@@ -206,3 +209,23 @@ def test_restored_histories_take_the_next_fact() -> None:
     assert restored.rounds["next"] == next_round
     assert list(restored.in_flight)[-1] == "next"
     assert restored.count == session.version + 1
+
+
+def test_every_field_of_a_units_record_lasts() -> None:
+    session = dtr.Session(TWO_STAGES, dtr.Greedy())
+    session.enroll("u", {"start1": 0.5}, site="north", exclude={"second": ["ssri"]}, reason="allergy")
+    session.override("u", "other" if session.histories.decisions("u")[0].arm == "ssri" else "ssri", reason="supply")
+    session.correct("u", stage="first", context={"start1": 1.5}, reason="misread")
+    session.unblind("u", reason="a reaction")
+    session.respond("u", {"end1": 2.0})
+    record = session.histories.in_flight["u"]
+    record.since = datetime(2026, 11, 18, tzinfo=UTC)
+    ends = {"outcome", "withdrawn", "voided"}  # a unit in flight has none of these
+    set_fields = {field.name for field in fields(UnitRecord) if getattr(record, field.name) not in ((), None, False)}
+    assert set_fields == {field.name for field in fields(UnitRecord)} - ends
+
+    other = Histories(TWO_STAGES, session.histories.opened)
+    restore(other, frozen(session.histories).snapshot())
+
+    for field in fields(UnitRecord):
+        assert repr(getattr(other.in_flight["u"], field.name)) == repr(getattr(record, field.name)), field.name

@@ -18,6 +18,7 @@ from dtrbandit.policies.policy import Choice
 from dtrbandit.policies.state import PolicyState
 from dtrbandit.policies.teaching import Call, lessons_of, teach
 from dtrbandit.record.events import (
+    AMENDMENTS,
     ArmClosed,
     Assigned,
     Completed,
@@ -171,7 +172,7 @@ def _take_unusual(state: PolicyState, history: History, event: Fact) -> None:
         close_arm(state, event)
     elif type(event) is Voided:
         void(state, history)
-    else:
+    elif type(event) in AMENDMENTS:
         amend(state, history)
 
 

@@ -6,6 +6,7 @@ SHA-256 of the hash before it, as 64 hexadecimal digits, followed by the text. S
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from dtrbandit.record.events import Event, new
 
 NOTHING = "0" * 64  # the hash before the first record
 KEYS = ("actor", "event", "sequence", "time")
+TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 
 
 class Record(NamedTuple):
@@ -184,7 +186,5 @@ def _time(found: object, sequence: int) -> datetime | None:
 def _read_time(found: str) -> datetime | None:
     """Return a time as ``time_text`` writes it; None for anything else."""
     with suppress(ValueError):
-        time = datetime.fromisoformat(found)
-        if time.tzinfo is not None and time_text(time) == found:
-            return time
+        return datetime.fromisoformat(found) if TIME.fullmatch(found) else None
     return None

@@ -251,6 +251,7 @@ TrialFact = Held | Released | ArmClosed | Ended | Upgraded  # of the trial as a 
 Fact = UnitFact | TrialFact | Taught
 Event = Opened | Fact
 AMENDMENTS = frozenset((Overridden, Corrected, Voided, ArmClosed))  # whatever may change what was learnt
+TEACHES = AMENDMENTS | {Enrolled, Assigned, Responded, Completed, Withdrawn, Taught}  # what a policy is told of
 
 
 def unit_of(event: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -13,6 +14,9 @@ from dtrbandit.record.histories import Context, History, UnitRecord, all_feature
 from dtrbandit.record.snapshot import Snapshot, joined, parted
 from dtrbandit.record.tally import Tally
 from dtrbandit.record.units import Histories
+
+# the fields of a unit's record that are facts
+FACTS: list[Any] = [each.name for each in fields(UnitRecord) if each.default == () and each.name != "exclusions"]
 
 
 class Frozen(NamedTuple):
@@ -62,7 +66,7 @@ def restore(histories: Histories, found: Snapshot) -> None:
         histories.add_of_trial(_of_trial(decode(line)))
     histories.count, histories.tally = header["events"], Tally.from_dict(header["tally"])
     read = _Reading(histories)
-    histories.in_flight.update({fields["unit"]: read.record(fields) for fields in header["in_flight"]})
+    histories.in_flight.update({each["unit"]: read.record(each) for each in header["in_flight"]})
 
 
 def _of_trial(event: Event) -> Held | Released | ArmClosed | Ended | Upgraded:
@@ -77,8 +81,7 @@ def _plain(record: UnitRecord) -> dict[str, Any]:
     rare = {
         "excluded": history.excluded,
         "exclusions": [(m, dict(arms), reason) for m, arms, reason in record.exclusions],
-        "amendments": [encode(each) for each in record.amendments],
-        "unblinded": [encode(each) for each in record.unblinded],
+        **{name: [encode(each) for each in getattr(record, name)] for name in FACTS},
         "site": record.site,
         "left": record.left,
     }
@@ -99,29 +102,26 @@ class _Reading:
     def __init__(self, histories: Histories) -> None:
         self._design: Design = histories.design
 
-    def record(self, fields: Mapping[str, Any]) -> UnitRecord:
-        design, unit, node = self._design, fields["unit"], fields["node"]
-        contexts, arms = self._contexts(fields["contexts"]), design.tree.arms_to[node]
-        excluded = tuple(tuple((m, arm) for m, arm in each) for each in fields.get("excluded", ()))
+    def record(self, found: Mapping[str, Any]) -> UnitRecord:
+        design, unit, node = self._design, found["unit"], found["node"]
+        contexts, arms = self._contexts(found["contexts"]), design.tree.arms_to[node]
+        excluded = tuple(tuple((m, arm) for m, arm in each) for each in found.get("excluded", ()))
         features = all_features(design, unit, contexts, arms)
-        since = fields["since"]
+        since = found["since"]
+        facts: dict[str, Any] = {name: tuple([decode(line) for line in found.get(name, ())]) for name in FACTS}
         return UnitRecord(
-            History(unit, fields["round"], node, features, arms, (), None, excluded),
+            History(unit, found["round"], node, features, arms, (), None, excluded),
             contexts,
-            self._contexts(fields["reported"]) if "reported" in fields else contexts,
-            left=fields.get("left", False),
-            amendments=self._events(fields.get("amendments", ())),
+            self._contexts(found["reported"]) if "reported" in found else contexts,
+            left=found.get("left", False),
             exclusions=tuple(
                 (m, {stage: tuple(each) for stage, each in named.items()}, reason)
-                for m, named, reason in fields.get("exclusions", ())
+                for m, named, reason in found.get("exclusions", ())
             ),
-            site=fields.get("site"),
-            unblinded=self._events(fields.get("unblinded", ())),
+            site=found.get("site"),
             since=None if since is None else datetime.fromisoformat(since),
+            **facts,
         )
 
     def _contexts(self, found: Iterable[dict[str, float]]) -> tuple[Context, ...]:
         return tuple([in_order(self._design, m, each) for m, each in enumerate(found)])
-
-    def _events(self, lines: Iterable[str]) -> Any:
-        return tuple([decode(line) for line in lines])

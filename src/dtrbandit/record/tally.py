@@ -99,5 +99,5 @@ class Tally:
         tally.given = Counter({(m, arm): count for m, arm, count in counts["given"]})
         tally.reasons = Counter(dict(counts["reasons"]))
         for name in Tally.COUNTS:
-            setattr(tally, name, int(counts[name]))
+            setattr(tally, name, int(counts.get(name, 0)))  # one that is new has counted nothing yet
         return tally

@@ -160,14 +160,9 @@ def describe(event: Event) -> str:
         case events.Corrected(outcome=outcome, stage=stage, context=context, reason=reason):
             what = f"outcome to {outcome:g}" if context is None else f"stage {stage} to {_values(context)}"
             return f"corrected {what} ({reason})"
-        case events.Withdrawn(reason=reason):
-            return f"withdrawn ({reason})"
-        case events.Voided(reason=reason):
-            return f"voided ({reason})"
-        case events.Unblinded(reason=reason):
-            return f"unblinded ({reason})"
         case _:
-            return type(event).__name__
+            said = getattr(event, "reason", "")
+            return type(event).__name__.lower() + (f" ({said})" if said else "")
 
 
 def _values(context: Mapping[str, float]) -> str:

@@ -18,6 +18,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import LogError, NotEstimable
 from dtrbandit.evaluation.cohort.origin import ADAPTIVE, OBSERVATIONAL, RANDOMISED, Kind, Origin, Recorded, Waiting
 from dtrbandit.record.events import (
+    TEACHES,
     Assigned,
     Completed,
     Corrected,
@@ -29,7 +30,6 @@ from dtrbandit.record.events import (
     Responded,
     Taught,
     TrialFact,
-    Unblinded,
     Voided,
     Withdrawn,
 )
@@ -110,7 +110,7 @@ def _units(events: Iterable[Event], design: Design) -> Iterable[_Told]:
     for place, event in enumerate(events, 1):
         if isinstance(event, Opened):
             raise LogError("a log begins with Opened and has no other; use one whole log")
-        if isinstance(event, TrialFact | Taught | Unblinded):
+        if isinstance(event, TrialFact | Taught) or type(event) not in TEACHES:
             continue
         if isinstance(event, Voided):
             del units[event.unit]
