@@ -171,10 +171,59 @@ def measure_memory(units: int) -> Iterator[Line]:
     each = tracemalloc.get_traced_memory()[0] / units
     tracemalloc.stop()
     yield Line(f"memory of a session of {units:,} units, per unit", f"{each:,.0f} bytes", "≤ 1 KB")
+    tracemalloc.start()
+    session = dtr.Session(Synthetic().design, POLICY)
+    for i in range(units):
+        session.enroll(f"u{i}", {"x1": trial.x1[i]})
+        session.respond(f"u{i}", {"x2": trial.x2[0][i]})
+    each = tracemalloc.get_traced_memory()[0] / units
+    tracemalloc.stop()
+    yield Line(f"the same, {units:,} units that await their outcome", f"{each:,.0f} bytes", "≤ 1.5 KB")
+
+
+def measure_growth(units: int) -> Iterator[Line]:
+    """Take units with ten features and four arms through: does one take longer after many others?
+
+    An outcome is linear in the features of its arms. With ``ties`` three of the four arms do the same, so that
+    estimates keep crossing: the hardest case.
+    """
+    for ties in (False, True):
+        early, late = _ten_features(units, ties=ties)
+        case = "three of four arms alike" if ties else "all arms differ"
+        what = f"(10, 4), {case}: a unit, {units // 20:,} to {units // 10:,}, and the last of {units:,}; growth"
+        measured = f"{in_words(early)}; {in_words(late)}; {late / early:.2f}"
+        yield Line(what, measured, "" if ties else "≤ 1.5")
+
+
+def _ten_features(units: int, *, ties: bool) -> tuple[float, float]:
+    """Return the processor time of a unit, after a twentieth of them, and at the end."""
+    rng, columns = np.random.default_rng(2), [f"x{j}" for j in range(1, 10)]
+    stages = [
+        dtr.Stage(f"s{m}", tuple("abcd"), " + ".join(["1", *(f"{name}_{m}" for name in columns)])) for m in (0, 1)
+    ]
+    session = dtr.Session(dtr.Design(stages), POLICY)
+    theta = rng.normal(size=(2, 4, 9))
+    if ties:
+        theta[:, 2:] = theta[:, 1:2]
+    own, spent_at = session.design.columns, [0.0] * (units + 1)
+    for i in range(units):
+        x, noise = rng.normal(size=(2, 9)), float(rng.normal())
+        contexts = [dict(zip(names, row, strict=True)) for names, row in zip(own, x.tolist(), strict=True)]
+        began = time.process_time()
+        decisions = [session.enroll(f"u{i}", contexts[0]), session.respond(f"u{i}", contexts[1])]
+        took = time.process_time() - began
+        arms = ["abcd".index(decision.arm) for decision in decisions if decision is not None]
+        outcome = sum(float(theta[m, arm] @ x[m]) for m, arm in enumerate(arms)) + noise
+        began = time.process_time()
+        session.complete(f"u{i}", outcome)
+        spent_at[i + 1] = spent_at[i] + took + time.process_time() - began
+    few = units // 20
+    return (spent_at[2 * few] - spent_at[few]) / few, (spent_at[units] - spent_at[units - few]) / few
 
 
 def measure_sessions(size: Size) -> Iterator[Line]:
     yield from measure_memory(size.traced)
+    yield from measure_growth(size.amended)
     yield from measure_trial(size)
     yield from measure_reading(size)
 
@@ -183,5 +232,5 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true", help="a short run, for trying out")
     chosen = QUICK if options.parse_args().quick else WHOLE
-    report("Sessions", measure_sessions(chosen), total=10)
+    report("Sessions", measure_sessions(chosen), total=13)
     report("Cold start", measure_cold_start(bursts=chosen.bursts), total=19)
