@@ -182,7 +182,7 @@ def measure_memory(units: int) -> Iterator[Line]:
 
 
 def measure_growth(units: int) -> Iterator[Line]:
-    """Take units with ten features and four arms through: does one take longer after many others?
+    """Compare a unit after many others with an early one, with ten features and four arms.
 
     An outcome is linear in the features of its arms. With ``ties`` three of the four arms do the same, so that
     estimates keep crossing: the hardest case.
