@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
+from dtrbandit.estimators.estimates import factors_by_arm
 from dtrbandit.kernels import constants as c
 from dtrbandit.policies.state import REASON_NAMES
 from dtrbandit.record import Assigned
 from plain.dtr_bandit import filtered
+from random_runs import DESIGNS, random_session
 
 DESIGN = dtr.Design([dtr.Stage("first", ("a", "b"), "1 + x"), dtr.Stage("second", ("a", "b"), "1 + z")])
 THREE = dtr.Design(
@@ -244,6 +246,26 @@ def test_a_forced_sample_belongs_to_its_own_stage_when_an_earlier_one_was_free_f
     assert (third.arm, third.reason) == ("b", "forced")  # (a, b, b) is feasible again
     tilde = {(c.stage, c.arm): c.tilde for c in session.coefficients()}
     assert {key: q for key, q in tilde.items() if q is not None} == {("s3", "b"): pytest.approx(2.0)}
+
+
+@pytest.mark.parametrize("schedule", ["paper", "permuted"])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("design", DESIGNS, ids=["one stage", "two stages", "three stages"])
+def test_factors_behind_the_forced_estimate_are_bit_for_bit_those_of_its_rows_among_all(
+    design: dtr.Design, seed: int, schedule: Any
+) -> None:
+    """Units are overridden, corrected and void; arms are contraindicated and closed."""
+    state: Any = random_session(design, dtr.DTRBandit(q=2, delta=0.5, schedule=schedule), seed, 60)._belief.state
+    scheduled, given = np.asarray(state.forced.scheduled), np.asarray(state.observed.arms)
+    clean = (scheduled >= 0) & (scheduled == given) & np.asarray(state.learner.counted, dtype=np.bool_)
+
+    factors = state.estimates().tilde_factors
+
+    everyone = factors_by_arm(design, state.observed, np.arange(len(clean)), clean)
+    assert clean.sum() > len(design.stages)
+    assert [[own.tobytes() for own in arms] for arms in factors] == [
+        [own.tobytes() for own in arms] for arms in everyone
+    ]
 
 
 def test_a_correction_changes_estimates_from_then_on_but_neither_decisions_nor_a_frozen_estimate() -> None:

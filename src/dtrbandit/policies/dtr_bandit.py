@@ -246,13 +246,14 @@ class DTRBanditState(ForcedRoundsState):
     def estimates(self) -> Estimates:
         """Return the coefficients of Q̂, and of Q̃ as it is now."""
         self.settle()
-        scheduled, arms = np.asarray(self.forced.scheduled), np.asarray(self.observed.arms)
-        clean = (scheduled >= 0) & (scheduled == arms) & np.asarray(self.learner.counted, dtype=np.bool_)
+        units = np.sort(np.asarray(self.forced.units)[: self.forced.count])  # few: the others need no look
+        scheduled, given = np.asarray(self.forced.scheduled)[units], np.asarray(self.observed.arms)[units]
+        clean = (scheduled >= 0) & (scheduled == given) & (np.asarray(self.learner.counted)[units] != 0)
         return (
             super()
             .estimates()
             ._replace(
                 tilde=per_stage(self.design, np.asarray(self.forced.beta)),
-                tilde_factors=factors_by_arm(self.design, self.observed, clean),
+                tilde_factors=factors_by_arm(self.design, self.observed, units, clean),
             )
         )
