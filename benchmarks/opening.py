@@ -105,7 +105,7 @@ def looks(trial: Trial) -> Iterator[Line]:
     log = trial._log
     asked: dict[str, tuple[Callable[[], object], str]] = {
         "what verbs wait for when a snapshot is taken": (
-            lambda: copied(log.belief, log.facts, log.head, ""),
+            lambda: copied(log.belief, log.head, ""),
             "≤ 50 ms",
         ),
         "summary()": (trial.summary, "≤ 5 ms"),

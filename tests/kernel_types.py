@@ -23,6 +23,7 @@ SCALARS |= {
     "list": OBJECT,
     "tuple": OBJECT,
     "bytes": OBJECT,
+    "dict": OBJECT,
 }
 HEAD = re.compile(r"cdef class (\w+)(?:\((\w+)\))?:")
 ATTRIBUTES = re.compile(r"cdef (?:public |readonly )?(?:const )?([\w ]+?(?:\[[:, 1]+\])?) (\w+(?:, \w+)*)")

@@ -47,11 +47,11 @@ def test_the_lines_on_sessions_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_lines_on_live_trials_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dtrbandit.cli.live import create_trial
+    from dtrbandit.cli.trial import create
 
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/live-trial.md").read_text(), flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    create_trial(ROOT / "examples/trial.toml", "sqlite:///trial.db", "tester")
+    create(ROOT / "examples/trial.toml", "sqlite:///trial.db", "tester")
 
     first, over_http, of_analysis = blocks  # the second needs a service: tests/test_client.py
     names: dict[str, Any] = {}

@@ -16,8 +16,8 @@ from dtrbandit.driver import Driver
 from dtrbandit.environments import PotentialOutcomes
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.stream import drawn_for
+from dtrbandit.policies.decisions import REASON_NAMES
 from dtrbandit.policies.registry import examples
-from dtrbandit.policies.state import REASON_NAMES
 from policies.states import differences
 
 UNITS, STAGES = 6, 2

@@ -16,10 +16,12 @@ import pytest
 from typer.testing import CliRunner
 
 import dtrbandit as dtr
-from dtrbandit.cli import app, live
+from dtrbandit.cli import app
+from dtrbandit.cli import trial as commands
 from dtrbandit.environments import Synthetic
 from dtrbandit.storage import upgrade_tables
 from dtrbandit.trial import Ask, Head, Taken
+from exit_code import exit_code
 from extras import needed
 from serving.served import Served
 from stored_fixtures import FOLDER, answers_of, as_told, expected, lines_of, of_this_release, slug, tell_again, unpacked
@@ -165,7 +167,7 @@ def test_a_trial_opens_and_goes_on_as_it_did(name: str, database: str) -> None:
 
 @pytest.mark.parametrize("name", TRIALS)
 def test_a_trial_is_verified_by_the_command(name: str, database: str) -> None:
-    assert live.verify_trial(name, database, against=TRIALS[name]["head"], every=None, as_json=False) == 0
+    assert exit_code(commands.verify, name, against=TRIALS[name]["head"], storage=database) == 0
 
 
 def test_a_record_that_was_changed_is_found(database: str) -> None:
@@ -173,7 +175,7 @@ def test_a_record_that_was_changed_is_found(database: str) -> None:
         connection.execute("UPDATE records SET text = replace(text, 'nurse A', 'nurse B') WHERE sequence = 20")
     connection.close()
 
-    assert live.verify_trial("live", database, against=None, every=None, as_json=False) == live.WRONG
+    assert exit_code(commands.verify, "live", against=None, storage=database) == commands.WRONG
 
 
 def test_all_trials_are_there(database: str) -> None:
@@ -351,7 +353,7 @@ def test_a_design_file_is_the_design_that_wrote_it(name: str) -> None:
 def test_a_trial_file_creates_the_trial_that_it_created(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/trial.db"
 
-    live.create_trial(FOLDER / "toml/trial.toml", storage, "lead")
+    commands.create(FOLDER / "toml/trial.toml", storage, "lead")
 
     with dtr.Trial.open("depression", storage=storage) as trial:
         (record,) = lines(trial)

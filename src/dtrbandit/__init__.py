@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from dtrbandit._version import NUMERICS, __version__
 
 if TYPE_CHECKING:
+    from dtrbandit.belief import verify
     from dtrbandit.design import Design, Stage
-    from dtrbandit.engine import Session, verify
+    from dtrbandit.engine import Session
     from dtrbandit.errors import (
         Conflict,
         DesignError,
@@ -59,7 +60,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "design": ("Design", "Stage"),
-    "engine": ("Session", "verify"),
+    "belief": ("verify",),
+    "engine": ("Session",),
     "errors": (
         "Conflict", "DTRError", "DesignError", "LogError", "NotAllowed", "NotEstimable", "NotFound",
         "ObservationError", "OtherLog", "ProtocolError", "Unavailable",

@@ -41,7 +41,7 @@ from dtrbandit.record.histories import NO_UNIT, History, UnitRecord, advance, af
 from dtrbandit.record.log import Log, amended_units, kinds
 from dtrbandit.record.packed import PackedLog
 from dtrbandit.record.teaching import Prior, facts_of
-from dtrbandit.record.trial_rules import refuse_other_numerics, require_going_on
+from dtrbandit.record.trial_rules import refuse_other_numerics, require_going_on, segments
 from dtrbandit.record.units import Facts, Histories
 from dtrbandit.summary import Standing, standing
 
@@ -280,3 +280,20 @@ def opened_by(
     design, policy = design or Design.from_dict(event.design), policy or policy_from_dict(event.policy)
     require_same(event, design, policy)
     return Belief(design, policy, event.seed, opened=event, facts=None if facts is None else facts(design, event))
+
+
+def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy[Any] | None = None) -> None:
+    """Decide again everything that a log assigned, and refuse the log at the first difference.
+
+    What a release with other numerics decided is not decided again: then the error says which release can.
+    """
+    found = segments(believed(log, design, policy, decide_again=True).histories)
+    others = [
+        f"events {part.first} to {part.last} have numerics {part.numerics}: verify them by release {part.release}"
+        for part in found
+        if not part.own
+    ]
+    if others:
+        raise LogError(
+            f"dtrbandit has numerics {NUMERICS} here; {'; '.join(others)}. All others lead to what was decided"
+        )

@@ -56,12 +56,12 @@ class Client:
     """
 
     def __init__(self, url: str, key: str, *, patience: float = 60.0) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        split = urlsplit(url)
+        if split.scheme not in ("http", "https") or not split.hostname or split.query or split.fragment:
             raise ObservationError(f"the address must look like https://trials.example.org, found {url!r}")
         if not (key.isascii() and key.isprintable() and " " not in key):
             raise ObservationError(f"a key is dtrb_ and letters, digits, - and _, found {key[:12]!r}…")
-        self.url, self._parts, self._key, self._patience = url.rstrip("/"), parts, key, patience
+        self.url, self._split, self._key, self._patience = url.rstrip("/"), split, key, patience
         self._own = threading.local()
 
     def trial(self, name: str, *, log: str | None = None) -> RemoteTrial:
@@ -86,13 +86,21 @@ class Client:
 
     def call(
         self, method: str, path: str, body: object = None, *, key: str | None = None, log: str | None = None
-    ) -> Any:
+    ) -> dict[str, Any]:
         """Return what the service answers to one request, repeated until it does; raises what it refuses with.
 
         ``key`` is the idempotency key, by default a new one; ``log`` the log that the request is meant for.
         """
-        text = self.read(method, path, body, key=key, log=log)
-        return json.loads(text) if text else None
+        answer: dict[str, Any] = json.loads(self.read(method, path, body, key=key, log=log))
+        return answer
+
+    def lines(self, path: str, since: int) -> Iterator[dict[str, Any]]:
+        """Yield the records of a log after a sequence number, as many at a time as the service gives."""
+        while lines := self.read("GET", f"{path}?since={since}").splitlines():
+            for line in lines:
+                record = json.loads(line)
+                since = record["sequence"]
+                yield record
 
     def read(
         self, method: str, path: str, body: object = None, *, key: str | None = None, log: str | None = None
@@ -119,7 +127,7 @@ class Client:
         """Return status, body and what Retry-After says. A connection that fails counts as 503."""
         connection = self._connection()
         try:
-            connection.request(method, self._parts.path.rstrip("/") + path, content, dict(headers))
+            connection.request(method, self._split.path.rstrip("/") + path, content, dict(headers))
             answer = connection.getresponse()
             return answer.status, answer.read(), _seconds(answer.headers.get("Retry-After"))
         except (OSError, http.client.HTTPException) as error:
@@ -129,11 +137,10 @@ class Client:
     def _connection(self) -> http.client.HTTPConnection:
         found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
         if found is None:
-            host, port = self._parts.hostname or "", self._parts.port
-            if self._parts.scheme == "https":
-                found = http.client.HTTPSConnection(
-                    host, port, timeout=SECONDS_TO_ANSWER, context=ssl.create_default_context()
-                )
+            host, port = self._split.hostname or "", self._split.port
+            if self._split.scheme == "https":
+                secure = ssl.create_default_context()
+                found = http.client.HTTPSConnection(host, port, timeout=SECONDS_TO_ANSWER, context=secure)
             else:
                 found = http.client.HTTPConnection(host, port, timeout=SECONDS_TO_ANSWER)
             self._own.connection = found
@@ -180,9 +187,8 @@ class RemoteTrial:
 
         ``site`` is for administrators: the key of a site says which one it is.
         """
-        body = {"unit": unit, "context": dict(context), "site": site, **_excluded(exclude, reason)}
-        reply = self._post("/units", body)
-        return Arm(reply["unit"], reply["stage"], reply["arm"])
+        given = {"unit": unit, "context": dict(context), "site": site, **_excluded(exclude, reason)}
+        return _arm(self._post("/units", given))
 
     def respond(
         self,
@@ -194,22 +200,21 @@ class RemoteTrial:
         reason: str | None = None,
     ) -> Arm | None:
         """Record the response of a unit; return its next arm, or None if it left early."""
-        body = {"context": dict(context), "stage": stage, **_excluded(exclude, reason)}
-        reply = self._post(f"{_unit(unit)}/responses", body)
-        return None if reply.get("left") else Arm(reply["unit"], reply["stage"], reply["arm"])
+        given = {"context": dict(context), "stage": stage, **_excluded(exclude, reason)}
+        reply = self._about(unit, "responses", given)
+        return None if reply.get("left") else _arm(reply)
 
     def complete(self, unit: str, outcome: float) -> None:
         """Record the outcome of a unit."""
-        self._post(f"{_unit(unit)}/outcome", {"outcome": outcome})
+        self._about(unit, "outcome", {"outcome": outcome})
 
     def withdraw(self, unit: str, *, reason: str) -> None:
         """Record that a unit is lost."""
-        self._post(f"{_unit(unit)}/withdrawal", {"reason": reason})
+        self._about(unit, "withdrawal", {"reason": reason})
 
     def override(self, unit: str, arm: str, *, reason: str, stage: str | None = None) -> Arm:
         """Record that another arm than the one decided was really given."""
-        reply = self._post(f"{_unit(unit)}/override", {"arm": arm, "reason": reason, "stage": stage})
-        return Arm(reply["unit"], reply["stage"], reply["arm"])
+        return _arm(self._about(unit, "override", {"arm": arm, "reason": reason, "stage": stage}))
 
     def correct(
         self,
@@ -222,18 +227,16 @@ class RemoteTrial:
     ) -> None:
         """Correct a recorded outcome, or columns of the context recorded at ``stage``."""
         columns = None if context is None else dict(context)
-        self._post(
-            f"{_unit(unit)}/corrections", {"reason": reason, "outcome": outcome, "stage": stage, "context": columns}
-        )
+        given = {"reason": reason, "outcome": outcome, "stage": stage, "context": columns}
+        self._about(unit, "corrections", given)
 
     def void(self, unit: str, *, reason: str) -> None:
         """Record that a unit should never have been enrolled."""
-        self._post(f"{_unit(unit)}/void", {"reason": reason})
+        self._about(unit, "void", {"reason": reason})
 
     def unblind(self, unit: str, *, reason: str) -> dict[str, Any]:
-        """Record that you look behind the arms of a unit; return its whole story, each decision explained."""
-        story: dict[str, Any] = self._post(f"{_unit(unit)}/unblinding", {"reason": reason})
-        return story
+        """Record that you look behind the arms of a unit; return all of it, each decision explained."""
+        return self._about(unit, "unblinding", {"reason": reason})
 
     def hold(self, *, reason: str, site: str | None = None) -> None:
         """Hold accrual, everywhere or at one site."""
@@ -260,48 +263,47 @@ class RemoteTrial:
     @property
     def phase(self) -> str:
         """``rehearsal``, ``live`` or ``ended``."""
-        phase: str = self.client.call("GET", self._path)["phase"]
-        return phase
+        return str(self._get()["phase"])
 
     def explain(self, unit: str) -> Sequence[Decision]:
         """Return all decisions about a unit, for administrators and statisticians; ``print`` one to read it."""
-        decisions = self.client.call("GET", self._path + _unit(unit)).get("decisions")
+        decisions = self.unit(unit).get("decisions")
         if decisions is None:
             raise NotAllowed("decisions are explained to administrators and statisticians alone")
         return tuple(_decision(each) for each in decisions)
 
     def unit(self, unit: str) -> dict[str, Any]:
         """Return what may be seen of a unit."""
-        story: dict[str, Any] = self.client.call("GET", self._path + _unit(unit))
-        return story
+        return self._get(f"/units/{segment(unit)}")
 
     def units(self, *, awaiting: str | None = None, overdue: bool | None = None) -> list[dict[str, Any]]:
         """Return the units in flight: what each awaits, since when, and whether it is overdue."""
-        asked = {"awaiting": awaiting, "overdue": None if overdue is None else str(overdue).lower()}
-        query = urlencode({name: value for name, value in asked.items() if value is not None})
-        units: list[dict[str, Any]] = self.client.call("GET", f"{self._path}/units?{query}")["units"]
+        wanted = {"awaiting": awaiting, "overdue": None if overdue is None else str(overdue).lower()}
+        query = urlencode({name: value for name, value in wanted.items() if value is not None})
+        units: list[dict[str, Any]] = self._get(f"/units?{query}")["units"]
         return units
 
     def summary(self) -> dict[str, Any]:
         """Return where the trial stands; ``["text"]`` reads well."""
-        summary: dict[str, Any] = self.client.call("GET", f"{self._path}/summary")
-        return summary
+        return self._get("/summary")
 
     def head(self) -> tuple[int, str]:
         """Return the number of records and the last hash."""
-        head = self.client.call("GET", f"{self._path}/head")
+        head = self._get("/head")
         return head["sequence"], head["hash"]
 
     def records(self, since: int = 0) -> Iterator[dict[str, Any]]:
         """Yield the records after a sequence number, the seed withheld while the trial runs."""
-        while lines := self.client.read("GET", f"{self._path}/log?since={since}").splitlines():
-            for line in lines:
-                record = json.loads(line)
-                since = record["sequence"]
-                yield record
+        return self.client.lines(f"{self._path}/log", since)
 
-    def _post(self, path: str, body: object) -> Any:
+    def _get(self, path: str = "") -> dict[str, Any]:
+        return self.client.call("GET", self._path + path)
+
+    def _post(self, path: str, body: object) -> dict[str, Any]:
         return self.client.call("POST", self._path + path, body, log=self.log)
+
+    def _about(self, unit: str, what: str, body: object) -> dict[str, Any]:
+        return self._post(f"/units/{segment(unit)}/{what}", body)
 
 
 def _excluded(exclude: Exclude | None, reason: str | None) -> dict[str, object]:
@@ -310,8 +312,8 @@ def _excluded(exclude: Exclude | None, reason: str | None) -> dict[str, object]:
     return {"exclude": {stage: [*arms] for stage, arms in exclude.items()}, "reason": reason}
 
 
-def _unit(unit: str) -> str:
-    return f"/units/{segment(unit)}"
+def _arm(reply: Mapping[str, Any]) -> Arm:
+    return Arm(reply["unit"], reply["stage"], reply["arm"])
 
 
 def _decision(entries: Mapping[str, Any]) -> Decision:

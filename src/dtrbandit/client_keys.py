@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -15,11 +14,11 @@ OVERLAP = 24.0  # hours for which a key works beside its successor, as the servi
 class Calls(Protocol):
     """Whatever asks a service, and asks again until it answers."""
 
-    def call(self, method: str, path: str, body: object = None) -> Any:
+    def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         """Return what the service answers to one request."""
 
-    def read(self, method: str, path: str) -> bytes:
-        """Return the same as it came."""
+    def lines(self, path: str, since: int) -> Iterator[dict[str, Any]]:
+        """Yield the records of a log after a sequence number."""
 
 
 class RemoteKeys:
@@ -38,29 +37,22 @@ class RemoteKeys:
     ) -> dict[str, Any]:
         """Create a key; ``["key"]`` is the key itself."""
         body = {"role": role, "label": label, "days": days, "trial": trial, "site": site}
-        new: dict[str, Any] = self._client.call("POST", "/keys", body)
-        return new
+        return self._client.call("POST", "/keys", body)
 
     def rotate(self, key_id: str, *, overlap: float = OVERLAP) -> dict[str, Any]:
         """Give the holder of a key a new one; ``["key"]`` is the key itself.
 
         ``overlap`` is for how many hours the old key still works. One's own needs an hour at least.
         """
-        new: dict[str, Any] = self._client.call("POST", f"/keys/{segment(key_id)}/rotation", {"overlap": overlap})
-        return new
+        return self._client.call("POST", f"/keys/{segment(key_id)}/rotation", {"overlap": overlap})
 
     def revoke(self, key_id: str) -> dict[str, Any]:
         """Let a key end at once, for good."""
-        ended: dict[str, Any] = self._client.call("POST", f"/keys/{segment(key_id)}/revocation")
-        return ended
+        return self._client.call("POST", f"/keys/{segment(key_id)}/revocation")
 
     def events(self, since: int = 0) -> Iterator[dict[str, Any]]:
         """Yield what happened to keys after a sequence number, for administrators and auditors."""
-        while lines := self._client.read("GET", f"/keys/events?since={since}").splitlines():
-            for line in lines:
-                record = json.loads(line)
-                since = record["sequence"]
-                yield record
+        return self._client.lines("/keys/events", since)
 
 
 def segment(name: str) -> str:

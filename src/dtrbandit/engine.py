@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from types import FrameType
-from typing import Any, TypeVar
+from typing import Any
 
-from dtrbandit._version import NUMERICS
 from dtrbandit.belief import Belief, believed
 from dtrbandit.design.contexts import history_features
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
-from dtrbandit.errors import Conflict, LogError, ProtocolError
+from dtrbandit.errors import Conflict, ProtocolError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.fast_path import NOT_TAKEN
-from dtrbandit.forks import at_fork, new_turn, turn_in_child
+from dtrbandit.forks import Turns
 from dtrbandit.policies.policy import Estimating, Policy
 from dtrbandit.record.commands import (
     CloseArm,
@@ -39,14 +36,11 @@ from dtrbandit.record.events import Decision, Event, new
 from dtrbandit.record.histories import History
 from dtrbandit.record.log import Log
 from dtrbandit.record.teaching import Prior
-from dtrbandit.record.trial_rules import segments
 from dtrbandit.record.units import Histories
 from dtrbandit.summary import Coefficient, Standing, Summary, coefficient_table, summarise
 from dtrbandit.words import counted
 
 Exclude = Mapping[str, Iterable[str]]  # arms by stage
-Given = TypeVar("Given")
-Done = TypeVar("Done")
 
 
 class Session:
@@ -77,12 +71,8 @@ class Session:
         self.design, self.policy, self.seed = belief.design, belief.policy, belief.seed
         self._belief = belief
         self._answered: tuple[Reply, History] | None = None  # the last answer, and the history that it leads to
-        self._turn = new_turn()
-        self._acting: FrameType | None = None  # the call that acts now; after an interruption one that has ended
-        at_fork(self, Session._begin_in_child)
-
-    def _begin_in_child(self) -> None:
-        self._turn = turn_in_child(self._turn, _cut_off)
+        self._turns = Turns(_nested, _cut_off)
+        self._alone = self._turns.alone
 
     # -- the verbs -------------------------------------------------------------------------------------------
 
@@ -187,9 +177,7 @@ class Session:
     def _unblind(self, command: Unblind) -> tuple[Decision, ...]:
         self._take(command)
         histories = self._belief.histories
-        record = histories.get(histories.known_id(command.unit))
-        assert record is not None
-        return record.decisions
+        return histories.decisions(histories.known_id(command.unit))
 
     def _take(self, command: Command) -> Decision | None:
         """Answer and believe. No reply is made for it: it would cost as much as a fact."""
@@ -200,24 +188,6 @@ class Session:
         if facts:
             belief.learn(facts, known, arrived)
         return decision
-
-    def _alone(self, act: Callable[[Given], Done], given: Given) -> Done:
-        """Let one verb act at a time. Other threads wait. A verb inside a verb, of a policy or a signal, is refused."""
-        with self._turn:
-            if self._acting is not None and self._is_nested():
-                raise ProtocolError("a verb of this session is under way in this thread; call the next one after it")
-            try:
-                self._acting = sys._getframe()
-                return act(given)
-            finally:
-                self._acting = None
-
-    def _is_nested(self) -> bool:
-        """Say whether a verb of this session is among the callers."""
-        caller = None if self._acting is None else sys._getframe(1)
-        while caller is not None and caller is not self._acting:
-            caller = caller.f_back
-        return caller is not None
 
     # -- the seam: answer, write, believe --------------------------------------------------------------------
 
@@ -291,7 +261,7 @@ class Session:
     @property
     def histories(self) -> Histories:
         """The records of all units, as they are now; whoever changes something there breaks the session."""
-        with self._turn:
+        with self._turns.lock:
             return self._readable().histories
 
     @classmethod
@@ -329,16 +299,16 @@ class Session:
 
     def standing(self) -> Standing:
         """Return what a summary is made of; verbs wait for this, and not for what is counted in it."""
-        with self._turn:
+        with self._turns.lock:
             return self._readable().standing()
 
     def __repr__(self) -> str:
-        with self._turn:
+        with self._turns.lock:
             units = counted(len(self._readable().histories), "unit")
             return f"<Session of {units} under {self.policy!r}, seed {self.seed}>"
 
     def _estimates(self) -> Estimates:
-        with self._turn:
+        with self._turns.lock:
             if not isinstance(self.policy, Estimating):
                 raise ProtocolError(f"the policy {self.policy!r} estimates nothing")
             return self.policy.estimates(self._readable().state)
@@ -351,16 +321,20 @@ class Session:
 
     def _readable(self) -> Belief:
         """Return what is believed. Refuse if a verb under way in this thread has changed half of it."""
-        if self._is_nested() and not self._belief.whole:
+        if self._turns.is_nested() and not self._belief.whole:
             raise ProtocolError("a verb of this session is under way in this thread; read after it")
         return self._whole()
 
     def __getstate__(self) -> Belief:
-        with self._turn:
+        with self._turns.lock:
             return deepcopy(self._readable())  # within the turn: others may go on while it is pickled
 
     def __setstate__(self, belief: Belief) -> None:
         self._begin(belief)  # a copy takes turns of its own
+
+
+def _nested() -> ProtocolError:
+    return ProtocolError("a verb of this session is under way in this thread; call the next one after it")
 
 
 def _cut_off() -> ProtocolError:
@@ -369,20 +343,3 @@ def _cut_off() -> ProtocolError:
         "changed. Its log is whole: go on with Session.resume(session.log, design=session.design, "
         "policy=session.policy)"
     )
-
-
-def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy[Any] | None = None) -> None:
-    """Decide again everything that a log assigned, and refuse the log at the first difference.
-
-    What a release with other numerics decided is not decided again: then the error says which release can.
-    """
-    parts = segments(believed(log, design, policy, decide_again=True).histories)
-    others = [
-        f"events {part.first} to {part.last} have numerics {part.numerics}: verify them by release {part.release}"
-        for part in parts
-        if not part.own
-    ]
-    if others:
-        raise LogError(
-            f"dtrbandit has numerics {NUMERICS} here; {'; '.join(others)}. All others lead to what was decided"
-        )

@@ -131,7 +131,7 @@ class FastPath:
         histories.rounds[unit] = t
         if key != unit:
             histories.folded[key] = unit
-        histories.in_flight[unit] = UnitRecord(history, contexts, contexts, (decision,))
+        histories.in_flight[unit] = UnitRecord(history, contexts, contexts)
         histories.tally.states[AWAITS_STAGE if self._stages > 1 else AWAITS_OUTCOME] += 1
         self._learn(c.ARRIVED, t, 0, 0, arm, self._forced(), 2)
         return decision
@@ -159,7 +159,6 @@ class FastPath:
         record.reported = contexts if record.contexts is record.reported else (*record.reported, accepted)
         record.contexts = contexts
         record.history = new(History, (known, t, node, (*features, psi), self._tree.arms_to[node], (), None, ()))
-        record.decisions += (decision,)
         states = histories.tally.states
         states[AWAITS_STAGE + m - 1] -= 1
         states[AWAITS_STAGE + m if m + 1 < self._stages else AWAITS_OUTCOME] += 1

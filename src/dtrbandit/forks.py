@@ -1,18 +1,25 @@
-"""Forks: what a child must not go on with is refused there, in words. A child has one thread of its parent's."""
+"""Turns that threads take, and forks: what a child must not go on with is refused there, in words.
+
+A child has one thread of its parent's.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from types import FrameType
 from typing import NoReturn, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from dtrbandit.errors import DTRError
 
 Owner = TypeVar("Owner")
+Given = TypeVar("Given")
+Done = TypeVar("Done")
 Refusal = Callable[[], DTRError]
 Turn = AbstractContextManager[object]  # a lock that threads take turns by, or what stands for it in a child
 _ACTS: WeakKeyDictionary[object, Callable[[object], None]] = WeakKeyDictionary()
@@ -42,6 +49,41 @@ def is_held(turn: Turn) -> bool:
     if free:
         lock.release()
     return not free
+
+
+class Turns:
+    """Lets the calls of an object act one at a time. Other threads wait; a call inside a call is refused.
+
+    ``nested`` is the refusal of a call inside a call, of a policy or a signal. ``cut_off`` is that of a child which was
+    forked while another thread acted.
+    """
+
+    def __init__(self, nested: Refusal, cut_off: Refusal) -> None:
+        self._nested, self._cut_off = nested, cut_off
+        self.lock = new_turn()
+        self._acting: FrameType | None = None  # the call that acts now; after an interruption one that has ended
+        at_fork(self, Turns._begin_in_child)
+
+    def _begin_in_child(self) -> None:
+        self.lock = turn_in_child(self.lock, self._cut_off)
+
+    def alone(self, act: Callable[[Given], Done], given: Given) -> Done:
+        """Let one call act at a time."""
+        with self.lock:
+            if self._acting is not None and self.is_nested():
+                raise self._nested()
+            try:
+                self._acting = sys._getframe()
+                return act(given)
+            finally:
+                self._acting = None
+
+    def is_nested(self) -> bool:
+        """Say whether a call of the object is among the callers."""
+        caller = None if self._acting is None else sys._getframe(1)
+        while caller is not None and caller is not self._acting:
+            caller = caller.f_back
+        return caller is not None
 
 
 class NotInChild:

@@ -1,14 +1,25 @@
-"""The commands about keys as they are typed; what they do is tried in tests/cli/test_live_keys.py."""
+"""The commands about keys, as they are typed, and what they do."""
 
 from __future__ import annotations
 
+import getpass
+import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
+import dtrbandit as dtr
+from dtrbandit.cli import trial_keys
 from dtrbandit.cli.trial_keys import RoleName
-from dtrbandit.service.keys import Role
+from dtrbandit.errors import NotFound
+from dtrbandit.service.key_store import first_key
+from dtrbandit.service.keys import KeyRing, Role
+from dtrbandit.storage import connect
+from exit_code import exit_code
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
 Run = Callable[..., tuple[int, str, str]]
@@ -60,3 +71,82 @@ def test_a_key_that_was_changed_outside_is_restored_with_a_warning_and_accepted(
 
 def test_the_roles_of_the_command_line_are_those_of_the_service() -> None:
     assert [role.value for role in RoleName] == [role.value for role in Role]
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path}/trial.db"
+    store = connect(url)
+    store.add_trial("pilot")
+    first_key(store, now=datetime.now(UTC))
+    store.close()
+    return url
+
+
+def holder_of(storage: str, key: str) -> str:
+    store = connect(storage)
+    try:
+        return KeyRing(store.api_keys()).holder(f"Bearer {key}", now=datetime.now(UTC)).label
+    finally:
+        store.close()
+
+
+def test_a_key_is_made_shown_rotated_and_revoked(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    trial_keys.create_key(RoleName("site"), "nurse A", storage=storage, days=30.0, trial="pilot", site="north")
+    key = capsys.readouterr().out.split()[-1]
+    name = key.split("_")[1]
+    trial_keys.rotate_key(name, 1.0, storage)
+    told = capsys.readouterr().out
+    successor = told.splitlines()[1].strip()
+    trial_keys.list_keys(storage)
+    between = capsys.readouterr().out
+    trial_keys.revoke_key(name, storage)
+    capsys.readouterr()
+    trial_keys.list_keys(storage)
+
+    listed = capsys.readouterr().out
+    ends = told.splitlines()[2].removeprefix(f"The old key {name} works until ").removesuffix(".")
+    assert f"site north  (replaced, until {ends})" in between
+    assert holder_of(storage, successor) == "nurse A"
+    assert f"{name}  site           nurse A, trial pilot, site north  (revoked)" in listed
+    assert ", until " in listed
+    assert key not in listed
+
+
+def test_what_happened_to_keys_is_listed_and_verified(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    trial_keys.create_key(RoleName("site"), "nurse A", storage=storage, trial="pilot", site="north")
+    name = capsys.readouterr().out.split()[2]
+    trial_keys.rotate_key(name, 1.0, storage)
+    capsys.readouterr()
+
+    trial_keys.key_events(storage)
+    listed = capsys.readouterr().out.splitlines()
+    trial_keys.key_events(storage, json=True)
+    stored = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert exit_code(trial_keys.verify_keys, None, storage) == 0
+    verified = capsys.readouterr().out.strip()
+
+    assert len(listed) == 4
+    assert f"  rotated  {name}  site           nurse A, trial pilot, site north, successor " in listed[-1]
+    assert listed[-1].endswith(f"  by {trial_keys.requester().actor}")
+    assert [record["event"]["event"] for record in stored] == ["KeyCreated"] * 3 + ["KeyRotated"]
+    assert verified.endswith(f" 4:{stored[-1]['hash']}")
+    assert exit_code(trial_keys.verify_keys, f"4:{'f' * 64}", storage) == 1
+    assert capsys.readouterr().out.startswith("Not in order: the record of keys was cut or changed")
+
+
+def test_a_machine_that_does_not_say_who_acts_still_makes_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(getpass, "getuser", lambda: (_ for _ in ()).throw(KeyError("no such user")))
+
+    assert trial_keys.requester().actor == "command line"
+
+
+def test_mistakes_are_said(storage: str) -> None:
+    with pytest.raises(NotFound):
+        trial_keys.revoke_key("unknown", storage)
+    with pytest.raises(dtr.ObservationError):
+        trial_keys.create_key(RoleName("auditor"), "", storage=storage)
+    with pytest.raises(dtr.ObservationError, match="needs a trial and a site"):
+        trial_keys.create_key(RoleName("site"), "nurse A", storage=storage)
+    with pytest.raises(NotFound, match="no file"):
+        trial_keys.list_keys(storage + ".other")

@@ -48,7 +48,7 @@ def test_the_decisions_are_shown_and_every_look_is_recorded() -> None:
     session.unblind("u1", reason="an emergency")  # by somebody else, perhaps
     session.unblind("u1", reason="a request of the ethics committee")
 
-    assert shown == session.histories.get("u1").decisions  # type: ignore[union-attr]
+    assert shown == session.histories.decisions("u1")
     assert list(session.log[version:]) == [
         Unblinded("u1", "an emergency"),
         Unblinded("u1", "an emergency"),

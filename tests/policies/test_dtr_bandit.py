@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dtrbandit as dtr
 from dtrbandit.estimators.estimates import factors_by_arm
 from dtrbandit.kernels import constants as c
-from dtrbandit.policies.state import REASON_NAMES
+from dtrbandit.policies.decisions import REASON_NAMES
 from dtrbandit.record import Assigned
 from plain.dtr_bandit import filtered
 from random_runs import DESIGNS, random_session

@@ -21,9 +21,10 @@ from dtrbandit.environments import Synthetic
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.kernels import constants as c
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
+from dtrbandit.policies.decisions import REASON_NAMES
 from dtrbandit.policies.facts import update
 from dtrbandit.policies.registry import forces_plans
-from dtrbandit.policies.state import FIRST_ROOM, REASON_NAMES, PolicyState
+from dtrbandit.policies.state import FIRST_ROOM, PolicyState
 from dtrbandit.policies.uniform_random import UniformRandomState
 from dtrbandit.record.events import REASONS, ArmClosed
 from dtrbandit.record.histories import NO_UNIT

@@ -34,7 +34,7 @@ VERBS = {dtr.CloseArm: "close_arm"}
 
 
 def decisions_of_u1(told: dtr.Session) -> tuple[dtr.Decision, ...]:
-    return told.histories.get("u1").decisions  # type: ignore[union-attr]
+    return told.histories.decisions("u1")
 
 
 def session() -> dtr.Session:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.record.durable import beside, settle
+from dtrbandit.record.durable import beside, private_beside, settle
 from dtrbandit.record.events import Completed, Event
 from record.disk import watched
 
@@ -86,6 +86,17 @@ def test_two_writers_do_not_share_a_file(tmp_path: Path) -> None:
 
     assert (tmp_path / "log").read_text() == "other"
     assert os.listdir(tmp_path) == ["log"]
+
+
+def test_a_private_file_is_never_open_to_others(tmp_path: Path) -> None:
+    with private_beside(tmp_path / "seed") as draft:
+        modes = [draft.stat().st_mode & 0o777]
+        draft.write_text("7")
+        settle(draft, tmp_path / "seed")
+        modes.append((tmp_path / "seed").stat().st_mode & 0o777)
+
+    assert modes == [0o600, 0o600]
+    assert os.listdir(tmp_path) == ["seed"]
 
 
 def test_a_new_log_may_be_read_by_whom_the_old_one_could(tmp_path: Path) -> None:

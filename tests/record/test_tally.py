@@ -105,7 +105,7 @@ def naive_count(histories: Histories) -> dict[str, object]:
     return {
         "states": Counter(map(naive_state, records)),
         "given": Counter(pair for record in records for pair in enumerate(record.history.arms)),
-        "reasons": Counter(decision.reason for record in records for decision in record.decisions),
+        "reasons": Counter(decision.reason for unit in histories.names for decision in histories.decisions(unit)),
         "overridden": amendments[Overridden],
         "corrected": amendments[Corrected],
         "excluded": sum(bool(record.exclusions) for record in records),

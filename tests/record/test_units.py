@@ -108,7 +108,7 @@ def test_a_unit_that_has_ended_is_told_again_as_it_was() -> None:
     assert plain(record.history) == EXPECTED[-1]
     assert [dict(context) for context in record.reported] == [{"start1": 12.0}, {"start2": 9.0, "end1": 8.0}]
     assert [dict(context) for context in record.contexts] == [{"start1": 13.0}, {"start2": 9.0, "end1": 8.0}]
-    assert [decision.arm for decision in record.decisions] == ["ssri", "ssri"]
+    assert [decision.arm for decision in told(*COURSE).decisions("u")] == ["ssri", "ssri"]
     assert record.outcome == -8.0
     assert record.amendments == (COURSE[4], COURSE[5], COURSE[7])
     assert record.ended

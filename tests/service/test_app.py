@@ -17,6 +17,7 @@ needed("pydantic")
 
 from dtrbandit.service.app import Application, problem  # noqa: E402
 from dtrbandit.service.keys import Role  # noqa: E402
+from dtrbandit.service.metrics import of_requests  # noqa: E402
 from dtrbandit.service.service import Service  # noqa: E402
 
 MAKING_KEYS = ("create_key", "revoke_key", "rotate_key")  # which other tests hold
@@ -85,7 +86,9 @@ def test_every_request_is_counted_once_under_its_endpoint() -> None:
     for path in ("/live", "/trials", "/nowhere", "/openapi.json"):
         routed(service, "GET", path)
 
-    counted = {line.rpartition("{")[2] for line in service.requests.lines() if line.startswith("dtrbandit_requests_")}
+    counted = {
+        line.rpartition("{")[2] for line in of_requests(service.requests) if line.startswith("dtrbandit_requests_")
+    }
     assert counted == {
         'endpoint="is_alive",status="200"} 1.0',
         'endpoint="list_trials",status="401"} 1.0',

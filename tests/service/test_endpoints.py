@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from itertools import count
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from dtrbandit.record import Command, Upgrade
 from extras import needed
 from serving.served import TRIAL, Answer, Served
 
@@ -54,7 +55,15 @@ def test_who_reads_changes_nothing(role: Role) -> None:
 def test_handlers_take_what_the_table_says() -> None:
     for endpoint in ENDPOINTS:
         taken = get_type_hints(endpoint.handler)
-        assert (taken.get("query"), taken.get("body")) == (endpoint.query, endpoint.body), endpoint.name
+        body = endpoint.body if endpoint.command is None else taken.get("body")
+        assert (taken.get("query"), taken.get("body")) == (endpoint.query, body), endpoint.name
+        assert taken.get("command") in (endpoint.command, Any), endpoint.name
+
+
+def test_every_command_that_the_service_takes_is_an_endpoint() -> None:
+    others = {Upgrade}  # which is for whoever runs the service, from the command line
+
+    assert {each.command for each in ENDPOINTS} - {None} == {*get_args(Command)} - others
 
 
 def test_the_page_on_roles_has_the_same_table() -> None:

@@ -211,6 +211,28 @@ def test_an_answer_before_the_body_ends_the_connection(method: str, framing: str
     assert edge.begun == ["/early"]
 
 
+@pytest.mark.parametrize("size", [50_000, 900_000])
+@pytest.mark.parametrize("path", ["/early", "/echo"], ids=["by the application", "by the head"])
+def test_whoever_is_refused_before_the_body_has_come_hears_it(path: str, size: int, edge: Edge) -> None:
+    wrong = () if path == "/early" else ("Content-Encoding: gzip",)
+    with edge.connect() as line:
+        line.sendall(asked("POST", path, f"Content-Length: {size}", *wrong))
+        until(lambda: line.recv(1, socket.MSG_PEEK))  # it is answered already
+        line.sendall(b"x" * size)  # and sends all the same, as most clients do
+        answer = received(line)
+
+    assert answer.startswith(b"HTTP/1.1 404 " if path == "/early" else b"HTTP/1.1 415 ")
+    assert b"connection: close" in answer
+
+
+def test_a_refused_client_that_never_stops_is_cut_off(edge: Edge) -> None:
+    with edge.connect() as line:
+        line.sendall(asked("POST", "/early", "Content-Length: 1000000000"))
+        sent = flood(line, repeat(b"x" * PART))
+
+    assert sent < MOST_SENT
+
+
 def test_an_answer_after_a_body_that_nobody_read_leaves_the_connection_open(edge: Edge) -> None:
     with edge.connect() as line:
         line.sendall(asked("POST", "/early", f"Content-Length: {len(NEXT)}") + NEXT)

@@ -12,12 +12,14 @@ import pytest
 from dtrbandit.record.chain import checked
 from dtrbandit.record.log_file import stored_of
 from dtrbandit.service.key_store import first_key
+from dtrbandit.storage import ApiKey
 from extras import needed
 from serving.served import Served
 
 needed("starlette")
 
 from dtrbandit.service.app import Application  # noqa: E402
+from dtrbandit.service.key_handlers import key_seen  # noqa: E402
 from dtrbandit.service.service import Service  # noqa: E402
 from dtrbandit.web.internal_client import Declined, InternalClient  # noqa: E402
 
@@ -232,3 +234,9 @@ def test_a_rotation_whose_body_says_that_it_is_no_json_is_refused(served: Served
 
     assert refused.status == 415
     assert served.get("/trials", key=made["key"]).status == 200
+
+
+def test_the_hash_of_a_key_is_not_shown() -> None:
+    seen = key_seen(ApiKey("id", "hash", "site", "north", "now", None, None, salt="salt"))
+
+    assert not {"sha256", "salt"} & seen.keys()

@@ -12,7 +12,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.errors import NotFound
-from dtrbandit.service.key_store import Asked, Revoked, create, first_key, revoke, rotate
+from dtrbandit.service.key_store import Requester, Revoked, create, first_key, revoke, rotate
 from dtrbandit.service.keys import NewKey, digest, is_valid
 from dtrbandit.storage import KEY_LOG, ApiKey, MemoryStore, SQLiteStore, Store, connect
 from dtrbandit.storage.key_events import key_fault, key_records
@@ -129,61 +129,61 @@ def test_within_a_trial_other_keys_are_as_if_they_were_not_there() -> None:
 LATER = NOW + timedelta(minutes=5)
 
 
-def run_by(store: Store) -> Asked:
+def run_by(store: Store) -> Requester:
     """Return how the first administrator asks, under an idempotency key."""
     first = first_key(store, now=NOW)
     assert first is not None
-    return Asked("first administrator", first.row.id, first.key, "once")
+    return Requester("first administrator", first.row.id, first.key, "once")
 
 
 def test_the_same_request_makes_one_key_and_shows_it_again() -> None:
     store = MemoryStore()
-    asked = run_by(store)
-    new = create(store, "auditor", "inspector", now=NOW, days=3.0, asked=asked)
+    requester = run_by(store)
+    new = create(store, "auditor", "inspector", now=NOW, days=3.0, requester=requester)
     head = store.log(KEY_LOG).head()
 
-    again = create(store, "auditor", "inspector", now=LATER, days=3.0, asked=asked)
+    again = create(store, "auditor", "inspector", now=LATER, days=3.0, requester=requester)
 
     assert again == new._replace(repeated=True)
     assert digest(again.key) == new.row.sha256
     assert (store.log(KEY_LOG).head(), len(store.api_keys())) == (head, 2)
     assert (
-        create(store, "auditor", "inspector", now=NOW, days=3.0, asked=asked._replace(once="other")).row.id
+        create(store, "auditor", "inspector", now=NOW, days=3.0, requester=requester._replace(once="other")).row.id
         != new.row.id
     )
 
 
 def test_another_request_under_the_same_key_is_refused() -> None:
     store = MemoryStore()
-    asked = run_by(store)
-    new = create(store, "auditor", "inspector", now=NOW, asked=asked)
+    requester = run_by(store)
+    new = create(store, "auditor", "inspector", now=NOW, requester=requester)
     head = store.log(KEY_LOG).head()
 
     with pytest.raises(dtr.ProtocolError, match="'once' belongs to another request"):
-        create(store, "auditor", "another", now=NOW, asked=asked)
+        create(store, "auditor", "another", now=NOW, requester=requester)
     with pytest.raises(dtr.ProtocolError, match="'once' belongs to another request"):
-        rotate(store, new.row.id, now=NOW, asked=asked)
+        rotate(store, new.row.id, now=NOW, requester=requester)
     with pytest.raises(dtr.ProtocolError, match="'once' belongs to another request"):
-        revoke(store, new.row.id, now=NOW, asked=asked)
+        revoke(store, new.row.id, now=NOW, requester=requester)
 
     assert store.log(KEY_LOG).head() == head
 
 
 def test_an_idempotency_key_belongs_to_whoever_asks() -> None:
     store = MemoryStore()
-    asked = run_by(store)
-    second = create(store, "administrator", "second", now=NOW, asked=asked)
+    requester = run_by(store)
+    second = create(store, "administrator", "second", now=NOW, requester=requester)
 
-    other = create(store, "auditor", "x", now=NOW, asked=Asked("second", second.row.id, second.key, "once"))
+    other = create(store, "auditor", "x", now=NOW, requester=Requester("second", second.row.id, second.key, "once"))
 
     assert not other.repeated
 
 
 def test_without_an_idempotency_key_each_request_makes_a_key_by_chance_alone() -> None:
     store = MemoryStore()
-    asked = run_by(store)._replace(once=None)
+    requester = run_by(store)._replace(once=None)
 
-    one, other = (create(store, "auditor", "inspector", now=NOW, asked=asked) for _ in range(2))
+    one, other = (create(store, "auditor", "inspector", now=NOW, requester=requester) for _ in range(2))
 
     assert one.row.id != other.row.id
     assert one.row.salt is None
@@ -191,21 +191,21 @@ def test_without_an_idempotency_key_each_request_makes_a_key_by_chance_alone() -
 
 def test_a_key_that_was_made_without_a_key_is_not_shown_again() -> None:
     store = MemoryStore()
-    asked = run_by(store)._replace(key=None)
-    create(store, "auditor", "inspector", now=NOW, asked=asked)
+    requester = run_by(store)._replace(key=None)
+    create(store, "auditor", "inspector", now=NOW, requester=requester)
 
     with pytest.raises(dtr.ProtocolError, match="this was done before, by first administrator"):
-        create(store, "auditor", "inspector", now=NOW, asked=asked)
+        create(store, "auditor", "inspector", now=NOW, requester=requester)
 
 
 def test_processes_that_take_the_same_request_side_by_side_make_one_key(postgres: str) -> None:
     stores = [connect(postgres) for _ in range(3)]
-    asked = run_by(stores[0])
+    requester = run_by(stores[0])
     ready = threading.Barrier(3)
 
     def made(store: Store) -> NewKey:
         ready.wait()
-        return create(store, "auditor", "inspector", now=NOW, asked=asked)
+        return create(store, "auditor", "inspector", now=NOW, requester=requester)
 
     with ThreadPoolExecutor(3) as threads:
         found = list(threads.map(made, stores))
@@ -221,15 +221,15 @@ def test_processes_that_take_the_same_request_side_by_side_make_one_key(postgres
 @pytest.mark.parametrize("once", ["once", None])
 def test_a_key_is_rotated_once_and_whoever_repeats_it_gets_the_same_successor(once: str | None) -> None:
     store = MemoryStore()
-    asked = run_by(store)._replace(once=once)
+    requester = run_by(store)._replace(once=once)
     old = create(store, "auditor", "inspector", now=NOW)
-    new = rotate(store, old.row.id, now=NOW, asked=asked)
+    new = rotate(store, old.row.id, now=NOW, requester=requester)
     head = store.log(KEY_LOG).head()
 
-    assert rotate(store, old.row.id, now=LATER, asked=asked) == new._replace(repeated=True)
-    assert rotate(store, old.row.id, now=LATER, asked=asked._replace(once="two")) == new._replace(repeated=True)
+    assert rotate(store, old.row.id, now=LATER, requester=requester) == new._replace(repeated=True)
+    assert rotate(store, old.row.id, now=LATER, requester=requester._replace(once="two")) == new._replace(repeated=True)
     with pytest.raises(dtr.ProtocolError, match=rf"another (overlap; its successor is '{new.row.id}'|request)"):
-        rotate(store, old.row.id, now=LATER, overlap=2.0, asked=asked)
+        rotate(store, old.row.id, now=LATER, overlap=2.0, requester=requester)
     with pytest.raises(dtr.ProtocolError, match="this was done before, by first administrator"):
         rotate(store, old.row.id, now=LATER)
     assert store.log(KEY_LOG).head() == head
@@ -238,24 +238,24 @@ def test_a_key_is_rotated_once_and_whoever_repeats_it_gets_the_same_successor(on
 
 def test_the_answer_stays_the_same_when_the_keys_have_ended_since() -> None:
     store = MemoryStore()
-    asked = run_by(store)
+    requester = run_by(store)
     old = create(store, "auditor", "inspector", now=NOW)
-    new = rotate(store, old.row.id, now=NOW, overlap=2.0, asked=asked)
+    new = rotate(store, old.row.id, now=NOW, overlap=2.0, requester=requester)
     for name in (new.row.id, old.row.id):
         revoke(store, name, now=NOW)
 
-    assert rotate(store, old.row.id, now=LATER, overlap=2.0, asked=asked) == new._replace(repeated=True)
+    assert rotate(store, old.row.id, now=LATER, overlap=2.0, requester=requester) == new._replace(repeated=True)
 
 
 def test_a_key_that_rotates_itself_works_for_an_hour_at_least() -> None:
     store = MemoryStore()
-    asked = run_by(store)
+    requester = run_by(store)
 
     with pytest.raises(dtr.ObservationError, match=r"at least 1 hour, found 0.*revoke it with its successor"):
-        rotate(store, asked.key_id, now=NOW, asked=asked)
-    new = rotate(store, asked.key_id, now=NOW, overlap=1.0, asked=asked)
+        rotate(store, requester.key_id, now=NOW, requester=requester)
+    new = rotate(store, requester.key_id, now=NOW, overlap=1.0, requester=requester)
 
-    assert rotate(store, asked.key_id, now=LATER, overlap=1.0, asked=asked).key == new.key
+    assert rotate(store, requester.key_id, now=LATER, overlap=1.0, requester=requester).key == new.key
 
 
 @pytest.mark.parametrize("overlap", [-1.0, 720.5, float("nan"), float("inf"), 1e308])
@@ -280,32 +280,32 @@ def test_a_key_that_a_release_without_a_record_has_replaced_is_not_rotated_again
 
 def test_a_revocation_repeats_its_answer() -> None:
     store = MemoryStore()
-    asked = run_by(store)
+    requester = run_by(store)
     key = create(store, "auditor", "inspector", now=NOW)
 
-    first = revoke(store, key.row.id, now=NOW, asked=asked)
+    first = revoke(store, key.row.id, now=NOW, requester=requester)
 
-    assert revoke(store, key.row.id, now=LATER, asked=asked) == (first.row, True)
+    assert revoke(store, key.row.id, now=LATER, requester=requester) == (first.row, True)
     assert [record.event.event for record in key_records(store)][-2:] == ["KeyCreated", "KeyRevoked"]
 
 
 def test_the_last_administrator_is_one_who_has_no_successor() -> None:
     store = MemoryStore()
-    asked = run_by(store)
-    new = rotate(store, asked.key_id, now=NOW, overlap=24.0, asked=asked)
+    requester = run_by(store)
+    new = rotate(store, requester.key_id, now=NOW, overlap=24.0, requester=requester)
 
     with pytest.raises(dtr.ProtocolError, match="last key"):
         revoke(store, new.row.id, now=NOW)
 
-    assert revoke(store, asked.key_id, now=NOW).row.revoked is not None
+    assert revoke(store, requester.key_id, now=NOW).row.revoked is not None
 
 
 def test_who_did_what_to_which_key_is_on_record() -> None:
     store = MemoryStore()
-    asked = run_by(store)
-    old = create(store, "auditor", "inspector", now=NOW, asked=asked)
+    requester = run_by(store)
+    old = create(store, "auditor", "inspector", now=NOW, requester=requester)
     new = rotate(store, old.row.id, now=LATER, overlap=2.0)
-    revoke(store, new.row.id, now=LATER, asked=asked._replace(once="two"))
+    revoke(store, new.row.id, now=LATER, requester=requester._replace(once="two"))
 
     found = [(record.actor, record.event.event, record.event.id) for record in key_records(store)][1:]
 
@@ -320,13 +320,13 @@ def test_who_did_what_to_which_key_is_on_record() -> None:
 
 def test_a_key_that_was_changed_outside_is_revoked_and_both_are_on_record() -> None:
     store = MemoryStore()
-    asked = run_by(store)
+    requester = run_by(store)
     row = create(store, "auditor", "inspector", now=NOW).row
     store.put_api_key(row._replace(role="administrator"))
 
     with pytest.raises(dtr.ProtocolError, match="not as its record says; revoke it"):
         rotate(store, row.id, now=NOW)
-    first, second = (revoke(store, row.id, now=NOW, asked=asked) for _ in range(2))
+    first, second = (revoke(store, row.id, now=NOW, requester=requester) for _ in range(2))
 
     assert first.row == second.row
     assert (first.row.role, first.row.revoked is None, second.repeated) == ("administrator", False, True)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrbandit.cli.trial_toml import read_trial
-from dtrbandit.service.metrics import BOUNDS, Requests, of_trials, sample, series
-from dtrbandit.service.service import Service
+from dtrbandit.service.metrics import of_requests, of_trials, sample, series
+from dtrbandit.service.service import BOUNDS, Requests, Service
 from dtrbandit.storage import Check
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
@@ -26,7 +26,7 @@ def test_a_bucket_counts_what_took_at_most_its_bound(times: list[float]) -> None
     for seconds in times:
         requests.count("enroll_unit", 200, seconds)
 
-    lines = requests.lines()
+    lines = of_requests(requests)
     for bound in BOUNDS:
         expected = sum(seconds <= bound for seconds in times)
         line = f'dtrbandit_request_seconds_bucket{{endpoint="enroll_unit",le="{bound}"}} {expected}'
@@ -40,8 +40,8 @@ def test_requests_are_counted_by_endpoint_and_status() -> None:
     for status in (200, 200, 409):
         requests.count("enroll_unit", status, 0.1)
 
-    assert 'dtrbandit_requests_total{endpoint="enroll_unit",status="200"} 2.0' in requests.lines()
-    assert 'dtrbandit_requests_total{endpoint="enroll_unit",status="409"} 1.0' in requests.lines()
+    assert 'dtrbandit_requests_total{endpoint="enroll_unit",status="200"} 2.0' in of_requests(requests)
+    assert 'dtrbandit_requests_total{endpoint="enroll_unit",status="409"} 1.0' in of_requests(requests)
 
 
 @given(st.text(), st.floats(0, 1e9))

@@ -10,7 +10,7 @@ from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
 
-from dtrbandit.service.json_body import Receive, read_body
+from dtrbandit.service.call import Receive, read_body
 from dtrbandit.service.limits import ConnectionLimiter, Limits
 from dtrbandit.service.server import Server, bound
 

@@ -50,7 +50,7 @@ def test_an_address_of_a_server_says_which_package_it_needs(
 
 WITHOUT = """
 import sys
-import dtrbandit.storage, dtrbandit.cli.live
+import dtrbandit.storage, dtrbandit.cli.commands, dtrbandit.trial
 dtrbandit.storage.connect("memory://")
 sys.exit("psycopg" in sys.modules)
 """

@@ -48,8 +48,8 @@ class Short(TableLog):
 class Careless(TableLog):
     """A log that finds the records of a unit by a part of their text."""
 
-    def of_unit(self, unit: str) -> list[tuple[int, Stored]]:
-        return [each for each in enumerate(self.read(), 1) if unit.encode() in each[1].text]
+    def of_unit(self, unit: str, until: int | None = None) -> list[tuple[int, Stored]]:
+        return [each for each in enumerate(list(self.read())[:until], 1) if unit.encode() in each[1].text]
 
 
 class WithLogs(MemoryStore):

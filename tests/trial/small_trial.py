@@ -45,3 +45,21 @@ def fill(trial: Trial | dtr.Session, units: int, *, first: int = 0) -> None:
         trial.respond(unit, {"r": -1.0} if leaves else {"r": 1.0, "z": t % 5 / 5})
         if t % 5:
             trial.complete(unit, t % 3 + t / 100)
+
+
+def under_way() -> tuple[Trial, Clock]:
+    """Return a trial with a unit at each point of its course."""
+    clock = Clock()
+    trial = Trial.create("pilot", DESIGN, POLICY, storage="memory://", seed=1, clock=clock)
+    trial.enroll("early", {"x": 1.0}, actor="nurse")
+    trial.enroll("middle", {"x": 1.0})
+    trial.respond("middle", {"r": 1.0, "z": 0.5})
+    trial.enroll("left", {"x": 1.0})
+    trial.respond("left", {"r": -1.0})
+    for unit in ("done", "gone", "void"):
+        trial.enroll(unit, {"x": 1.0})
+    trial.respond("done", {"r": -1.0})
+    trial.complete("done", 2.0)
+    trial.withdraw("gone", reason="moved away")
+    trial.void("void", reason="not eligible")
+    return trial, clock

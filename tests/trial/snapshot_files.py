@@ -22,7 +22,7 @@ def copy_of(trial: Trial) -> Copied:
     trial.catch_up()
     log = trial._log
     (first,) = log.storage.pick([1])
-    return copied(log.belief, log.facts, log.head, first.hash)
+    return copied(log.belief, log.head, first.hash)
 
 
 def take_snapshot(trial: Trial) -> Path:

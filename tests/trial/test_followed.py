@@ -1,55 +1,49 @@
-"""What is believed, in step with a stored log."""
+"""What is believed, in step with a stored log, whose snapshots are taken and whose chain is checked beside it."""
 
 from __future__ import annotations
 
+import json
+import logging
+import sqlite3
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.record import chain
-from dtrbandit.record.chain import EMPTY, Stored, StoredBatch, chained, in_batches
+from dtrbandit.record.chain import EMPTY, Head, Stored, chained, checked
 from dtrbandit.storage import MemoryStore
-from dtrbandit.trial import Ask, Taken, followed, snapshot_worker
+from dtrbandit.trial import Ask, Taken, Trial, followed
 from dtrbandit.trial.batch import Batch
-from dtrbandit.trial.followed import FollowedLog, parts
+from dtrbandit.trial.followed import FollowedLog, SnapshotWorker, chunks
+from dtrbandit.trial.snapshots import Copied, Snapshots
 from policies.states import differences
 from trial.small_trial import DESIGN, POLICY, Clock, address, begun, fill
+from trial.snapshot_files import files_of, opened_from, rewrite, take_snapshot
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-def test_parts_keep_decisions_with_what_they_answer(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed, "PART", size)
+def test_chunks_keep_decisions_with_what_they_answer(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed, "CHUNK", size)
     trial = begun("memory://")
     fill(trial, 12)
     stored = list(trial._log.storage.read())
 
-    found = list(parts(in_batches(stored), EMPTY))
+    found = list(chunks(stored, EMPTY))
 
-    assert [event for events, _, _ in found for event in events] == trial.session_log()
-    assert [time for _, times, _ in found for time in times] == [record.time for record in trial.records()]
-    assert not [events for events, _, _ in found if isinstance(events[0], dtr.record.Assigned)]
-    assert found[-1][2] == trial.head
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_an_arrival_at_the_end_of_a_batch_waits_for_its_decision(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain, "AT_ONCE", size)
-    monkeypatch.setattr(followed, "PART", 1)
-    trial = begun("memory://")
-    fill(trial, 12)
-
-    found = [events for events, _, _ in parts(trial._log.storage.batches(), EMPTY)]
-
-    assert [event for events in found for event in events] == trial.session_log()
-    assert not [events for events in found if isinstance(events[0], dtr.record.Assigned)]
+    assert [record for records, _ in found for record in records] == list(trial.records())
+    assert not [records for records, _ in found if isinstance(records[0].event, dtr.record.Assigned)]
+    assert max(len(records) for records, _ in found) <= max(size + 1, 2)
+    assert [head for _, head in found][-1] == trial.head
+    assert [head.hash for _, head in found] == [stored[head.sequence - 1].hash for _, head in found]
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000])
-def test_a_log_is_read_in_parts_to_the_same_belief(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed, "PART", size)
+def test_a_log_is_read_in_chunks_to_the_same_belief(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed, "CHUNK", size)
     trial, session = begun("memory://"), dtr.Session(DESIGN, POLICY, seed=1)
     fill(trial, 30)
     fill(session, 30)
@@ -83,6 +77,20 @@ def test_a_log_that_was_cut_or_exchanged_is_refused() -> None:
     assert trial.summary().units == 3
 
 
+def test_a_log_that_is_empty_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    store.add_trial("pilot")
+    with pytest.raises(dtr.LogError, match="the log is empty"):
+        Trial.open("pilot", storage=store)
+
+    trial = begun("memory://")
+    failed(trial, monkeypatch)
+    trial._store.ask("DELETE FROM records")  # type: ignore[attr-defined]  # it is one of tables
+    for _ in range(2):
+        with pytest.raises(dtr.LogError, match="the log is empty"):
+            trial.summary()
+
+
 def failed(trial: dtr.Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a trial believe what could not be stored."""
 
@@ -101,9 +109,9 @@ def test_after_a_failure_what_is_stored_is_read_again_from_the_newest_snapshot(
 ) -> None:
     trial = begun(address(tmp_path))
     fill(trial, 30)
-    monkeypatch.setattr(snapshot_worker, "EVERY", 20)
+    monkeypatch.setattr(followed, "EVERY", 20)
     trial.catch_up()
-    trial._worker.close(None)  # the snapshot is written
+    wait(trial)
     monkeypatch.undo()
     snapshot = trial.head.sequence
     fill(trial, 3, first=30)
@@ -112,14 +120,14 @@ def test_after_a_failure_what_is_stored_is_read_again_from_the_newest_snapshot(
         other.enroll("meanwhile", {"x": 0.25})
     asked: list[int] = []
     storage: Any = type(trial._log.storage)
-    batches = storage.batches
+    read = storage.read
 
-    def noted(log: object, since: int = 0) -> Iterator[StoredBatch]:
+    def noted(log: object, since: int = 0) -> Iterator[Stored]:
         asked.append(since)
-        found: Iterator[StoredBatch] = batches(log, since)
+        found: Iterator[Stored] = read(log, since)
         return found
 
-    monkeypatch.setattr(storage, "batches", noted)
+    monkeypatch.setattr(storage, "read", noted)
 
     decision = trial.enroll("next", {"x": 0.75})
 
@@ -128,6 +136,52 @@ def test_after_a_failure_what_is_stored_is_read_again_from_the_newest_snapshot(
         assert trial.session_log() == again.session_log()
         assert again.unit("next").decisions[0] == decision
         assert again.verify()
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["when it is opened", "when it is followed"])
+def test_a_snapshot_whose_tail_is_refused_means_the_log_and_is_said_once(
+    late: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It fits the log and says what cannot be: that accrual is held. Units have enrolled since."""
+    trial = begun(address(tmp_path))
+    fill(trial, 8)
+    place = take_snapshot(trial)
+    rewrite(place, of_trial=[[0, json.dumps({"event": "Held", "reason": "no staff"})]])
+    with trial, caplog.at_level(logging.WARNING, "dtrbandit.trial"):
+        if not late:
+            fill(trial, 3, first=8)
+        with Trial.open("pilot", storage=address(tmp_path)) as again:
+            fill(trial, 3, first=20)
+
+            assert again.summary() == trial.summary()
+            assert opened_from(again) == 0
+            assert again.enroll("next", {"x": 0.5}) == trial.unit("next").decisions[0]
+
+    (told,) = caplog.records
+    assert f"the snapshot {place} cannot be used: LogError" in told.getMessage()
+    assert "accrual is held" in told.getMessage()
+
+
+def test_a_tail_that_is_damaged_is_refused_after_the_log_was_read_from_its_beginning(tmp_path: Path) -> None:
+    with begun(address(tmp_path)) as trial:
+        fill(trial, 8)
+        sequence = trial.head.sequence
+        take_snapshot(trial)
+        fill(trial, 2, first=8)
+    change_file(tmp_path, sequence + 3)
+    told: list[int] = []
+
+    with closing(dtr.storage.SQLiteStore(tmp_path / "trial.db")) as store:
+        snapshots = Snapshots(tmp_path / "trial.db.snapshots", 1)
+        log = FollowedLog(store.log(1), snapshots=snapshots, progress=lambda done, _: told.append(done))
+        with pytest.raises(dtr.LogError, match=f"record {sequence + 3}"):
+            log.catch_up()
+
+        for _ in range(3):  # and not once more for each call
+            with pytest.raises(dtr.LogError, match=f"record {sequence + 3}"):
+                log.catch_up()
+
+    assert told == [sequence + 2, sequence + 2]  # after the snapshot, and after the first record
 
 
 def test_going_back_that_is_interrupted_is_made_good_by_reading_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +228,7 @@ def test_of_two_bad_records_the_first_is_named(held_back: bool) -> None:
         stored = relinked([*texts[:20], b"[]", *texts[21:]])
 
     with pytest.raises(dtr.LogError, match="a damaged Enrolled event"):
-        list(parts(in_batches(stored), EMPTY))
+        list(chunks(checked(stored), EMPTY))
 
 
 @pytest.mark.parametrize("longer", [False, True])
@@ -282,3 +336,376 @@ def test_a_reply_under_a_key_whose_record_was_changed_is_refused() -> None:
     (refused,) = trial.take([ask])
 
     assert isinstance(refused, dtr.LogError)
+
+
+# -- snapshots, in the background -------------------------------------------------------------------------------------
+
+
+def wait(trial: Trial) -> None:
+    """Wait until nothing is done in the background."""
+    for thread in trial._log.worker._threads:
+        thread.join(timeout=60.0)
+        assert not thread.is_alive()
+
+
+def filled(folder: Path, units: int = 20) -> int:
+    """Write a trial and a snapshot of it to files; return the number of its records."""
+    with begun(address(folder)) as trial:
+        fill(trial, units)
+        take_snapshot(trial)
+        return trial.head.sequence
+
+
+def change_file(folder: Path, sequence: int, old: str = '"u', new: str = '"v') -> None:
+    """Change the text of a stored record; its hash stays as it was."""
+    with closing(sqlite3.connect(folder / "trial.db")) as database, database:
+        database.execute("UPDATE records SET text = replace(text, ?, ?) WHERE sequence = ?", (old, new, sequence))
+
+
+# -- when they are taken ---------------------------------------------------------------------------------------------
+
+
+def test_one_is_taken_each_time_that_so_many_events_are_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed, "EVERY", 25)
+    written: list[int] = []
+    write = Snapshots.write
+
+    def noted(files: Snapshots, found: Copied) -> None:
+        written.append(found.head.sequence)
+        write(files, found)
+
+    monkeypatch.setattr(Snapshots, "write", noted)
+    trial = begun(address(tmp_path))
+
+    for n in range(40):
+        fill(trial, 1, first=n)
+        wait(trial)
+
+    gaps = [late - early for early, late in zip([0, *written], written, strict=False)]
+    assert len(written) >= trial.head.sequence // 27
+    assert all(25 <= gap <= 27 for gap in gaps)  # the first answer after which so many are new
+    assert files_of(trial).sequences() == written[:-3:-1]
+    trial.close()
+
+
+def test_one_that_follows_others_takes_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = begun(address(tmp_path))
+    with one, Trial.open("pilot", storage=address(tmp_path)) as other:
+        fill(one, 20)
+        monkeypatch.setattr(followed, "EVERY", 25)
+        other.catch_up()
+        wait(other)
+
+        assert files_of(one).sequences() == [one.head.sequence]
+
+
+@pytest.mark.parametrize(("least", "expected"), [(1, True), (10**6, False)])
+def test_a_last_one_is_taken_on_closing_where_it_is_worth_while(
+    least: int, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed, "AT_THE_END", least)
+    trial = begun(address(tmp_path))
+    fill(trial, 6)
+    head = trial.head
+
+    trial.close()
+
+    assert files_of(trial).sequences() == ([head.sequence] if expected else [])
+    assert not any(thread.is_alive() for thread in trial._log.worker._threads)
+
+
+def test_what_was_opened_by_a_snapshot_and_has_not_grown_gets_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sequence = filled(tmp_path)
+    monkeypatch.setattr(followed, "AT_THE_END", 1)
+
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        files = files_of(trial)
+        before = files.path(sequence).stat().st_mtime_ns
+
+    assert files.sequences() == [sequence]
+    assert files.path(sequence).stat().st_mtime_ns == before
+
+
+def test_what_is_not_stored_is_in_no_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = begun(address(tmp_path))
+    fill(trial, 6)
+    stored = trial.head
+
+    def full(*_: object) -> None:
+        raise dtr.Unavailable("the disk is full")
+
+    monkeypatch.setattr(followed, "AT_THE_END", 1)
+    with monkeypatch.context() as fault:
+        fault.setattr(type(trial._log.storage), "append", full)
+        with pytest.raises(dtr.Unavailable):
+            trial.enroll("lost", {"x": 0.5})
+        trial.close()  # what is believed is ahead of what is stored
+
+    assert files_of(trial).sequences() == []
+    with Trial.open("pilot", storage=address(tmp_path)) as again:
+        assert again.head == stored
+
+
+def test_verbs_go_on_while_a_snapshot_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed, "EVERY", 20)
+    go, write = threading.Event(), Snapshots.write
+
+    def slow(files: Snapshots, found: Copied) -> None:
+        assert go.wait(60.0)
+        write(files, found)
+
+    monkeypatch.setattr(Snapshots, "write", slow)
+    trial = begun(address(tmp_path))
+    fill(trial, 4)  # a snapshot of 17 records or more waits to be written
+    decided = [trial.enroll(f"next{n}", {"x": 0.5}).round for n in range(3)]
+    go.set()
+    trial.close()
+
+    assert decided == [5, 6, 7]
+    with Trial.open("pilot", storage=address(tmp_path)) as again:
+        assert again.verify()
+        assert [again.unit(f"next{n}").round for n in range(3)] == decided
+
+
+def test_a_snapshot_is_of_one_moment_though_the_trial_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is copied while verbs wait; what happens until it is encoded is not in it. ``verify`` compares it."""
+    monkeypatch.setattr(followed, "EVERY", 30)
+    go, write = threading.Event(), Snapshots.write
+
+    def slow(files: Snapshots, found: Copied) -> None:
+        assert go.wait(60.0)
+        write(files, found)
+
+    monkeypatch.setattr(Snapshots, "write", slow)
+    trial = begun(address(tmp_path))
+    fill(trial, 8)
+    for unit in ("u0", "u5"):
+        trial.correct(unit, stage="first", context={"x": 3.0}, reason="typo")
+        trial.unblind(unit, reason="an event")
+        trial.complete(unit, 1.0)
+    trial.void("u1", reason="twice")
+    go.set()
+    wait(trial)
+
+    assert files_of(trial).sequences()[0] < trial.head.sequence
+    assert trial.verify(), trial.verify()
+    trial.close()
+
+
+def test_a_database_that_is_away_when_a_snapshot_is_due_harms_no_verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was stored is answered, and closing lets go; the next look takes it."""
+    trial = begun(address(tmp_path))
+    fill(trial, 6)
+    monkeypatch.setattr(followed, "EVERY", 10)
+    monkeypatch.setattr(followed, "AT_THE_END", 1)
+
+    def away(*_: object) -> None:
+        raise dtr.Unavailable("the database is away")
+
+    with monkeypatch.context() as fault:
+        fault.setattr(type(trial._log.storage), "pick", away)
+        assert trial.enroll("next", {"x": 0.5}).round == 7
+        trial._log.worker.close(trial._log)
+        assert files_of(trial).sequences() == []
+    trial.catch_up()
+    wait(trial)
+
+    assert files_of(trial).sequences() == [trial.head.sequence]
+    trial.close()
+
+
+# -- the chain before it ---------------------------------------------------------------------------------------------
+
+
+def test_a_chain_that_is_whole_is_checked_and_nothing_is_said(tmp_path: Path) -> None:
+    filled(tmp_path)
+
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        wait(trial)
+
+        assert trial.damage is None
+        assert trial._log.worker._checked == trial._log.unchecked
+        assert trial.enroll("next", {"x": 0.5}).round == 21
+
+
+def test_damage_before_the_snapshot_is_found_and_verbs_are_refused(tmp_path: Path) -> None:
+    sequence = filled(tmp_path)
+    change_file(tmp_path, 7)
+
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        assert opened_from(trial) == sequence
+        wait(trial)
+
+        assert trial.damage is not None
+        assert "record 7" in trial.damage
+        with pytest.raises(dtr.LogError, match="record 7"):
+            trial.enroll("next", {"x": 0.5})
+        (answer,) = trial.take([Ask(dtr.Hold("a signal"))])
+        assert isinstance(answer, dtr.LogError)
+        assert trial.head.sequence == sequence  # nothing was recorded
+        assert trial.verify().first_bad == 7
+
+
+def test_without_a_snapshot_the_same_damage_is_found_on_opening(tmp_path: Path) -> None:
+    filled(tmp_path)
+    change_file(tmp_path, 7)
+    for path in (tmp_path / "trial.db.snapshots").iterdir():
+        path.unlink()
+
+    with pytest.raises(dtr.LogError, match="record 7"):
+        Trial.open("pilot", storage=address(tmp_path))
+
+
+def test_a_damaged_first_record_is_found_at_once(tmp_path: Path) -> None:
+    filled(tmp_path)
+    change_file(tmp_path, 1, "first", "frist")
+
+    with pytest.raises(dtr.LogError, match="record 1"):
+        Trial.open("pilot", storage=address(tmp_path))
+
+
+def test_damage_after_the_snapshot_is_found_on_opening(tmp_path: Path) -> None:
+    sequence = filled(tmp_path)
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        trial.enroll("next", {"x": 0.5})
+    change_file(tmp_path, sequence + 1, "next", "text")
+
+    with pytest.raises(dtr.LogError, match=f"record {sequence + 1}"):
+        Trial.open("pilot", storage=address(tmp_path))
+
+
+class Away:
+    """A log whose records cannot be read just now."""
+
+    def read(self, since: int = 0) -> Iterator[Stored]:
+        raise dtr.Unavailable(f"away, {since}")
+
+
+def test_a_database_that_is_away_is_no_damage(tmp_path: Path) -> None:
+    worker, log = SnapshotWorker(Snapshots(tmp_path, 1)), Away()
+
+    worker._check(log, Head(5, "0" * 64))  # type: ignore[arg-type]  # it is only read
+
+    assert worker.damage is None
+
+
+def test_a_log_that_was_cut_or_exchanged_meanwhile_is_damage() -> None:
+    trial = begun("memory://")
+    fill(trial, 8)
+    head = trial.head
+
+    for found, says in (
+        (Head(head.sequence + 3, "0" * 64), "the log ends with"),
+        (Head(5, "0" * 64), "record 5 is an"),
+    ):
+        worker = SnapshotWorker(None)
+        worker._check(trial._log.storage, found)
+        assert worker.damage is not None
+        assert says in str(worker.damage)
+
+
+def test_a_check_ends_when_the_trial_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path)
+    go, seen = threading.Event(), list[int]()
+    trial = Trial.open("pilot", storage=address(tmp_path))
+    wait(trial)
+    read = trial._log.storage.read
+
+    class Slow:
+        def read(self, since: int = 0) -> Iterator[Stored]:
+            for stored in read(since):
+                assert go.wait(60.0)
+                seen.append(1)
+                yield stored
+
+    storage: Any = Slow()
+    worker = trial._log.worker
+    worker._start(lambda: worker._check(storage, trial._log.unchecked))
+    monkeypatch.setattr(worker, "_closed", True)
+    go.set()
+    trial.close()
+
+    assert len(seen) <= 1
+    assert worker.damage is None
+
+
+def test_damage_holds_the_lock_too(tmp_path: Path) -> None:
+    filled(tmp_path)
+    change_file(tmp_path, 17)
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        wait(trial)
+
+        with pytest.raises(dtr.LogError, match="record 17"):
+            trial.lock(actor="lead", reason="begin")
+        assert trial.phase == "rehearsal"
+        with pytest.raises(dtr.LogError) as one, trial:
+            trial.enroll("new", {"x": 0.5})
+        assert one.value is not trial._log.worker.damage  # a refusal keeps no other alive
+
+
+def test_a_rehearsal_whose_chain_was_changed_while_it_was_open_is_not_locked(tmp_path: Path) -> None:
+    with begun(address(tmp_path)) as trial:
+        fill(trial, 12)
+        change_file(tmp_path, 17)
+
+        for _ in range(2):
+            with pytest.raises(dtr.LogError, match="record 17"):
+                trial.lock(actor="lead", reason="begin")
+
+
+def test_a_verb_that_is_stored_is_answered_whatever_befalls_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(followed, "EVERY", 1)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    trial = begun(address(tmp_path))
+    monkeypatch.setattr(SnapshotWorker, "_start", fail)
+
+    assert trial.enroll("u1", {"x": 0.5}).round == 1
+    monkeypatch.setattr(followed, "AT_THE_END", 1)
+    trial.close()
+
+    assert "no snapshot could be taken" in caplog.text
+
+
+def test_a_check_that_could_not_be_made_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path)
+    change_file(tmp_path, 17)
+    require, tried = SnapshotWorker._require_chain, list[int]()
+
+    def away(worker: SnapshotWorker, *given: Any) -> None:
+        tried.append(1)
+        if len(tried) == 1:
+            raise dtr.Unavailable("the disk is away")
+        require(worker, *given)
+
+    monkeypatch.setattr(SnapshotWorker, "_require_chain", away)
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        wait(trial)
+        assert trial.damage is None
+        trial.catch_up()
+        wait(trial)
+
+        assert trial.damage is not None
+        assert "record 17" in trial.damage
+
+
+def test_a_chain_that_nobody_can_check_is_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path)
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(SnapshotWorker, "_require_chain", fail)
+    with Trial.open("pilot", storage=address(tmp_path)) as trial:
+        wait(trial)
+
+        with pytest.raises(dtr.LogError, match="cannot be checked: MemoryError"):
+            trial.enroll("new", {"x": 0.5})

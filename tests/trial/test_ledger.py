@@ -11,11 +11,13 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.record.events import Decision
-from dtrbandit.trial import Ask, Trial, snapshot_worker
+from dtrbandit.trial import Ask, Trial, followed
 from dtrbandit.trial.ledger import COMPLETED, FORCED, FREED, IN_FLIGHT, VOIDED, WITHDRAWN, lead
 from effort import seeded
 from random_course import DESIGN, Earlier, next_command
 from trial.plain_ledger import NaiveLedger, plain
+from trial.small_trial import address, begun
+from trial.snapshot_files import opened_from, take_snapshot
 from web.course import small_course
 
 POLICY = dtr.DTRBandit(q=2, delta=1.0, schedule="permuted")
@@ -37,7 +39,7 @@ def test_a_ledger_is_a_naive_count_over_the_log_also_from_a_snapshot(
             go_on(trial, rng, 30)
             expected = NaiveLedger(trial).plain()
             assert plain(trial.ledger()) == expected
-        monkeypatch.setattr(snapshot_worker, "AT_THE_END", 1)
+        monkeypatch.setattr(followed, "AT_THE_END", 1)
 
     with Trial.open("pilot", storage=address) as again:
         assert again._log.unchecked == again.head  # a snapshot stands for all of it
@@ -58,10 +60,22 @@ def test_ends_and_what_concerns_the_trial_are_counted() -> None:
     assert [(each.stage, each.arm) for each in ledger.closed] == [("second", "b")]
 
 
+def test_sites_that_are_held_stand_in_the_same_order_from_a_snapshot(tmp_path: Path) -> None:
+    with begun(address(tmp_path)) as trial:
+        for act, site in ((trial.hold, "b"), (trial.hold, "a"), (trial.release, "b"), (trial.hold, "b")):
+            act(reason="staff", site=site)
+        held = list(trial.ledger().held)
+        take_snapshot(trial)
+
+    with Trial.open("pilot", storage=address(tmp_path)) as again:
+        assert opened_from(again) == again.head.sequence
+        assert list(again.ledger().held) == held == list(again.summary().held_sites)
+
+
 def test_a_copy_stays_as_it_is_and_the_trial_goes_on() -> None:
     trial = small_course()
     before = trial.ledger()
-    columns, version = plain(before.copy()), before.version
+    columns, version = plain(before), before.version
 
     trial.respond("late", {"z": -2.0})
     trial.complete("late", 1.0)

@@ -354,7 +354,6 @@ SAYS_OTHERWISE: dict[str, Callable[[Path], None]] = {
     "tally": lambda place: rewrite(place, tally={"states": []}),
     "in_flight": lambda place: rewrite(place, in_flight=[]),
     "of_trial": lambda place: rewrite(place, of_trial=[[0, '{"event":"Held"}']]),
-    "reasons": lambda place: rewrite(place, reasons=["another"]),
     "events": lambda place: rewrite(place, events=1),
     "names": lambda place: bent(place, "names"),
     "state.observed.features": lambda place: bent(place, "state.observed.features"),

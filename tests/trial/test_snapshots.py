@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ from dtrbandit._version import FORMAT, NUMERICS
 from dtrbandit.record.snapshot import Snapshot, joined, parted
 from dtrbandit.storage import MemoryStore
 from dtrbandit.trial import Ask, Trial, snapshots
-from dtrbandit.trial.snapshots import ABANDONED, KEPT, Snapshots, differences, snapshots_of
+from dtrbandit.trial.snapshots import ABANDONED, KEPT, Snapshots, believed_by, differences, snapshots_of
 from effort import scaled, seeded
 from policies.states import differences as different_states
 from policies.states import every_policy
@@ -304,7 +303,7 @@ def test_policies_of_ones_own_and_stores_without_a_place_have_none(tmp_path: Pat
     own = Trial.create("own", small_trial.DESIGN, Says(FAIR), storage=address(tmp_path), seed=1)
     for n in range(9):
         own.enroll(f"u{n}", {"x": 0.5})
-    own._worker._take(own._log)
+    own._log.worker._take(own._log)
     own.close()
 
     assert not (tmp_path / "trial.db.snapshots").exists()
@@ -316,11 +315,12 @@ def test_a_snapshot_is_not_taken_up_by_a_policy_of_ones_own(tmp_path: Path) -> N
     with begun(address(tmp_path)) as trial:
         fill(trial, 10)
         place = take_snapshot(trial)
-    found, own = Snapshot.from_bytes(place.read_bytes()), Says(FAIR)
-    opened: Any = dtr.Session(small_trial.DESIGN, own).log[0]
+        found, own = Snapshot.from_bytes(place.read_bytes()), Says(FAIR)
+        store = MemoryStore()
+        Trial.create("own", small_trial.DESIGN, own, storage=store, seed=1)
 
-    with pytest.raises(dtr.LogError, match="no policy of this package"):
-        snapshots._believed(found, opened, small_trial.DESIGN, own, None)  # type: ignore[arg-type]  # it is not asked
+        with pytest.raises(dtr.LogError, match="no policy of this package"):
+            believed_by(found, store.log(1), small_trial.DESIGN, own)
 
 
 def test_the_newest_two_are_kept_and_only_their_owner_may_read_them(tmp_path: Path) -> None:
@@ -402,7 +402,7 @@ def test_one_that_was_passed_over_is_replaced_and_does_not_count_among_the_newes
 
 
 def test_snapshots_are_never_in_backups_nor_beside_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dtrbandit.trial.snapshot_worker.AT_THE_END", 1)
+    monkeypatch.setattr("dtrbandit.trial.followed.AT_THE_END", 1)
     (tmp_path / "kept").mkdir()
     trial = begun(address(tmp_path))
     fill(trial, 10)
@@ -443,7 +443,7 @@ def test_a_file_in_the_place_of_the_folder_is_said_once_and_harms_nothing(
         assert again.verify()
 
 
-@pytest.mark.parametrize("step", ["settle", "open"])
+@pytest.mark.parametrize("step", ["settle", "private_beside"])
 def test_a_full_disk_is_said_once_and_leaves_the_older_snapshot_and_no_draft(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -457,7 +457,7 @@ def test_a_full_disk_is_said_once_and_leaves_the_older_snapshot_and_no_draft(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as fault, caplog.at_level(logging.WARNING, "dtrbandit.trial"):
-        fault.setattr(snapshots, step, full, raising=False)
+        fault.setattr(snapshots, step, full)
         for _ in range(2):
             files.write(copy_of(trial))
 

@@ -22,7 +22,7 @@ class Told(Verbs):
     def _tell(self, command: Command, actor: str | None) -> None:
         self.told.append((command, actor))
 
-    def unit(self, unit: str) -> UnitStory:
+    def unit(self, unit: str, *, site: str | None = None) -> UnitStory:  # noqa: ARG002  # all sites
         return UnitStory(unit, 1, "", {}, (), ())
 
 

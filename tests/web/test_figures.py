@@ -54,7 +54,8 @@ def test_shares_of_nothing_are_empty() -> None:
 def test_leads_are_those_of_free_decisions(trial: dtr.Trial, ledger: Ledger) -> None:
     found = figures.leads(ledger, trial.policy, 0)
 
-    decisions = [record.decisions[0] for record in dtr.Session.resume(trial.session_log()).histories]
+    histories = dtr.Session.resume(trial.session_log()).histories
+    decisions = [histories.decisions(unit)[0] for unit in histories.names]
     free = [d.q_tilde for d in decisions if d.reason != "forced" and None not in d.q_tilde.values()]
     gaps = [abs(q["a"] - q["b"]) for q in free if q["a"] is not None and q["b"] is not None]
     assert found.known == len(gaps)
@@ -80,8 +81,9 @@ def test_eigenvalues_are_those_of_each_arms_gram_matrix(trial: dtr.Trial, ledger
 def test_means_are_of_units_before_the_first_under_way(trial: dtr.Trial, ledger: Ledger) -> None:
     found = figures.benefit(ledger)
 
-    records = [r for r in dtr.Session.resume(trial.session_log()).histories if r.voided is None][:-1]
-    forced = [r.history.outcome for r in records if r.decisions[0].reason == "forced"]
+    histories = dtr.Session.resume(trial.session_log()).histories
+    records = [r for r in histories if r.voided is None][:-1]
+    forced = [r.history.outcome for r in records if histories.decisions(r.history.unit)[0].reason == "forced"]
     known = [y for y in forced if y is not None]
     assert found.settled == 40
     assert found.waiting == "late"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 
@@ -13,7 +14,8 @@ for module in ("starlette", "jinja2", "uvicorn"):
 
 from dtrbandit.service.endpoints import PERMISSIONS  # noqa: E402
 from dtrbandit.service.keys import Role  # noqa: E402
-from dtrbandit.web.page import TABS, address, home  # noqa: E402
+from dtrbandit.trial.state import Phase  # noqa: E402
+from dtrbandit.web.page import BANNERS, TABS, address, banner_of, home  # noqa: E402
 from serving.surfer import Surfer  # noqa: E402
 
 PAGES = {
@@ -55,3 +57,13 @@ def test_an_address_holds_any_id() -> None:
 @pytest.mark.parametrize(("role", "place"), [("site", "/bedside"), ("auditor", "/integrity"), ("statistician", "")])
 def test_each_role_begins_at_its_own_page(role: str, place: str) -> None:
     assert home(Role(role), "pilot") == f"/ui/trials/pilot{place}"
+
+
+def test_every_phase_has_a_banner_of_its_own() -> None:
+    assert set(BANNERS) == set(get_args(Phase))
+    assert len({banner.word for banner in BANNERS.values()}) == 3
+    assert {banner_of(phase, simulated=False).phase for phase in BANNERS} == set(BANNERS)
+
+
+def test_simulated_patients_are_a_rehearsal_in_every_phase() -> None:
+    assert {banner_of(phase, simulated=True).word for phase in BANNERS} == {"REHEARSAL"}

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrbandit.cli.reactions import reactions
-from dtrbandit.cli.trial import doctor, serve, trial
+from dtrbandit.cli import backups  # noqa: F401  # which adds its commands to those of a trial
+from dtrbandit.cli.options import DEFAULT, Json, Storage
+from dtrbandit.cli.reactions import Reacting
+from dtrbandit.cli.serve import serve
+from dtrbandit.cli.trial import trial
 from dtrbandit.cli.trial_keys import keys
 from dtrbandit.reproduce import NAMES
 
@@ -17,6 +20,7 @@ RESULTS = Path("results")
 
 app = typer.Typer(
     name="dtrbandit",
+    cls=Reacting,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -52,7 +56,6 @@ Out = Annotated[
 ]
 USUAL = "By default each experiment's own; for the figures, as in the paper, 40 paths of 10,000 rounds."
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for all cores. Results do not depend on it.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and progress to stderr.")]
 
 
 @app.command()
@@ -73,21 +76,20 @@ def reproduce(
     Paths that the folder already holds are not run again. So more paths extend it, and after Ctrl-C the same command
     goes on. A claim holds, is refuted, or cannot be told. The exit code is 1 if one is refuted.
     """
-    with reactions():
-        from dtrbandit.cli.show import show
-        from dtrbandit.reproduce import experiments
-        from dtrbandit.reproduce import reproduce as run
+    from dtrbandit.cli.show import show
+    from dtrbandit.reproduce import experiments
+    from dtrbandit.reproduce import reproduce as run
 
-        chosen = experiments(what.value, data=data)
-        folders = {name: (out or RESULTS) / name if what.value == ALL or out is None else out for name in chosen}
-        results = [
-            run(each, folders[name] / own, paths=paths, horizon=horizon, seed=seed, n_jobs=jobs, progress=True)
-            for name, folder in chosen.items()
-            for own, each in folder.items()
-        ]
-        show(what.value, results, as_json=json)
-        if any(result.refuted for result in results):
-            raise typer.Exit(1)
+    chosen = experiments(what.value, data=data)
+    folders = {name: (out or RESULTS) / name if what.value == ALL or out is None else out for name in chosen}
+    results = [
+        run(each, folders[name] / own, paths=paths, horizon=horizon, seed=seed, n_jobs=jobs, progress=True)
+        for name, folder in chosen.items()
+        for own, each in folder.items()
+    ]
+    show(what.value, results, as_json=json)
+    if any(result.refuted for result in results):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -103,13 +105,12 @@ def simulate(
     Paths that the folder already holds are not run again. So more paths extend it, and after Ctrl-C the same command
     goes on.
     """
-    with reactions():
-        from dtrbandit.cli.show import show
-        from dtrbandit.cli.studies import run_file
+    from dtrbandit.cli.show import show
+    from dtrbandit.cli.studies import run_file
 
-        folder = RESULTS / study.stem if out is None else out
-        result = run_file(study, folder, paths=paths, n_jobs=jobs)
-        show(study.stem, [result], as_json=json)
+    folder = RESULTS / study.stem if out is None else out
+    result = run_file(study, folder, paths=paths, n_jobs=jobs)
+    show(study.stem, [result], as_json=json)
 
 
 Data = Annotated[Path, typer.Argument(help="A row per unit: CSV or Parquet.")]
@@ -175,16 +176,15 @@ def fit(
     Writes the coefficients as CSV, and a picture of what is recommended and by how much. With --dropouts weighted,
     --choice or --staying there are propensities, and the value of the regime is cross-fitted.
     """
-    with reactions():
-        from dtrbandit.cli.data import Source, propensities
-        from dtrbandit.cli.data import fit as learn
-        from dtrbandit.cli.show import show
+    from dtrbandit.cli.data import Source, propensities
+    from dtrbandit.cli.data import fit as learn
+    from dtrbandit.cli.show import show
 
-        source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
-        needed = choice or staying or dropouts is DropOuts.weighted
-        model = propensities(choice, staying, penalty=penalty, clip=clip) if needed else None
-        folder = out or RESULTS / data.stem
-        show(data.stem, [learn(source, folder, dropouts=dropouts.value, model=model)], as_json=json)
+    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
+    needed = choice or staying or dropouts is DropOuts.weighted
+    model = propensities(choice, staying, penalty=penalty, clip=clip) if needed else None
+    folder = out or RESULTS / data.stem
+    show(data.stem, [learn(source, folder, dropouts=dropouts.value, model=model)], as_json=json)
 
 
 @app.command()
@@ -224,17 +224,16 @@ def replay(
     Units are drawn by 1/p, with p from logistic models of how arms were chosen and who stayed. Writes the curves, the
     differences between policies, and how well units with different arms overlap.
     """
-    with reactions():
-        from dtrbandit.cli.data import Source, propensities, replay_all
-        from dtrbandit.cli.show import show
+    from dtrbandit.cli.data import Source, propensities, replay_all
+    from dtrbandit.cli.show import show
 
-        source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
-        model = None if equal else propensities(choice, staying, penalty=penalty, clip=clip)
-        size = {"horizon": horizon, "paths": paths, "seed": seed, "n_jobs": jobs, "replace": not once}
-        folder = out or RESULTS / data.stem
-        show(
-            data.stem, [replay_all(source, policy, folder, model=model, cohorts=cohorts, **size)], as_json=json
-        )  # fmt: skip
+    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
+    model = None if equal else propensities(choice, staying, penalty=penalty, clip=clip)
+    size = {"horizon": horizon, "paths": paths, "seed": seed, "n_jobs": jobs, "replace": not once}
+    folder = out or RESULTS / data.stem
+    show(
+        data.stem, [replay_all(source, policy, folder, model=model, cohorts=cohorts, **size)], as_json=json
+    )  # fmt: skip
 
 
 @app.command()
@@ -267,18 +266,31 @@ def evaluate(
     Values have 95 % intervals. QLearning is the regime that the trial suggests; its value is cross-fitted. Writes the
     values and their differences as CSV, and a forest plot.
     """
-    with reactions():
-        from dtrbandit.cli.data import Source, evaluate_all, propensities
-        from dtrbandit.cli.show import show
+    from dtrbandit.cli.data import Source, evaluate_all, propensities
+    from dtrbandit.cli.show import show
 
-        source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
-        model = propensities(choice, staying, penalty=penalty, clip=clip)
-        folder = out or RESULTS / data.stem
-        values = evaluate_all(source, regime, folder, model=model, dropouts=dropouts.value, seed=seed)
-        show(data.stem, [values], as_json=json)
+    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
+    model = propensities(choice, staying, penalty=penalty, clip=clip)
+    folder = out or RESULTS / data.stem
+    values = evaluate_all(source, regime, folder, model=model, dropouts=dropouts.value, seed=seed)
+    show(data.stem, [values], as_json=json)
 
 
 trial.add_typer(keys, name="keys")
 app.add_typer(trial, name="trial")
 app.command()(serve)
-app.command()(doctor)
+
+
+@app.command()
+def doctor(storage: Storage = DEFAULT, json: Json = False) -> None:
+    """Check SQLite, disk, clock, kernels, and the chain of every trial.
+
+    The exit code is 1 if something is wrong, and 2 if there is no database.
+    """
+    from dtrbandit.cli.findings import broken_build, report
+
+    if broken := broken_build():
+        raise typer.Exit(report(broken, as_json=json))
+    from dtrbandit.cli.doctor import examine  # loads kernels
+
+    raise typer.Exit(examine(storage, as_json=json))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dtrbandit.cli.result import ExplainedTable, Result
+from dtrbandit.cli.show import ExplainedTable, Result
 from dtrbandit.design.spec import Design
 from dtrbandit.design.toml_text import toml_tables, unknown
 from dtrbandit.errors import DesignError

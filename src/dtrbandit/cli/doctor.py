@@ -41,8 +41,8 @@ def all_findings(storage: str) -> Iterator[Finding]:
         store = connect_existing(storage)
     except NotFound:
         yield clock(None, datetime.now(UTC))
-        told = f"there is none at {without_secret(storage)}: no log was looked at; give --storage, or create a trial"
-        yield Finding("database", MISSING, told)
+        message = f"there is none at {without_secret(storage)}: no log was looked at; give --storage, or create a trial"
+        yield Finding("database", MISSING, message)
         return
     except DTRError as error:
         yield Finding("database", WRONG, str(error))
@@ -86,16 +86,18 @@ def clock(last: datetime | None, now: datetime) -> Finding:
 def kernels(found: Mapping[str, str]) -> Finding:
     """Say whether the kernels are compiled, all of them, from the sources that are installed."""
     if other := build.stale(found):
-        told = f"compiled from other sources than those beside them: {', '.join(other)}; install dtrbandit again"
-        return Finding("kernels", WRONG, told)
+        message = f"compiled from other sources than those beside them: {', '.join(other)}; install dtrbandit again"
+        return Finding("kernels", WRONG, message)
     match sorted(set(found.values())):
         case [build.COMPILED]:
             return Finding("kernels", GOOD, f"{counted(len(found), 'module')}, compiled from the sources beside them")
         case [build.CHECKED]:
             return Finding("kernels", NOTE, "compiled with bounds checks, for tests; the same results, slower")
         case [build.PLAIN]:
-            told = "plain Python: the same results, studies 150 times slower; install dtrbandit where a C compiler is"
-            return Finding("kernels", NOTE, told)
+            message = (
+                "plain Python: the same results, studies 150 times slower; install dtrbandit where a C compiler is"
+            )
+            return Finding("kernels", NOTE, message)
     return Finding("kernels", WRONG, "some are compiled and some are not; install dtrbandit again")
 
 

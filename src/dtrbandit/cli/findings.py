@@ -40,6 +40,6 @@ def broken_build(package: Path = build.PACKAGE) -> list[Finding]:
     if lost := build.lost_files(package):
         return [Finding("kernels", WRONG, f"files that the build had made are missing: {', '.join(lost)}; {again}")]
     if plain := build.plain_beside_compiled(package):
-        told = f"some are compiled and some are not: there is no compiled {', '.join(plain)}; {again}"
-        return [Finding("kernels", WRONG, told)]
+        message = f"some are compiled and some are not: there is no compiled {', '.join(plain)}; {again}"
+        return [Finding("kernels", WRONG, message)]
     return []

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from dtrbandit.errors import DTRError
 from dtrbandit.words import counted
@@ -34,13 +35,22 @@ def reactions() -> Iterator[None]:
         _stop(f"interrupted{_saved(interruption)}", INTERRUPTED)
 
 
+class Reacting(TyperGroup):
+    """Commands that end by a message and an exit code, whatever is wrong."""
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        """Run a command."""
+        with reactions():
+            return super().invoke(ctx)
+
+
 @contextmanager
-def until_stopped(said: str = "Stopped.") -> Iterator[None]:
+def until_stopped(message: str = "Stopped.") -> Iterator[None]:
     """Let a command that goes on until Ctrl-C end by it in order."""
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(said, err=True)
+        typer.echo(message, err=True)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

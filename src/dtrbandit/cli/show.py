@@ -1,19 +1,23 @@
-"""Results for a reader, or as one JSON document."""
+"""What a command found: tables, claims and files, for a reader or as one JSON document."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from dtrbandit.cli.result import Result
 from dtrbandit.reproduce import Claim, Reproduction, Verdict, Whose
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.table import Table
+
+    from dtrbandit.reproduce.reproduction import Table as ResultTable
 
 WIDTH = 110  # where there is no terminal to ask
 LEGEND = (
@@ -22,6 +26,40 @@ LEGEND = (
 )
 WHOSE = {Whose.PAPER: "the paper's claim", Whose.OURS: "our own claim"}
 STYLES = {Verdict.HOLDS: "green", Verdict.REFUTED: "bold red", Verdict.OPEN: "yellow"}
+
+
+@dataclass(frozen=True)
+class ExplainedTable:
+    """A table, printed as the words that explain it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = ExplainedTable("Two units.", pd.DataFrame({"unit": ["u1", "u2"]}))
+    >>> print(table)
+    Two units.
+    >>> table.records()
+    [{'unit': 'u1'}, {'unit': 'u2'}]
+    """
+
+    words: str
+    table: pd.DataFrame
+
+    def records(self) -> list[dict[str, object]]:
+        """Return its rows, by name of column."""
+        return [{str(name): value for name, value in row.items()} for row in self.table.to_dict("records")]
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command found, under a name, and the files that it wrote."""
+
+    name: str
+    table: ResultTable
+    files: tuple[Path, ...]
 
 
 def show(name: str, results: Sequence[Reproduction | Result], *, as_json: bool) -> None:

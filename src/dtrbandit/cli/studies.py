@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from dtrbandit.cli.result import Result
+from dtrbandit.cli.show import Result
 from dtrbandit.reproduce.reproduction import written
 from dtrbandit.simulation.in_folder import simulate_in
 from dtrbandit.simulation.study_toml import read_study

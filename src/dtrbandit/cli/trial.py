@@ -1,15 +1,35 @@
-"""The commands of a live trial and their options. What does the work is imported when it begins."""
+"""The commands of a live trial: create, list, lock, end, upgrade, head, verify, export.
+
+What does the work is imported when it begins, here and in the other modules of commands: help must come at once.
+"""
 
 from __future__ import annotations
 
+import getpass
+import json as json_text
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from time import sleep, time
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrbandit.cli.reactions import reactions, until_stopped
-from dtrbandit.errors import DesignError
+import dtrbandit as dtr
+from dtrbandit.cli.options import DEFAULT, Actor, Json, Name, Reason, Storage, existing, existing_or_new
+from dtrbandit.cli.reactions import until_stopped
+from dtrbandit.errors import DesignError, DTRError, Unavailable
+from dtrbandit.words import counted
+
+if TYPE_CHECKING:
+    from dtrbandit.storage import Check, Store
+    from dtrbandit.trial import Head
+
+WRONG = 1
+PAPER_SCHEDULE = (
+    'warning: the policy has schedule = "paper": a site could guess the forced arms. A rehearsal may, and '
+    'lock will refuse it. Create the trial with schedule = "permuted", or lock it with --paper-schedule'
+)
 
 trial = typer.Typer(no_args_is_help=True, help="Live trials: create, lock, verify, export, back up.")
 
@@ -22,20 +42,6 @@ class Format(StrEnum):
     JSONL = "jsonl"
 
 
-Name = Annotated[str, typer.Argument(help="The trial's name.", show_default=False)]
-Storage = Annotated[
-    str,
-    typer.Option(
-        envvar="DTRBANDIT_STORAGE",
-        help="The database: sqlite:///FILE, with four slashes from the root, or postgresql://user@host/database.",
-    ),
-]
-DEFAULT = "sqlite:///trial.db"
-Reason = Annotated[str, typer.Option(help="Why; it goes on record.", show_default=False)]
-Actor = Annotated[str | None, typer.Option(help="Who does it, on record; by default the user of this machine.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-
-
 @trial.command()
 def create(
     file: Annotated[Path, typer.Argument(help="A trial file; examples/trial.toml explains every entry.")],
@@ -43,19 +49,29 @@ def create(
     actor: Actor = None,
 ) -> None:
     """Create a trial, in rehearsal. With a new database this prints the first administrator's key, once."""
-    with reactions():
-        from dtrbandit.cli.live import create_trial
+    from dtrbandit.cli.trial_toml import read_trial
+    from dtrbandit.trial.opening import is_guessable
 
-        create_trial(file, storage, actor)
+    wanted = read_trial(file)
+    with existing_or_new(storage) as store:
+        new = dtr.Trial.create(wanted.name, wanted.design, wanted.policy, storage=store, actor=_actor(actor))
+        typer.echo(str(new.design))
+        place = place_of(storage)
+        typer.echo(f"Created trial {new.name!r} in {place}, in rehearsal. dtrbandit trial lock ends the rehearsal.")
+        if is_guessable(new.policy):
+            typer.echo(PAPER_SCHEDULE, err=True)
+        print_first_key(store)
 
 
 @trial.command("list")
 def list_trials(storage: Storage = DEFAULT) -> None:
     """List the trials of a database: phase, records, units in flight."""
-    with reactions():
-        from dtrbandit.cli.live import show_trials
-
-        show_trials(storage)
+    with existing(storage) as store:
+        for name in dtr.Trial.names(store):
+            found = dtr.Trial.open(name, storage=store)
+            phase = found.phase if found.locked or found.phase == "rehearsal" else "ended in rehearsal"
+            records = counted(found.head.sequence, "record")
+            typer.echo(f"{name}: {phase}, {records}, {counted(found.in_flight, 'unit')} in flight")
 
 
 @trial.command()
@@ -69,10 +85,9 @@ def lock(
     actor: Actor = None,
 ) -> None:
     """End the rehearsal, for good: a new log and a new seed. Design and policy are fixed from now on."""
-    with reactions():
-        from dtrbandit.cli.live import lock_trial
-
-        lock_trial(name, storage, actor, reason=reason, paper_schedule=paper_schedule)
+    with dtr.Trial.open(name, storage=storage) as found:
+        found.lock(actor=_actor(actor), reason=reason, paper_schedule=paper_schedule)
+        typer.echo(f"Trial {name!r} is live. Its head is {head_text(found.head)}")
 
 
 @trial.command()
@@ -81,28 +96,25 @@ def end(name: Name, reason: Reason, storage: Storage = DEFAULT, actor: Actor = N
 
     A rehearsal is ended by lock, which begins the live trial. To end it by this command gives the trial up.
     """
-    with reactions():
-        from dtrbandit.cli.live import end_trial
-
-        end_trial(name, storage, actor, reason=reason)
+    with dtr.Trial.open(name, storage=storage) as found:
+        found.end(actor=_actor(actor), reason=reason)
+        never = " It was a rehearsal: it was never live, and cannot be locked any more." if not found.locked else ""
+        typer.echo(f"Trial {name!r} has ended.{never} Its head is {head_text(found.head)}")
 
 
 @trial.command()
 def upgrade(name: Name, reason: Reason, storage: Storage = DEFAULT, actor: Actor = None) -> None:
     """Go on, with this release, with a trial that another release began."""
-    with reactions():
-        from dtrbandit.cli.live import upgrade_trial
-
-        upgrade_trial(name, storage, actor, reason=reason)
+    with dtr.Trial.open(name, storage=storage) as found:
+        found.upgrade(actor=_actor(actor), reason=reason)
+        typer.echo(f"Trial {name!r} goes on with this release.")
 
 
 @trial.command()
 def head(name: Name, storage: Storage = DEFAULT) -> None:
     """Print the head of the log, SEQUENCE:HASH. Kept elsewhere, it lets verify --against find a log that was cut."""
-    with reactions():
-        from dtrbandit.cli.live import show_head
-
-        show_head(name, storage)
+    with dtr.Trial.open(name, storage=storage) as found:
+        typer.echo(head_text(found.head))
 
 
 @trial.command()
@@ -118,10 +130,30 @@ def verify(
     The record of keys is checked, too. The service shows the time and the result of the last verification among its
     figures.
     """
-    with reactions():
-        from dtrbandit.cli.live import verify_trial
+    kept = None if against is None else head_of(against)
+    if watch is None:
+        raise typer.Exit(0 if _is_verified(name, storage, kept, as_json=json) else WRONG)
+    with until_stopped():
+        while _is_verified(name, storage, kept, as_json=json):
+            sleep(watch)
+        raise typer.Exit(WRONG)
 
-        raise typer.Exit(verify_trial(name, storage, against=against, every=watch, as_json=json))
+
+def _is_verified(name: str, storage: str, against: Head | None, *, as_json: bool) -> bool:
+    from dataclasses import asdict
+
+    from dtrbandit.storage import Check
+    from dtrbandit.trial.proof import verify_stored
+
+    with existing(storage) as store:
+        found = verify_stored(store, name, against=against)
+        note_check(store, Check("verify", name, time(), found.ok))
+    if as_json:
+        typer.echo(json_text.dumps({"name": name, **asdict(found)}))
+    else:
+        since = f" It goes on from the head {head_text(against)}." if against and found.ok else ""
+        typer.echo(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z  {name}: {found}{since}")
+    return found.ok
 
 
 @trial.command()
@@ -132,134 +164,61 @@ def export(
     storage: Storage = DEFAULT,
 ) -> None:
     """Write the units, with arms and propensities, as a Cohort reads them. The seed is never among it."""
-    with reactions():
-        from dtrbandit.cli.live import export_trial
-
-        export_trial(name, file, form.value, storage)
-
-
-@trial.command()
-def backup(
-    file: Annotated[Path, typer.Argument(help="The file to write, a new one; with --every a folder.")],
-    every: Annotated[float | None, typer.Option(help="Again every so many seconds, until Ctrl-C.", min=1.0)] = None,
-    keep: Annotated[int, typer.Option(help="With --every: how many to keep.", min=1)] = 30,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Let it take the place of an earlier backup of this name.")
-    ] = False,
-    storage: Storage = DEFAULT,
-) -> None:
-    """Copy the whole database while the service goes on. The copy is whole or not there."""
-    with reactions():
-        from dtrbandit.cli.live import back_up
-
-        back_up(file, storage, every=every, keep=keep, replace=replace)
+    with dtr.Trial.open(name, storage=storage) as found:
+        done = found.export(file, form.value)
+    left_out = f"; the next has not ended, and {done.waiting:,} from it on are left out" if done.waiting else ""
+    typer.echo(f"Written: {file} ({counted(done.units, 'unit')}{left_out})")
 
 
-@trial.command()
-def restore(
-    file: Annotated[Path, typer.Argument(help="A backup.")],
-    storage: Storage = DEFAULT,
-) -> None:
-    """Make a database from a backup, and verify it. A database that is there is never overwritten."""
-    with reactions():
-        from dtrbandit.cli.live import restore_backup
-
-        raise typer.Exit(restore_backup(file, storage))
+# -- what other commands print and note, too ---------------------------------------------------------------------
 
 
-@trial.command()
-def copy(
-    source: Annotated[str, typer.Option("--from", help="The database that has the trials.", show_default=False)],
-    target: Annotated[str, typer.Option("--to", help="An empty one, of any kind.", show_default=False)],
-) -> None:
-    """Copy all trials and keys to an empty database, such as from SQLite to PostgreSQL, and verify the copy.
+def head_of(text: str) -> Head:
+    """Return the head that ``SEQUENCE:HASH`` says."""
+    from dtrbandit.trial import Head
 
-    Nothing is written to the first database meanwhile. Stop its service before: what it takes later is not copied.
-    """
-    with reactions():
-        from dtrbandit.cli.live import copy_trials
-
-        raise typer.Exit(copy_trials(source, target))
+    sequence, _, found = text.strip().partition(":")
+    if not sequence.isdecimal() or len(found) != 64 or set(found) - set("0123456789abcdef"):
+        raise DesignError(f"a head is SEQUENCE:HASH, as dtrbandit trial head prints it, found {text[:100]!r}")
+    return Head(int(sequence), found)
 
 
-@trial.command()
-def migrate(
-    backup: Annotated[Path, typer.Argument(help="The file to write before anything is changed.")],
-    storage: Storage = DEFAULT,
-) -> None:
-    """Bring the tables of a PostgreSQL database of an earlier release up to this one, after a backup.
-
-    A file needs no such command: it is backed up and brought up when it is opened.
-    """
-    with reactions():
-        from dtrbandit.cli.live import migrate_tables
-
-        migrate_tables(backup, storage)
+def head_text(head: Head) -> str:
+    """Return a head as ``SEQUENCE:HASH``."""
+    return f"{head.sequence}:{head.hash}"
 
 
-# -- commands of their own -----------------------------------------------------------------------------------------
+def place_of(storage: str) -> str:
+    """Return where a database is, as people look for it: the whole path of a file, or an address."""
+    from dtrbandit.storage import path_of, without_secret
+
+    path = path_of(storage)
+    return without_secret(storage) if path is None else str(path.absolute())
 
 
-def serve(
-    context: typer.Context,
-    storage: Storage = DEFAULT,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 takes one that is free.", min=0, max=65535)] = 8000,
-    behind_proxy: Annotated[
-        bool,
-        typer.Option(
-            "--behind-proxy", help="A proxy in front speaks TLS: allow another address, and believe X-Forwarded-For."
-        ),
-    ] = False,
-    workers: Annotated[int, typer.Option(help="How many processes serve; more than one needs PostgreSQL.", min=1)] = 1,
-    rehearse: Annotated[
-        bool, typer.Option("--rehearse", help="Simulated patients in a database of their own, which goes at the end.")
-    ] = False,
-    pace: Annotated[float, typer.Option(help="With --rehearse: simulated days in a second.", min=0.01, max=100)] = 3.0,
-) -> None:
-    """Serve the trials of a database over HTTP, with pages for a browser, until SIGTERM or Ctrl-C.
-
-    docs/live-trial.md explains it, and docs/dashboard.md the pages. With a new database this prints the first
-    administrator's key, once.
-    """
-    with reactions():
-        _require_fitting(context, rehearse=rehearse)
-        if rehearse:
-            from dtrbandit.cli.rehearse import serve_rehearsal
-
-            with until_stopped("Stopped. The rehearsal's database is removed."):
-                serve_rehearsal(host=host, port=port, behind_proxy=behind_proxy, days_a_second=pace)
-            return
-        from dtrbandit.cli.live import serve_trials
-
-        with until_stopped():
-            serve_trials(storage, host=host, port=port, behind_proxy=behind_proxy, workers=workers)
+def note_check(store: Store, check: Check) -> None:
+    """Remember a check in the database that was checked; a damaged one may not take it."""
+    try:
+        store.note_check(check)
+    except DTRError as error:
+        typer.echo(f"The service will not know of this {check.what}: {error}", err=True)
 
 
-def _require_fitting(context: typer.Context, *, rehearse: bool) -> None:
-    """Refuse options that were typed and would do nothing."""
-    unfit = ("storage", "workers") if rehearse else ("pace",)
-    sources = {name: context.get_parameter_source(name) for name in unfit}
-    typed = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
-    if typed and rehearse:
-        raise DesignError(
-            f"--rehearse does not go with --{typed[0]}: a rehearsal is one process on a database of its own, which "
-            "goes when it ends, and touches no other; leave out one of the two"
-        )
-    if typed:
-        raise DesignError("--pace is for simulated patients; say --rehearse too, or leave it out")
+def print_first_key(store: Store) -> None:
+    """Make the first administrator's key of a database, if it has none, and print it."""
+    from dtrbandit.cli.trial_keys import requester
+    from dtrbandit.service.key_store import first_key
+
+    new = first_key(store, now=datetime.now(UTC), requester=requester())
+    if new is not None:
+        typer.echo(f"The first administrator's key of this database, shown only now; keep it safe:\n  {new.key}")
 
 
-def doctor(storage: Storage = DEFAULT, json: Json = False) -> None:
-    """Check SQLite, disk, clock, kernels, and the chain of every trial.
-
-    The exit code is 1 if something is wrong, and 2 if there is no database.
-    """
-    with reactions():
-        from dtrbandit.cli.findings import broken_build, report
-
-        if broken := broken_build():
-            raise typer.Exit(report(broken, as_json=json))
-        from dtrbandit.cli.doctor import examine  # loads kernels
-
-        raise typer.Exit(examine(storage, as_json=json))
+def _actor(given: str | None) -> str:
+    """Return who is on record: the actor that was given, or the user of this machine."""
+    if given is not None:
+        return given
+    try:
+        return f"{getpass.getuser()} (command line)"
+    except (OSError, KeyError) as error:
+        raise Unavailable(f"this machine does not say who you are ({error}); say --actor") from error

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from dtrbandit.design.spec import Design
+from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.record.events import Fact
 from dtrbandit.record.histories import History
@@ -75,3 +76,12 @@ def certain(arm: int, history: History, reason: str) -> Choice:
 def feasible_arms(history: History) -> tuple[int, ...]:
     """Return the numbers of the arms that may be given now."""
     return tuple(arm for arm, yes in enumerate(history.feasible) if yes)
+
+
+def refuse_foreign(kind: type) -> None:
+    """Refuse a state of another package that inherits from a built-in one: compiled code would not call its methods."""
+    if not kind.__module__.startswith("dtrbandit."):
+        raise DesignError(
+            f"{kind.__qualname__} inherits from the state of a built-in policy, which is compiled and would not call "
+            "methods of a Python class; write a policy with init, update and decide, which may hold a built-in one"
+        )

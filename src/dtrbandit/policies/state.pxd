@@ -2,12 +2,12 @@ cimport cython
 from libc cimport math
 from dtrbandit.kernels cimport constants as c
 from dtrbandit.estimators.observed cimport Observed
-
-cdef object values_of(object labels, object packed)
+from dtrbandit.policies.decisions cimport DecisionReader
 
 cdef class PolicyState:
-    cdef readonly object policy, design, psi_bytes, sheet_bytes, forms, dimensions, parents, arms_to
+    cdef readonly object policy, design, psi_bytes, sheet_bytes, dimensions, parents, arms_to
     cdef readonly Observed observed
+    cdef readonly list readers
     cdef readonly double[:, ::1] sheet
     cdef readonly long long width, reason
     cdef readonly bint knows_units
@@ -27,6 +27,7 @@ cdef class PolicyState:
     cpdef long long take_all(self, long long[:, ::1] facts, double[::1] values, double[:, ::1] features) noexcept
     @cython.locals(a=cython.longlong, arm=cython.longlong)
     cpdef long long ask(self, long long unit, long long m, long long node, double u) noexcept
+    @cython.locals(reader=DecisionReader)
     cpdef object decision(self, object unit, long long t, long long m, long long arm)
     cpdef void amend(self, long long fact, long long unit) noexcept
 

@@ -19,18 +19,16 @@ from numpy.typing import NDArray
 from dtrbandit.design.feasibility import Barred, children_left
 from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
-from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Integers, Matrix, Named, longer, named, restore, under, within
-from dtrbandit.policies.form import form_of
+from dtrbandit.policies.decisions import DecisionReader
+from dtrbandit.policies.policy import refuse_foreign
 from dtrbandit.policies.restoring import require_lists, require_shapes, require_sound
-from dtrbandit.record.events import Decision, new
-from dtrbandit.record.values import Values
+from dtrbandit.record.events import Decision
 
 BUILT_FROM = c.BUILT_FROM
-REASON_NAMES = ("forced", "clear", "close", "greedy", "explore", "optimistic", "uniform", "rule", "only_feasible")
 FIRST_ROOM = 64  # units
 
 
@@ -56,7 +54,7 @@ class PolicyState:
     NAMES: ClassVar[tuple[str, ...]] = ()  # of the arrays that a subclass has itself
 
     def __init__(self, policy: Any, design: Design) -> None:
-        _refuse_foreign(type(self))
+        refuse_foreign(type(self))
         self.policy, self.design = policy, design
         self.observed = Observed(design)
         self.width, self.reason = self.observed.width, c.RULE
@@ -70,7 +68,7 @@ class PolicyState:
         self.psi_bytes: Any = memoryview(psi)  # into which features are copied in a third of the time
         self.sheet_bytes: Any = memoryview(sheet)  # likewise read
         self.at_hand: Vector | None = None
-        self.forms = [form_of(stage, self.width) for stage in design.stages]
+        self.readers = [DecisionReader(stage, self.width) for stage in design.stages]
         self.dimensions, self.parents = design.dimensions, design.tree.parents
         self.arms_to = design.tree.arms_to[: len(design.tree.child)]
 
@@ -175,11 +173,8 @@ class PolicyState:
 
     def decision(self, unit: str, t: int, m: int, arm: int) -> Decision:
         """Return the decision that was just made for a unit, in labels."""
-        stage, labels, read, said = self.forms[m]
-        tilde, hat, chances = read(self.sheet_bytes)
-        propensities, contenders = said(chances)
-        q_tilde, q_hat, why = values_of(labels, tilde), values_of(labels, hat), REASON_NAMES[self.reason]
-        return new(Decision, (unit, t, stage, labels[arm], why, propensities[arm], q_tilde, q_hat, contenders, ()))
+        reader: DecisionReader = self.readers[m]
+        return reader.read(self.sheet_bytes, unit, t, arm, self.reason)
 
     def amend(self, fact: int, unit: int) -> None:
         """Note that a unit was amended, or is void, or that an arm is closed."""
@@ -352,23 +347,3 @@ class PolicyState:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PolicyState.from_arrays, (self.policy, self.design, self.arrays())
-
-
-def _refuse_foreign(kind: type) -> None:
-    """Refuse a subclass of another package: compiled code would not call its methods."""
-    if not kind.__module__.startswith("dtrbandit."):
-        raise DesignError(
-            f"{kind.__qualname__} inherits from the state of a built-in policy, which is compiled and would not call "
-            "methods of a Python class; write a policy with init, update and decide, which may hold a built-in one"
-        )
-
-
-def values_of(labels: tuple[str, ...], packed: bytes) -> Any:
-    """Return Values; compiled, in a third of the time that Python takes to call the class."""
-    values = new_values(Values)
-    values.labels = labels
-    values.packed = packed
-    return values
-
-
-new_values: Any = Values.__new__

@@ -85,7 +85,7 @@ def _latest_correction(record: UnitRecord, fact: Corrected) -> Corrected | None:
 def stage_of_override(histories: Histories, record: UnitRecord, stage: str | None, arm: str, reason: str) -> int:
     """Return the stage that an override is about: the one named, or the latest decided."""
     unit, stages = record.history.unit, histories.design.stages
-    latest = len(record.decisions) - 1
+    latest = len(record.history.arms) - 1
     if stage is not None:
         m = stage_number(histories, unit, stage)
         if m > latest:
@@ -162,7 +162,7 @@ def unblinded(histories: Histories, fields: tuple[str, str]) -> tuple[Unblinded,
 def _override(histories: Histories, command: Override) -> Answer:
     unit, arm, reason, stage = command
     fact, record = overridden(histories, (unit, stage, arm, reason))
-    decision = record.decisions[stage_of_override(histories, record, stage, arm, reason)]
+    decision = histories.decisions(unit)[stage_of_override(histories, record, stage, arm, reason)]
     return fact, record, decision._replace(arm=arm, reason="override", propensity=None)
 
 

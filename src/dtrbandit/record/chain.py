@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from hashlib import sha256
-from itertools import chain, islice
 from typing import NamedTuple, Protocol
 
 from dtrbandit.design.values import shown
@@ -21,7 +20,6 @@ from dtrbandit.record.events import Event, new
 
 NOTHING = "0" * 64  # the hash before the first record
 KEYS = ("actor", "event", "sequence", "time")
-AT_ONCE = 512  # records that are looked at together
 
 
 class Record(NamedTuple):
@@ -53,20 +51,6 @@ class Stored(NamedTuple):
 
     text: bytes
     hash: str
-
-
-class StoredBatch(NamedTuple):
-    """Records as a log keeps them, many at a time: their texts, and their hashes."""
-
-    texts: list[bytes]
-    hashes: list[str]
-
-    def records(self) -> Iterator[Stored]:
-        """Give them one by one."""
-        return map(new_stored, zip(*self, strict=True))
-
-
-new_stored = partial(tuple.__new__, Stored)  # from a tuple, in half the time
 
 
 class Head(NamedTuple):
@@ -102,44 +86,17 @@ def linked(records: Iterable[Written], head: Head = EMPTY) -> Iterator[Stored]:
 
 def checked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Stored]:
     """Give the records that follow a head as they are. Refuse the first whose hash is not the one that must follow."""
-    return chain.from_iterable(map(StoredBatch.records, checked_batches(in_batches(stored), head)))
-
-
-def checked_batches(batches: Iterable[StoredBatch], head: Head = EMPTY) -> Iterator[StoredBatch]:
-    """Give the same, many at a time."""
-    previous, sequence = head.hash, head.sequence
-    for texts, found in batches:
-        due = [previous := chained(previous, text) for text in texts]
+    due = head.hash
+    for sequence, each in enumerate(stored, head.sequence + 1):
+        text, found = each
+        due = chained(due, text)
         if due != found:
-            wrong = next(i for i, text in enumerate(due) if text != found[i])
-            if wrong:
-                yield StoredBatch(texts[:wrong], found[:wrong])
             raise LogError(
-                f"the hash of record {sequence + wrong + 1} is {shown(found[wrong])}, and what is stored leads to "
-                f"{due[wrong]}: this record, its hash or one before it was changed, lost or moved; use a whole copy of "
-                "the log",
-                sequence=sequence + wrong + 1,
+                f"the hash of record {sequence} is {shown(found)}, and what is stored leads to {due}: this record, its "
+                "hash or one before it was changed, lost or moved; use a whole copy of the log",
+                sequence=sequence,
             )
-        yield StoredBatch(texts, found)
-        sequence += len(texts)
-
-
-def in_batches(stored: Iterable[Stored]) -> Iterator[StoredBatch]:
-    """Give records many at a time; if one cannot be read, those before it first."""
-    rest = iter(stored)
-    while True:
-        some: list[Stored] = []
-        refused = None
-        try:
-            some.extend(islice(rest, AT_ONCE))
-        except LogError as error:
-            refused = error
-        if some:
-            yield StoredBatch([each.text for each in some], [each.hash for each in some])
-        if refused is not None:
-            raise refused
-        if not some:
-            return
+        yield each
 
 
 def unlinked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Record]:
@@ -159,13 +116,17 @@ def require_links(found: Iterable[tuple[int, Stored]], before: Iterable[Stored])
 
 
 def record_of(text: bytes, sequence: int, reader: Reader | None = None) -> Record:
-    """Return the record that a text holds. It must have this number."""
-    found = entries_of(text, sequence)
-    event = (reader or Reader()).event(found["event"])
-    actor = found["actor"]
-    if actor is not None and type(actor) is not str:
-        raise LogError(f"record {sequence}: the actor is {shown(actor)}, expected a text or null")
-    return new(Record, (sequence, actor, _time(found["time"], sequence), event))
+    """Return the record that a text holds. It must have this number, by which a refusal names it."""
+    try:
+        found = entries_of(text, sequence)
+        event = (reader or Reader()).event(found["event"])
+        actor = found["actor"]
+        if actor is not None and type(actor) is not str:
+            raise LogError(f"record {sequence}: the actor is {shown(actor)}, expected a text or null")
+        return new(Record, (sequence, actor, _time(found["time"], sequence), event))
+    except LogError as error:
+        error.sequence = sequence
+        raise
 
 
 def time_of(text: bytes, sequence: int) -> datetime | None:
@@ -174,18 +135,22 @@ def time_of(text: bytes, sequence: int) -> datetime | None:
 
 
 def entries_of(text: bytes, sequence: int) -> Entries:
-    """Return the entries of a record's text, which must have this number and an event."""
-    found = document(text)
-    if tuple(found) != KEYS and found.keys() != {*KEYS}:
-        raise LogError(f"record {sequence} has the entries {shown(sorted(found))}, expected {[*KEYS]}")
-    number, event = found["sequence"], found["event"]
-    if type(number) is not int or number != sequence:
-        raise LogError(
-            f"found sequence number {shown(number)}, expected {sequence}: "
-            "records were lost, added or put in another order; use a whole copy of the log"
-        )
-    if not isinstance(event, dict):
-        raise LogError(f"record {sequence}: found {shown(event)}, expected an event")
+    """Return the entries of a record's text. They must have this number, by which a refusal names it, and an event."""
+    try:
+        found = document(text)
+        if tuple(found) != KEYS and found.keys() != {*KEYS}:
+            raise LogError(f"record {sequence} has the entries {shown(sorted(found))}, expected {[*KEYS]}")
+        number, event = found["sequence"], found["event"]
+        if type(number) is not int or number != sequence:
+            raise LogError(
+                f"found sequence number {shown(number)}, expected {sequence}: "
+                "records were lost, added or put in another order; use a whole copy of the log"
+            )
+        if not isinstance(event, dict):
+            raise LogError(f"record {sequence}: found {shown(event)}, expected an event")
+    except LogError as error:
+        error.sequence = sequence
+        raise
     return found
 
 
@@ -210,7 +175,8 @@ def _time(found: object, sequence: int) -> datetime | None:
     if time is not None or found is None:
         return time
     raise LogError(
-        f"record {sequence}: the time is {shown(found)}, expected one as 2026-11-17T09:00:00.000000Z, or null"
+        f"record {sequence}: the time is {shown(found)}, expected one as 2026-11-17T09:00:00.000000Z, or null",
+        sequence=sequence,
     )
 
 

@@ -34,6 +34,19 @@ def beside(file: str | Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
+@contextmanager
+def private_beside(file: str | Path) -> Iterator[Path]:
+    """Give the same, as an empty file that its owner alone may read."""
+    with beside(file) as draft:
+        make_private(draft)
+        yield draft
+
+
+def make_private(file: Path) -> None:
+    """Make a new, empty file that its owner alone may read."""
+    os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+
+
 def require_absent(file: str | Path, what: str) -> None:
     """Refuse to write where there is something already; ``what`` is about to be written."""
     if os.path.lexists(file):

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from dtrbandit.design.spec import Design
-from dtrbandit.record.codec import Reader, decode, document, encode
-from dtrbandit.record.events import ArmClosed, Assigned, Decision, Ended, Event, Held, Released, Upgraded
+from dtrbandit.record.codec import decode, encode
+from dtrbandit.record.events import ArmClosed, Ended, Event, Held, Released, Upgraded
 from dtrbandit.record.features import Context, all_features
 from dtrbandit.record.histories import History, UnitRecord, in_order
 from dtrbandit.record.snapshot import Snapshot, joined, parted
@@ -88,7 +88,6 @@ def _plain(record: UnitRecord) -> dict[str, Any]:
         "round": history.round,
         "node": history.node,
         "contexts": [dict(each) for each in record.contexts],
-        "decisions": [encode(Assigned(decision)) for decision in record.decisions],
         "since": None if record.since is None else record.since.isoformat(),
         **amended,
         **{name: value for name, value in rare.items() if value},
@@ -100,7 +99,6 @@ class _Reading:
 
     def __init__(self, histories: Histories) -> None:
         self._design: Design = histories.design
-        self._reader = Reader(histories.design)
 
     def record(self, fields: Mapping[str, Any]) -> UnitRecord:
         design, unit, node = self._design, fields["unit"], fields["node"]
@@ -112,7 +110,6 @@ class _Reading:
             History(unit, fields["round"], node, features, arms, (), None, excluded),
             contexts,
             self._contexts(fields["reported"]) if "reported" in fields else contexts,
-            tuple([self._decision(line) for line in fields["decisions"]]),
             left=fields.get("left", False),
             amendments=self._events(fields.get("amendments", ())),
             exclusions=tuple(
@@ -126,11 +123,6 @@ class _Reading:
 
     def _contexts(self, found: Iterable[dict[str, float]]) -> tuple[Context, ...]:
         return tuple([in_order(self._design, m, each) for m, each in enumerate(found)])
-
-    def _decision(self, line: str) -> Decision:
-        event = self._reader.event(document(line.encode()))
-        assert isinstance(event, Assigned)
-        return event.decision
 
     def _events(self, lines: Iterable[str]) -> Any:
         return tuple([decode(line) for line in lines])

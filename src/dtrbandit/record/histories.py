@@ -78,12 +78,11 @@ NO_UNIT = History("", 0, 0, (), (), (), None)  # what a fact of the trial as a w
 
 @dataclass(slots=True)
 class UnitRecord:
-    """What is on record of one unit: what was reported, what holds now, and what was decided."""
+    """What is on record of one unit: what was reported, and what holds now."""
 
     history: History
     contexts: tuple[Context, ...]  # as they hold now, corrections included
     reported: tuple[Context, ...]  # as they were first reported
-    decisions: tuple[Decision, ...] = ()
     left: bool = False  # by enter_if, before the last stage
     outcome: float | None = None  # as it was first reported
     withdrawn: Withdrawn | None = None

@@ -312,16 +312,14 @@ def _enroll(histories: Histories, command: Enroll) -> Answer:
     fact, record = enrolled(histories, (unit, None, context, exclude, reason, site))
     if fact is not None:  # after all else: who tries ids hears of one that is taken only where a free one would enrol
         _require_distinct(histories, unit)
-    return fact, record, record.decisions[0] if record else None
+    return fact, record, histories.decisions(unit)[0] if record else None
 
 
 def _require_distinct(histories: Histories, unit: str) -> None:
     """Refuse a new id that people would take for a known one."""
     other = histories.look_alike(unit)
     if other is not None:
-        told = (
-            f"the id {unit!r} looks like that of another unit: they differ only in case or in how letters are encoded"
-        )
+        told = f"the id {unit!r} looks like that of another unit: they differ only in case or encoding of letters"
         raise ProtocolError(
             f"{told}, {other!r}. If it is the same patient, use that id; otherwise give an id that differs in more",
             blind=f"{told}. Look whether the patient is enrolled already, or give an id that differs in more",
@@ -334,7 +332,7 @@ def _respond(histories: Histories, command: Respond) -> Answer:
     if fact is not None:
         return fact, record, None
     m = stage_of_response(histories, record, stage, context)
-    return None, record, record.decisions[m] if m < len(record.decisions) else None
+    return None, record, histories.decisions(unit)[m] if m < len(record.history.arms) else None
 
 
 RULES: Rules = {

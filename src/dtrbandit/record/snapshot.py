@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dtrbandit.errors import LogError
 
 MAGIC = b"dtrbandit snapshot\n"
-VERSION = 1  # of what a header and its arrays hold
+VERSION = 2  # of what a header and its arrays hold
 LENGTH = 8  # bytes that say how long the header is
 DIGEST = sha256().digest_size
 ALIGNED = 8  # bytes: where arrays begin

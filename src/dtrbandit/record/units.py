@@ -19,6 +19,7 @@ from dtrbandit.record.events import (
     Assigned,
     Completed,
     Corrected,
+    Decision,
     Ended,
     Enrolled,
     Fact,
@@ -104,6 +105,10 @@ class Histories:
         key = folded(unit)
         return self.folded.get(key, key if key in self.rounds else None)
 
+    def decisions(self, unit: str) -> tuple[Decision, ...]:
+        """Return all decisions about a unit that is known, from its facts."""
+        return tuple([fact.decision for fact in self.facts.of_unit(unit) if isinstance(fact, Assigned)])
+
     def hold_of(self, site: str | None) -> Held | None:
         """Return by what accrual is held for a site, None if it is not."""
         for fact in (self.accrual.get(None), self.accrual.get(site)):
@@ -153,7 +158,6 @@ class Histories:
         if kind is Assigned:
             m = len(history.arms) - 1
             tally.count_decision(m, history.arms[m], fact.decision.reason)
-            record.decisions += (fact.decision,)
             record.history, record.since = history, time
             return
         before = record.state(stages)
@@ -242,9 +246,7 @@ def _add_context(record: UnitRecord, context: Context) -> None:
 def add(design: Design, record: UnitRecord, fact: Any, history: History) -> None:
     """Add a fact, and the history that it led to, to the record of its unit."""
     kind = type(fact)
-    if kind is Assigned:
-        record.decisions += (fact.decision,)
-    elif kind is Responded:
+    if kind is Responded:
         _add_response(record, fact)
         record.left = not history.feasible
     elif kind is Completed:
@@ -255,7 +257,7 @@ def add(design: Design, record: UnitRecord, fact: Any, history: History) -> None
         record.voided = fact
     elif kind is Unblinded:
         record.unblinded += (fact,)
-    else:
+    elif kind is Corrected or kind is Overridden:
         if kind is Corrected:
             _, record.contexts = merged(design, record, fact)
         record.amendments += (fact,)

@@ -1,23 +1,24 @@
-"""The application: every request is routed, answered and counted here, and what is wrong becomes a problem document."""
+"""The application: every request is routed, answered and counted here; what is wrong becomes a problem document."""
 
 from __future__ import annotations
 
 import json
 import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import Protocol
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrbandit.errors import DTRError
-from dtrbandit.service.call import Call, must_stay_blind
+from dtrbandit.service.call import Call, ClientDisconnected
+from dtrbandit.service.commands import command_of
 from dtrbandit.service.endpoints import ENDPOINTS, Endpoint
-from dtrbandit.service.json_body import ClientDisconnected
 from dtrbandit.service.openapi import document
 from dtrbandit.service.problems import MEDIA_TYPE, OF_KEYS, Refused, refusal
 from dtrbandit.service.service import Service
@@ -25,11 +26,25 @@ from dtrbandit.service.service import Service
 log = logging.getLogger("dtrbandit.service")
 
 
-class Application:
-    """The endpoints of a service, as an ASGI application."""
+class Pages(Protocol):
+    """Pages for a browser, beside the endpoints; they answer what is wrong by themselves."""
 
-    def __init__(self, service: Service) -> None:
+    def going_on(self) -> AbstractAsyncContextManager[None]:
+        """Do what goes on while the service runs."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for a page."""
+
+
+PagesFor = Callable[[ASGIApp, Service], Pages]  # the pages of a service, which ask these endpoints
+
+
+class Application:
+    """The endpoints of a service, and its pages if there are any, as an ASGI application."""
+
+    def __init__(self, service: Service, pages: PagesFor | None = None) -> None:
         self._service = service
+        self._pages = None if pages is None else pages(self, service)
         routes = [*map(_route, ENDPOINTS), Route("/openapi.json", _describe)]
         self._router = Router(routes, redirect_slashes=False, lifespan=self._lifespan)
 
@@ -37,7 +52,8 @@ class Application:
     async def _lifespan(self, _: object) -> AsyncIterator[None]:
         await self._service.start()
         try:
-            yield
+            async with nullcontext() if self._pages is None else self._pages.going_on():
+                yield
         finally:
             await self._service.stop()
 
@@ -48,15 +64,21 @@ class Application:
             return
         began, answer = time.perf_counter(), Answer(send)
         scope["app"], scope["service"] = self, self._service  # with an app, the router raises what it does not find
+        pages = self._pages if _is_page(scope["path"]) else None
         try:
-            await self._router(scope, receive, answer.send)
+            await (pages or self._router)(scope, receive, answer.send)
         except Exception as error:  # the edge: a client gets a document, the server's log the rest
             if answer.status is not None:
                 raise
             await problem(error, scope)(scope, receive, answer.send)
         finally:
-            name = getattr(scope.get("endpoint"), "name", "other")
-            self._service.requests.count(name, answer.status or 500, time.perf_counter() - began)
+            name = "page" if pages else getattr(scope.get("endpoint"), "name", "other")
+            if not (pages and scope["path"].endswith("/events")):  # which lasts as long as somebody looks
+                self._service.requests.count(name, answer.status or 500, time.perf_counter() - began)
+
+
+def _is_page(path: str) -> bool:
+    return path == "/" or f"{path}/".startswith("/ui/")
 
 
 class Answer:
@@ -89,10 +111,12 @@ class Routed:
         given: list[object] = []
         if query is not None:
             given.append(query)
-        if endpoint.body is not None:
+        if endpoint.body is None:
+            await call.require_no_body()
+        elif endpoint.command is None:
             given.append(await call.body(endpoint.body))
         else:
-            await call.require_no_body()
+            given.append(await command_of(call, endpoint.command, endpoint.body))
         response = await endpoint.handler(call, *given)
         await response(scope, receive, send)
 
@@ -114,31 +138,23 @@ def problem(error: Exception, scope: Scope) -> Response:
     """Return the answer to a request that failed: a problem document."""
     if isinstance(error, ClientDisconnected):
         return Response(status_code=400)  # which nobody reads
-    refused = _refused(error, scope)
+    refused = refused_of(error, scope)
     headers = {**refused.headers, **(getattr(error, "headers", None) or {})}
     return Response(refused.body(), refused.status, headers, MEDIA_TYPE)
 
 
-def _refused(error: Exception, scope: Scope) -> Refused:
+def refused_of(error: Exception, scope: Scope) -> Refused:
+    """Return the refusal for whatever went wrong with a request."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, DTRError):
-        refused = refusal(error, blind=must_stay_blind(scope))
+        refused = refusal(error, blind="holder" in scope and scope["holder"].must_stay_blind)
         if scope["path"].startswith("/keys"):
             refused.remedy = OF_KEYS.get(refused.kind, refused.remedy)
         return refused
-    if isinstance(error, HTTPException) and error.status_code in (404, 405):
-        return _not_found(error.status_code)
-    return failed(error)
-
-
-def _not_found(status: int) -> Refused:
-    if status == 405:
+    if isinstance(error, HTTPException) and error.status_code == 405:
         return Refused("method", "this address does not know the method of the request; /openapi.json describes all")
-    return Refused("not-found", "there is no such address; /openapi.json describes all of them")
-
-
-def failed(error: Exception) -> Refused:
-    """Return the refusal for an error that should not be, and write it to the server's log."""
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        return Refused("not-found", "there is no such address; /openapi.json describes all of them")
     log.error("a request failed", exc_info=error)
     return Refused("internal", "something in the service failed that should not")

@@ -1,29 +1,46 @@
-"""One call of an endpoint: who makes it, what its address, headers and body say, and what a trial replies."""
+"""One call of an endpoint: who makes it, what its address, headers and body say, and how it is answered.
+
+A body is strict JSON: what two readers cannot read differently, and what every record can hold.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import math
+import re
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 from starlette.responses import Response
-from starlette.types import Receive, Scope
+from starlette.types import Scope
 
 from dtrbandit.design.values import shown
-from dtrbandit.record import Command, Unblind
-from dtrbandit.service.json_body import Wanted, body_as, read_body, require_json
-from dtrbandit.service.keys import EXPLAIN, Holder, Permission, Role
+from dtrbandit.service.keys import Holder, Permission
 from dtrbandit.service.limits import address_of, names_a_key
-from dtrbandit.service.models import Query, may_be_left_out
+from dtrbandit.service.models import Body, Query, may_be_left_out
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
-from dtrbandit.service.views import decision_explained, decision_seen, replied
-from dtrbandit.trial import Ask, Taken, Trial
+from dtrbandit.trial import Trial
 from dtrbandit.trial.state import LOGS
 
 LOG_HEADER = b"dtrbandit-log"  # the log that a request is meant for
 LONGEST_KEY = 200
-Asked = TypeVar("Asked", bound=Query)
+MOST_BYTES = 64 * 1024
+SECONDS_TO_READ = 10.0
+MEDIA_TYPE, LINES = "application/json", "application/x-ndjson"
+DEEPEST = 16  # a design is four deep
+LARGEST_INTEGER = 2**53  # above, a float cannot tell an integer from its neighbour
+_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+SomeBody = TypeVar("SomeBody", bound=Body)
+SomeQuery = TypeVar("SomeQuery", bound=Query)
+Found = TypeVar("Found")
 
 
 class Call:
@@ -35,19 +52,20 @@ class Call:
         self.path: dict[str, str] = scope["path_params"]
         self._headers: dict[bytes, bytes] = dict(scope["headers"])  # those that count come once (service/http.py)
         if permission is not None:
-            self.holder: Holder = self._holder(permission)
+            self.holder: Holder = self._holder()
+            self.holder.require(permission, self.path.get("trial"))
             scope["holder"] = self.holder
 
-    def _holder(self, permission: Permission) -> Holder:
-        trial, scope = self.path.get("trial"), self.scope
-        if "key_id" in scope:  # a page of this process asks, for whoever is logged in
-            return self.service.visitor(scope["key_id"], permission, trial)
+    def _holder(self) -> Holder:
+        keys, now = self.service.keys, datetime.now(UTC)
+        if "key_id" in self.scope:  # a page of this process asks, for whoever is logged in
+            return keys.holder_of(self.scope["key_id"], now=now)
         authorization = self.header(b"authorization")
         try:
-            return self.service.holder(authorization, permission, trial)
-        except Refused as refused:
-            if refused.kind == "no-key" and names_a_key(authorization):
-                self.service.wrong_keys.note(address_of(scope, behind_proxy=self.service.behind_proxy))
+            return keys.holder(authorization, now=now)
+        except Refused:
+            if names_a_key(authorization):
+                self.service.wrong_keys.note(address_of(self.scope, behind_proxy=self.service.behind_proxy))
             raise
 
     # -- what it says ----------------------------------------------------------------------------------------
@@ -57,23 +75,23 @@ class Call:
         value = self._headers.get(name)
         return None if value is None else value.decode("latin-1")
 
-    def parameters(self, kind: type[Asked] | None) -> Asked | None:
+    def parameters(self, kind: type[SomeQuery] | None) -> SomeQuery | None:
         """Return the parameters after the question mark; refuse others, and two of one name."""
-        asked = QueryParams(self.scope["query_string"]).multi_items()
+        pairs = QueryParams(self.scope["query_string"]).multi_items()
         known = () if kind is None else tuple(kind.model_fields)
-        names = [name for name, _ in asked]
+        names = [name for name, _ in pairs]
         for name in names:
             if name not in known:
                 raise Refused("parameters", f"the address has the parameter {shown(name)}; {_allowed(known)}")
             if names.count(name) > 1:
                 raise Refused("parameters", f"the address has the parameter {shown(name)} {names.count(name)} times")
         try:
-            return None if kind is None else kind.model_validate(dict(asked))
+            return None if kind is None else kind.model_validate(dict(pairs))
         except ValidationError as error:
             wrong = [f"query.{each['loc'][0]}: {each['msg']}, found {shown(each['input'])}" for each in error.errors()]
             raise Refused("parameters", "; ".join(wrong)) from None
 
-    async def body(self, kind: type[Wanted]) -> Wanted:
+    async def body(self, kind: type[SomeBody]) -> SomeBody:
         """Return what the body says. It may be left out where all its entries may."""
         content = await read_body(self._receive)
         if not content and may_be_left_out(kind):
@@ -93,9 +111,10 @@ class Call:
     def require_no_log(self) -> None:
         """Refuse the name of a log where no log of a trial is written."""
         if "trial" not in self.path and self.scope["method"] == "POST" and LOG_HEADER in self._headers:
-            told = "the request has Dtrbandit-Log, and it writes to no log of a trial"
             remedy = "Leave the header out; it is for requests about a trial that is there. Nothing was changed."
-            raise Refused("bad-request", told, remedy=remedy)
+            raise Refused(
+                "bad-request", "the request has Dtrbandit-Log, and it writes to no log of a trial", remedy=remedy
+            )
 
     def idempotency_key(self) -> str | None:
         """Return the key under which the request may be repeated; None without one."""
@@ -106,51 +125,212 @@ class Call:
 
     def log(self) -> str | None:
         """Return the log that the request is meant for; None if it does not say."""
-        said = self.header(LOG_HEADER)
-        if said is not None and said not in LOGS:
-            raise Refused("bad-request", f"Dtrbandit-Log must be {' or '.join(LOGS)}, found {shown(said)}")
-        return said
-
-    # -- what a trial replies --------------------------------------------------------------------------------
+        log = self.header(LOG_HEADER)
+        if log is not None and log not in LOGS:
+            raise Refused("bad-request", f"Dtrbandit-Log must be {' or '.join(LOGS)}, found {shown(log)}")
+        return log
 
     async def trial(self) -> Trial:
         """Return the trial of the address."""
         return await self.service.trial(self.path["trial"])
 
-    async def take(self, command: Command) -> Taken:
-        """Let the trial take a command, and return what it replied once that is committed."""
-        trial = await self.trial()
-        holder, key = self.holder, self.idempotency_key()
-        if isinstance(command, Unblind):
-            key = None  # each look is a record of its own: a repetition may show what has happened since
-        ask = Ask(command, holder.actor, key, holder.id, holder.site, self.log())
-        taken: Taken = await self.service.writer.ask(trial, ask)
-        return taken
-
-    async def arm(self, command: Any, *, explain: bool) -> Response:
-        """Reply with the arm that a command led to, or that the unit left."""
-        if explain:
-            EXPLAIN.require(self.holder.role)
-        taken = await self.take(command)
-        if taken.decision is None:
-            return replied({"unit": command.unit, "left": True}, taken.repeated)
-        entries = decision_seen(taken.decision)
-        if explain:
-            entries["decision"] = decision_explained(taken.decision)
-        return replied(entries, taken.repeated)
-
-    async def record(self, command: Any, what: str, **more: object) -> Response:
-        """Reply that something is on record, and what else there is to say."""
-        taken = await self.take(command)
-        about = {"unit": command.unit} if hasattr(command, "unit") else {"trial": self.path["trial"]}
-        return replied({**about, "recorded": what, **more}, taken.repeated)
+    async def reading(self, read: Callable[[Trial], Found]) -> Found:
+        """Return what a function reads of the trial of the address, which decisions do not wait for."""
+        return await self.service.reading(self.path["trial"], read)
 
 
 def _allowed(known: tuple[str, ...]) -> str:
     return f"it may have {', '.join(known)}" if known else "it may have none"
 
 
-def must_stay_blind(scope: Scope) -> bool:
-    """Say whether whoever asks must not hear what an error may tell."""
-    holder: Holder | None = scope.get("holder")
-    return holder is not None and holder.role is Role.SITE
+# -- replies -----------------------------------------------------------------------------------------------------
+
+
+def replied(entries: object, repeated: bool = False) -> Response:
+    """Return a reply in JSON; a header says if it repeats one that is on record."""
+    body = _ENCODER.encode(entries).encode()
+    return Response(body, media_type=MEDIA_TYPE, headers={"Repeated": "true"} if repeated else None)
+
+
+def listed(name: str, entries: Iterable[object]) -> bytes:
+    """Return a list in JSON, under its name. Entry by entry: all at once, nobody else could go on meanwhile.
+
+    Examples
+    --------
+    >>> listed("units", [{"unit": "u1"}])
+    b'{"units":[{"unit":"u1"}]}'
+    """
+    return b'{"%s":[%s]}' % (name.encode(), ",".join(map(_ENCODER.encode, entries)).encode())
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------
+
+
+class ClientDisconnected(Exception):  # noqa: N818  # what happened
+    """The client closed the connection before its request was whole: there is nobody to answer."""
+
+
+# -- bytes -------------------------------------------------------------------------------------------------------
+
+
+async def read_body(receive: Receive, *, most: int = MOST_BYTES, seconds: float = SECONDS_TO_READ) -> bytes:
+    """Return the body, however it is sent; what it claims about its own length counts for nothing."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await _whole(receive, most)
+    except TimeoutError:
+        raise Refused("slow", f"the body was not there after {seconds:g} seconds") from None
+
+
+async def _whole(receive: Receive, most: int) -> bytes:
+    body: bytes = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnected
+        body += message.get("body", b"")
+        if len(body) > most:
+            raise Refused("too-large", f"the body has more than {most:,} bytes")
+        if not message.get("more_body"):
+            return body
+
+
+def require_json(content_type: str | None) -> None:
+    """Refuse a body that says it is something else than JSON. One that says nothing is read as JSON.
+
+    Examples
+    --------
+    >>> require_json("application/json; charset=utf-8")
+    """
+    if content_type is None or content_type == MEDIA_TYPE:
+        return
+    kind, *parameters = (part.strip().lower() for part in content_type.split(";"))
+    if kind == MEDIA_TYPE and all(each in ("", "charset=utf-8", 'charset="utf-8"') for each in parameters):
+        return
+    raise Refused("media-type", f"Content-Type is {shown(content_type)}, and a body is {MEDIA_TYPE}, in UTF-8")
+
+
+def body_as(kind: type[SomeBody], body: bytes) -> SomeBody:
+    """Return a body as what it should be, or refuse it with everything that is wrong.
+
+    Examples
+    --------
+    >>> from dtrbandit.service.models import Rotation
+    >>> body_as(Rotation, b'{"overlap": 8.5}')
+    Rotation(overlap=8.5)
+    """
+    try:
+        return kind.model_validate(strict_json(body))
+    except NotStrict as error:
+        raise Refused("bad-request", str(error)) from None
+    except ValidationError as error:
+        raise Refused("content", "; ".join(_wrong(each) for each in error.errors(include_url=False)[:10])) from None
+
+
+def _wrong(error: Any) -> str:
+    place = ".".join(str(part)[:100] for part in error["loc"]) or "the body"
+    if error["type"] == "missing":
+        return f"{place} is missing"
+    if error["type"] == "extra_forbidden":
+        return f"{place} is not an entry of this body"
+    return f"{place}: {error['msg']}, found {shown(error['input'])}"
+
+
+class NotStrict(ValueError):  # noqa: N818  # what it is, not that it is one
+    """A body is no JSON that can be taken; the message says what was found and what is allowed."""
+
+
+def strict_json(body: bytes) -> object:
+    """Return what a body says.
+
+    Refused are bytes that are no UTF-8, a byte order mark, NaN and Infinity, numbers beyond the floats, numbers so
+    small that they would be read as 0, integers beyond 2**53, a key twice in an object, half of a surrogate pair, and
+    more than 16 levels.
+
+    Examples
+    --------
+    >>> strict_json(b'{"x": 1.5}')
+    {'x': 1.5}
+    """
+    if body.startswith(b"\xef\xbb\xbf"):
+        raise NotStrict("the body begins with a byte order mark; send UTF-8 without one")
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NotStrict(f"the body is not valid UTF-8 ({error.reason} at byte {error.start})") from None
+    _check_depth(body)
+    try:
+        value: object = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise NotStrict(f"the body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    if "\\u" in text:
+        _check_texts(value)
+    return value
+
+
+def _check_depth(body: bytes) -> None:
+    """Refuse deep nesting before a parser that works by recursion sees it."""
+    if body.count(b"{") + body.count(b"[") <= DEEPEST:
+        return
+    depth = 0
+    for mark in _TEXTS.sub(b"", body):
+        if mark in b"{[":
+            depth += 1
+            if depth > DEEPEST:
+                raise NotStrict(f"the body is nested more than {DEEPEST} levels deep")
+        elif mark in b"}]":
+            depth -= 1
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise NotStrict(f"an object has the key {shown(twice)} twice; say each once")
+    return entries
+
+
+def _constant(name: str) -> object:
+    raise NotStrict(f"found {name}, which JSON does not know; numbers are finite")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 17 or abs(int(digits)) > LARGEST_INTEGER:
+        raise NotStrict(f"found the integer {digits[:40]}; integers go up to 2**53, others are written as 1.5e20")
+    return int(digits)
+
+
+def strict_float(digits: str) -> float:
+    """Return the number that digits stand for. Refuse one beyond the floats, and one so small that it would be 0.
+
+    Examples
+    --------
+    >>> strict_float("1.5e2")
+    150.0
+    """
+    number = float(digits)
+    if math.isinf(number):
+        raise NotStrict(f"found the number {digits[:40]}, which is beyond what a float can hold")
+    if not number and digits.lower().partition("e")[0].strip("+-0."):
+        raise NotStrict(f"found the number {digits[:40]}, which is so small that it would be read as 0; send 0")
+    return number
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, parse_float=strict_float
+)
+
+
+def _check_texts(value: object) -> None:
+    """Refuse half of a surrogate pair: no text in UTF-8 can hold it."""
+    if isinstance(value, str):
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise NotStrict("a text has half of a surrogate pair (\\ud800 to \\udfff), which is no character")
+    elif isinstance(value, dict):
+        for name, entry in value.items():
+            _check_texts(name)
+            _check_texts(entry)
+    elif isinstance(value, list):
+        for entry in value:
+            _check_texts(entry)

@@ -7,11 +7,12 @@ and so is one that offered an upgrade.
 from __future__ import annotations
 
 from asyncio import BaseTransport, CancelledError, TimerHandle, Transport
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import httptools
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -20,7 +21,7 @@ from dtrbandit.service.limits import ConnectionLimiter, address_of
 from dtrbandit.service.problems import MEDIA_TYPE, Refused
 
 MOST_HEAD_BYTES = 32 * 1024  # of an address with its headers; clients send some hundred
-MOST_DROPPED = 64 * 1024  # bytes that are thrown away after a refusal
+MOST_DROPPED = 1024 * 1024  # bytes that are thrown away after a refusal
 FRAMING = b"content-length", b"transfer-encoding"
 ONCE = frozenset(
     {b"host", b"authorization", b"idempotency-key", b"dtrbandit-log", b"content-type", b"content-encoding"}
@@ -32,6 +33,13 @@ CLOSE = b"connection", b"close"  # which releases of uvicorn before 0.53 do not 
 
 class HeadTooLarge(Exception):  # noqa: N818  # what a head is
     """The address and the headers of a request have more bytes than allowed."""
+
+
+class Gently:
+    """A transport whose closing is left to its connection: the rest of a request may be under way."""
+
+    def __init__(self, transport: Transport, close: Callable[[], None]) -> None:
+        self.write, self.is_closing, self.close = transport.write, transport.is_closing, close
 
 
 class CappedHttp(HttpToolsProtocol):
@@ -149,6 +157,7 @@ class CappedHttp(HttpToolsProtocol):
         if refused is not None:
             self.app = refusing(refused)
         super().on_headers_complete()
+        self.cycle.transport = cast(Transport, Gently(self.transport, self._close))
         self._untold, self._begun, self._in_body = 0, False, True
         self._may_stay = self.cycle.keep_alive and not self.parser.should_upgrade()
         self._stay(False)
@@ -217,11 +226,24 @@ class CappedHttp(HttpToolsProtocol):
         return self.cycle is not None and not (self.cycle.response_complete or self.cycle.disconnected)
 
     def _tell(self, refused: Refused) -> None:
-        """Write a refusal. The connection is closed a little later: what comes meanwhile would reset it at once."""
+        """Write a refusal, and end the connection."""
         self.transport.write(as_http(refused))
         if self._is_answering():
             self.cycle.disconnected = True
             self.cycle.message_event.set()
+        self._linger()
+
+    def _close(self) -> None:
+        """End the connection after an answer; if that came before the body, so that it arrives."""
+        if self._in_body and not self.transport.is_closing():
+            self._over = True
+            self.flow.resume_reading()
+            self._linger()
+        else:
+            self.transport.close()
+
+    def _linger(self) -> None:
+        """Close the connection a little later: closed at once, what comes meanwhile would reset it."""
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(self._limiter.limits.seconds_to_linger, self.transport.close)
@@ -266,8 +288,8 @@ def _wrong_encoding(name: bytes, value: bytes, version: str) -> Refused | None:
         return Refused("bad-request", "the request is in HTTP/1.0, which has no Transfer-Encoding")
     if value == (b"chunked" if name == b"transfer-encoding" else b"identity"):
         return None
-    told = f"{_written(name)} is {shown(value.decode('latin-1'))}"
-    return Refused("media-type", f"{told}; a body is read as it is", remedy="Send the body as it is, not compressed.")
+    found = f"{_written(name)} is {shown(value.decode('latin-1'))}"
+    return Refused("media-type", f"{found}; a body is read as it is", remedy="Send the body as it is, not compressed.")
 
 
 def _written(name: bytes) -> str:
@@ -278,16 +300,8 @@ def _written(name: bytes) -> str:
 
 
 def refusing(refused: Refused) -> ASGIApp:
-    """Return an application that refuses every request in the same way."""
-
-    async def refuse(_: Scope, __: Receive, send: Send) -> None:
-        head, body = refused.headers | {"connection": "close"}, refused.body()
-        headers = [(name.lower().encode(), value.encode()) for name, value in head.items()]
-        headers += [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-
-    return refuse
+    """Return an application that refuses a request."""
+    return Response(refused.body(), refused.status, {**refused.headers, "connection": "close"}, MEDIA_TYPE)
 
 
 def telling_if_cut_off(application: ASGIApp) -> ASGIApp:

@@ -1,4 +1,4 @@
-"""What endpoints about keys do: list, create, rotate, revoke, for administrators; their records, for auditors too."""
+"""Endpoints about keys: list, create, rotate, revoke, for administrators; their records, for auditors too."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.responses import Response
 
 from dtrbandit.record.chain import Stored, entries_of
 from dtrbandit.record.log_file import line_of
-from dtrbandit.service.call import Call
-from dtrbandit.service.key_store import Asked, create, revoke, rotate
+from dtrbandit.service.call import LINES, Call, replied
+from dtrbandit.service.key_store import Requester, create, revoke, rotate
 from dtrbandit.service.keys import NewKey, presented
 from dtrbandit.service.models import KeyWanted, Records, Rotation
 from dtrbandit.service.problems import Refused
-from dtrbandit.service.views import LINES, key_seen, replied
-from dtrbandit.storage import KEY_LOG
+from dtrbandit.storage import KEY_LOG, ApiKey
 
 Done = TypeVar("Done")
 
@@ -53,8 +52,7 @@ async def create_key(call: Call, body: KeyWanted) -> Response:
     """
     if call.holder.trial not in (None, body.trial):
         raise Refused("forbidden", f"this key makes keys of the trial {call.holder.trial!r} and no others")
-    store, now, asked, wanted = call.service.store, datetime.now(UTC), _asked(call), body.model_dump()
-    return _shown(await _changed(call, lambda: create(store, now=now, asked=asked, **wanted)))
+    return _shown(await _changed(call, create, **body.model_dump()))
 
 
 async def rotate_key(call: Call, body: Rotation) -> Response:
@@ -62,33 +60,33 @@ async def rotate_key(call: Call, body: Rotation) -> Response:
 
     A key is rotated once: the same request, also without an Idempotency-Key, gets the same new key again.
     """
-    store, now, asked, name = call.service.store, datetime.now(UTC), _asked(call), call.path["key_id"]
-    new = await _changed(
-        call, lambda: rotate(store, name, now=now, overlap=body.overlap, within=call.holder.trial, asked=asked)
-    )
-    return _shown(new)
+    name, within = call.path["key_id"], call.holder.trial
+    return _shown(await _changed(call, rotate, name, overlap=body.overlap, within=within))
 
 
 async def revoke_key(call: Call) -> Response:
     """Revoke a key at once, for good."""
-    store, now, asked, name = call.service.store, datetime.now(UTC), _asked(call), call.path["key_id"]
-    row, repeated = await _changed(call, lambda: revoke(store, name, now=now, within=call.holder.trial, asked=asked))
+    row, repeated = await _changed(call, revoke, call.path["key_id"], within=call.holder.trial)
     return replied(key_seen(row), repeated)
 
 
-async def _changed(call: Call, change: Callable[[], Done]) -> Done:
-    """Return what a change of keys gives, once it is stored and this process knows it."""
-    done = await call.service.writer.do(change)
+async def _changed(call: Call, change: Callable[..., Done], *given: Any, **options: Any) -> Done:
+    """Return what a change of keys gives, once it is stored and this process knows it.
+
+    A page asks for whoever is logged in, whose key it no longer has.
+    """
+    key = None if "key_id" in call.scope else presented(call.header(b"authorization")) or None
+    requester = Requester(call.holder.actor, call.holder.id, key, call.idempotency_key())
+    store, now = call.service.store, datetime.now(UTC)
+    done = await call.service.writer.do(lambda: change(store, *given, now=now, requester=requester, **options))
     await call.service.read_keys()
     return done
 
 
-def _asked(call: Call) -> Asked:
-    """Return who asks. A page asks for whoever is logged in, whose key it no longer has."""
-    key = presented(call.header(b"authorization")) or None
-    key = None if "key_id" in call.scope else key
-    return Asked(call.holder.actor, call.holder.id, key, call.idempotency_key())
-
-
 def _shown(new: NewKey) -> Response:
     return replied({**key_seen(new.row), "key": new.key}, new.repeated)
+
+
+def key_seen(row: ApiKey) -> dict[str, object]:
+    """Return a key that was given out, without its hash and salt."""
+    return {name: value for name, value in row._asdict().items() if name not in ("sha256", "salt")}

@@ -29,7 +29,7 @@ OVERLAP, LEAST_OWN_OVERLAP, MOST_OVERLAP = 24.0, 1.0, 720.0  # hours for which a
 FOUND_CHANGED = "found so when it was revoked"
 
 
-class Asked(NamedTuple):
+class Requester(NamedTuple):
     """Who asks for a change of keys, and what lets the same request be known again.
 
     Attributes
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
     once: str | None = None
 
 
-HERE = Asked()
+HERE = Requester()
 
 
 class Revoked(NamedTuple):
@@ -67,34 +67,40 @@ def create(  # noqa: PLR0913  # one word for each thing that a key has
     days: float | None = None,
     trial: str | None = None,
     site: str | None = None,
-    asked: Asked = HERE,
+    requester: Requester = HERE,
 ) -> NewKey:
     """Make a key and keep its row. A trial that it is for must be there."""
     if role not in list(Role):
         raise ObservationError(f"{unknown('role', role, [each.value for each in Role])}")
-    request = _request(asked, "create", role, label, days, trial, site)
+    request = _request(requester, "create", role, label, days, trial, site)
     with store.turn():  # another process may take the same request
         if known := _known(store, request):
-            return _shown_again(store, known, asked)
-        maker = None if request is None else asked.key
+            return _shown_again(store, known, requester)
+        maker = None if request is None else requester.key
         new = new_key(Role(role), label, now=now, days=days, trial=trial, site=site, maker=maker)
         if trial is not None and store.trial(trial) is None:
             names = ", ".join(repr(each.name) for each in store.trials()) or "none"
             raise NotFound(f"there is no trial {trial!r} to make a key for; the trials here are {names}")
-        change_keys(store, [Change(CREATED, new.row)], actor=asked.actor, time=now, request=request)
+        change_keys(store, [Change(CREATED, new.row)], actor=requester.actor, time=now, request=request)
     return new
 
 
-def first_key(store: Store, *, now: datetime, asked: Asked = HERE) -> NewKey | None:
+def first_key(store: Store, *, now: datetime, requester: Requester = HERE) -> NewKey | None:
     """Make the first administrator's key of a store; None if it has keys."""
     with store.turn():
         if store.api_keys():
             return None
-        return create(store, Role.ADMINISTRATOR, "first administrator", now=now, asked=asked)
+        return create(store, Role.ADMINISTRATOR, "first administrator", now=now, requester=requester)
 
 
 def rotate(
-    store: Store, name: str, *, now: datetime, overlap: float = 0.0, within: str | None = None, asked: Asked = HERE
+    store: Store,
+    name: str,
+    *,
+    now: datetime,
+    overlap: float = 0.0,
+    within: str | None = None,
+    requester: Requester = HERE,
 ) -> NewKey:
     """Make a key with the same role, label, expiry, trial and site; let the old one end, at once or after an overlap.
 
@@ -107,25 +113,25 @@ def rotate(
     within
         The one trial whose keys may be touched; None: all.
     """
-    _require_overlap(overlap, own=name == asked.key_id)
-    request = _request(asked, "rotate", name, float(overlap))
+    _require_overlap(overlap, own=name == requester.key_id)
+    request = _request(requester, "rotate", name, float(overlap))
     with store.turn():  # another process may rotate or revoke the same one
         if known := _known(store, request):
-            return _shown_again(store, known, asked)
+            return _shown_again(store, known, requester)
         old = _row(store, name, within)
         if old.revoked is not None and (made := _successor(store, name, overlap)):
-            return _shown_again(store, made, asked)
+            return _shown_again(store, made, requester)
         if old.revoked is not None or not is_valid(old, now):
             raise ProtocolError(f"the key {name!r} has expired, or was revoked or replaced; create another one")
         if is_changed(store, name):
             raise ProtocolError(
                 f"the key {name!r} in the table of keys is not as its record says; revoke it, or look at docs/roles.md"
             )
-        new = new_key(Role(old.role), old.label, now=now, trial=old.trial, site=old.site, maker=asked.key)
+        new = new_key(Role(old.role), old.label, now=now, trial=old.trial, site=old.site, maker=requester.key)
         row = new.row._replace(expires=old.expires)
         ending = old._replace(revoked=as_text(now + timedelta(hours=overlap)))
         changes = [Change(CREATED, row), Change(ROTATED, ending, row.id)]
-        change_keys(store, changes, actor=asked.actor, time=now, request=request)
+        change_keys(store, changes, actor=requester.actor, time=now, request=request)
     return NewKey(new.key, row)
 
 
@@ -139,12 +145,14 @@ def _require_overlap(overlap: float, *, own: bool) -> None:
         )
 
 
-def revoke(store: Store, name: str, *, now: datetime, within: str | None = None, asked: Asked = HERE) -> Revoked:
+def revoke(
+    store: Store, name: str, *, now: datetime, within: str | None = None, requester: Requester = HERE
+) -> Revoked:
     """Let a key end at once. The last key of an administrator of all trials stays: nobody could make another.
 
     If something else has changed the key's row, that comes on record first.
     """
-    request = _request(asked, "revoke", name)
+    request = _request(requester, "revoke", name)
     with store.turn():
         if known := _known(store, request):
             return Revoked(_as_recorded(store, known), True)
@@ -157,20 +165,20 @@ def revoke(store: Store, name: str, *, now: datetime, within: str | None = None,
                 f"{name!r} is the last key of an administrator of all trials; rotate it, or create another one first"
             )
         if is_changed(store, name):
-            accept_key(store, name, reason=FOUND_CHANGED, actor=asked.actor, time=now)
+            accept_key(store, name, reason=FOUND_CHANGED, actor=requester.actor, time=now)
         revoked = row._replace(revoked=as_text(now))
-        change_keys(store, [Change(REVOKED, revoked)], actor=asked.actor, time=now, request=request)
+        change_keys(store, [Change(REVOKED, revoked)], actor=requester.actor, time=now, request=request)
         return Revoked(revoked, False)
 
 
 # -- the same request again --------------------------------------------------------------------------------------
 
 
-def _request(asked: Asked, *content: object) -> Request | None:
+def _request(requester: Requester, *content: object) -> Request | None:
     """Return the idempotency key of a request with a hash of its content; None without one."""
-    if asked.once is None:
+    if requester.once is None:
         return None
-    return Request(asked.key_id, asked.once, sha256(json.dumps(content).encode()).hexdigest())
+    return Request(requester.key_id, requester.once, sha256(json.dumps(content).encode()).hexdigest())
 
 
 def _known(store: Store, request: Request | None) -> KeyRecord | None:
@@ -202,10 +210,10 @@ def _successor(store: Store, name: str, overlap: float) -> KeyRecord | None:
     return next(each for each in records if (each.event.event, each.event.id) == (CREATED, event.successor))
 
 
-def _shown_again(store: Store, made: KeyRecord, asked: Asked) -> NewKey:
+def _shown_again(store: Store, made: KeyRecord, requester: Requester) -> NewKey:
     """Return the key that a request made before, as it was then. Only the same asker's key leads to it."""
     row = _as_recorded(store, made)
-    key = "" if asked.key is None or row.salt is None else derived(asked.key, row.salt, row.id)
+    key = "" if requester.key is None or row.salt is None else derived(requester.key, row.salt, row.id)
     if digest(key) != row.sha256:
         raise ProtocolError(
             f"this was done before, by {made.actor}: the key {row.id!r} is there. It can be shown again only to "

@@ -177,6 +177,11 @@ class Holder(NamedTuple):
     site: str | None = None
 
     @property
+    def must_stay_blind(self) -> bool:
+        """Whether the holder must not hear what an error may tell."""
+        return self.role is Role.SITE
+
+    @property
     def actor(self) -> str:
         """How the log names the holder."""
         where = "" if self.site is None else f" {self.site}"

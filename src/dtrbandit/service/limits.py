@@ -88,9 +88,9 @@ class ConnectionLimiter:
 
     def turn_away(self) -> bool:
         """Say whether a connection that cannot be taken in may be told so; whoever may is forgotten at its end."""
-        told = self._turned_away < self.limits.turned_away
-        self._turned_away += told
-        return told
+        answered = self._turned_away < self.limits.turned_away
+        self._turned_away += answered
+        return answered
 
     def forget(self) -> None:
         """Note that a connection has ended which was turned away."""
@@ -162,8 +162,8 @@ def address_of(scope: Mapping[str, Any], *, behind_proxy: bool) -> str:
     peer = scope["client"][0] if scope.get("client") else ""
     if behind_proxy:
         forwarded = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
-        said = forwarded[-1].rpartition(b",")[2].strip().decode("latin-1") if forwarded else ""
-        return _known(said) or _known(peer) or "unknown"
+        given = forwarded[-1].rpartition(b",")[2].strip().decode("latin-1") if forwarded else ""
+        return _known(given) or _known(peer) or "unknown"
     return _known(peer) or "unknown"
 
 

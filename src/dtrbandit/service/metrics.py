@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 
+from dtrbandit.service.service import BOUNDS, Requests
 from dtrbandit.storage import Check
 from dtrbandit.trial import Trial
 
-BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Labels = Mapping[str, str]
 Samples = list[tuple[Labels, float]]
 
 
-class Requests:
-    """How many requests came, how they ended and how long they took, by endpoint. For one thread."""
-
-    def __init__(self) -> None:
-        self._counts: dict[tuple[str, int], int] = {}
-        self._times: dict[str, list[int]] = {}
-        self._sums: dict[str, float] = {}
-
-    def count(self, endpoint: str, status: int, seconds: float) -> None:
-        """Take in one request that was answered."""
-        ended = endpoint, status
-        self._counts[ended] = self._counts.get(ended, 0) + 1
-        times = self._times.get(endpoint)
-        if times is None:
-            times = self._times[endpoint] = [0] * (len(BOUNDS) + 1)
-            self._sums[endpoint] = 0.0
-        times[bisect_left(BOUNDS, seconds)] += 1
-        self._sums[endpoint] += seconds
-
-    def lines(self) -> list[str]:
-        """Return them as Prometheus reads them."""
-        counts = [({"endpoint": e, "status": str(s)}, float(n)) for (e, s), n in sorted(self._counts.items())]
-        lines = series("dtrbandit_requests_total", "counter", "Requests answered.", counts)
-        lines += heading("dtrbandit_request_seconds", "histogram", "Time from request to answer.")
-        for endpoint in sorted(self._times):
-            total = 0
-            for bound, here in zip((*map(str, BOUNDS), "+Inf"), self._times[endpoint], strict=True):
-                total += here
-                lines.append(sample("dtrbandit_request_seconds_bucket", {"endpoint": endpoint, "le": bound}, total))
-            lines.append(sample("dtrbandit_request_seconds_sum", {"endpoint": endpoint}, self._sums[endpoint]))
-            lines.append(sample("dtrbandit_request_seconds_count", {"endpoint": endpoint}, total))
-        return lines
+def of_requests(requests: Requests) -> list[str]:
+    """Return how many requests came, how they ended and how long they took, as Prometheus reads it."""
+    counts = [({"endpoint": e, "status": str(s)}, float(n)) for (e, s), n in sorted(requests.counts.items())]
+    lines = series("dtrbandit_requests_total", "counter", "Requests answered.", counts)
+    lines += heading("dtrbandit_request_seconds", "histogram", "Time from request to answer.")
+    for endpoint, times in sorted(requests.times.items()):
+        total = 0
+        for bound, here in zip((*map(str, BOUNDS), "+Inf"), times, strict=True):
+            total += here
+            lines.append(sample("dtrbandit_request_seconds_bucket", {"endpoint": endpoint, "le": bound}, total))
+        lines.append(sample("dtrbandit_request_seconds_sum", {"endpoint": endpoint}, requests.sums[endpoint]))
+        lines.append(sample("dtrbandit_request_seconds_count", {"endpoint": endpoint}, total))
+    return lines
 
 
 def of_trials(trials: Mapping[str, Trial], checks: Iterable[Check], *, ready: bool) -> list[str]:

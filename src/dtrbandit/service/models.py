@@ -12,18 +12,6 @@ from dtrbandit.service.keys import Role
 
 MOST_RECORDS = 5000
 Reason = Annotated[str, Field(min_length=1, max_length=2000, description="Why; it goes on record.")]
-UnitId = Annotated[str, Field(min_length=1, max_length=200, description="An opaque id, never a name.")]
-Context = Annotated[dict[str, float], Field(description="The columns of the stage.", examples=[{"qids_start1": 16}])]
-
-Exclude = Annotated[
-    dict[str, list[str]] | None,
-    Field(description="Arms that are contraindicated, by stage.", examples=[{"first": ["ssri"]}]),
-]
-Site = Annotated[
-    str | None,
-    Field(min_length=1, max_length=LONGEST, description="At which site. A site's own key says it by itself."),
-]
-WhyExcluded = Annotated[str | None, Field(min_length=1, max_length=2000, description="Why arms are excluded.")]
 
 
 class Body(BaseModel):
@@ -35,106 +23,37 @@ class Body(BaseModel):
 class NewTrial(Body):
     """A trial to create. It begins in rehearsal, with a seed from the operating system."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
-    design: Annotated[dict[str, Any], Field(description="As examples/design.toml, in JSON: plans, and a list stage.")]
-    policy: Annotated[dict[str, Any], Field(examples=[{"name": "DTRBandit", "q": 1, "delta": 10.0}])]
-
-
-class Because(Body):
-    """A reason alone."""
-
-    reason: Reason
-
-
-class Accrual(Body):
-    """Why accrual is held or released, and where."""
-
-    reason: Reason
-    site: Site = None
+    name: str = Field(min_length=1, max_length=100)
+    design: dict[str, Any] = Field(description="As examples/design.toml, in JSON: plans, and a list stage.")
+    policy: dict[str, Any] = Field(examples=[{"name": "DTRBandit", "q": 1, "delta": 10.0}])
 
 
 class Lock(Body):
     """The end of rehearsal, for good."""
 
     reason: Reason
-    paper_schedule: Annotated[bool, Field(description="Allow the paper's schedule, which a site could guess.")] = False
-
-
-class Enrolment(Body):
-    """A unit and its first context."""
-
-    unit: UnitId
-    context: Context
-    exclude: Exclude = None
-    reason: WhyExcluded = None
-    site: Site = None
-
-
-class Response(Body):
-    """The context of a unit on arrival at its next stage."""
-
-    context: Context
-    stage: Annotated[str | None, Field(description="Needed only where two stages observe nothing new.")] = None
-    exclude: Exclude = None
-    reason: WhyExcluded = None
-
-
-class ArmToClose(Body):
-    """An arm that no decision may give any more."""
-
-    stage: str
-    arm: str
-    reason: Reason
-
-
-class Outcome(Body):
-    """The outcome of a unit; more is better."""
-
-    outcome: float
-
-
-class Given(Body):
-    """The arm that was really given."""
-
-    arm: str
-    reason: Reason
-    stage: Annotated[str | None, Field(description="By default the unit's latest stage.")] = None
-
-
-class Correction(Body):
-    """Another outcome, or other columns of the context of a stage."""
-
-    reason: Reason
-    outcome: float | None = None
-    stage: str | None = None
-    context: dict[str, float] | None = None
+    paper_schedule: bool = Field(False, description="Allow the paper's schedule, which a site could guess.")
 
 
 class KeyWanted(Body):
     """A key to make."""
 
-    role: Annotated[str, Field(json_schema_extra={"enum": [role.value for role in Role]})]
-    label: Annotated[str, Field(min_length=1, max_length=100, description="Whose key it is: the log's actor.")]
-    days: Annotated[float | None, Field(gt=0, le=36_500, description="How long it is valid; forever if left out.")] = (
-        None
-    )
-    trial: Annotated[
-        str | None, Field(max_length=100, description="The one trial that it opens; a site needs one.")
-    ] = None
-    site: Annotated[str | None, Field(max_length=LONGEST, description="For the role site: whose units it opens.")] = (
-        None
-    )
+    role: str = Field(json_schema_extra={"enum": [role.value for role in Role]})
+    label: str = Field(min_length=1, max_length=100, description="Whose key it is: the log's actor.")
+    days: float | None = Field(None, gt=0, le=36_500, description="How long it is valid; forever if left out.")
+    trial: str | None = Field(None, max_length=100, description="The one trial that it opens; a site needs one.")
+    site: str | None = Field(None, max_length=LONGEST, description="For the role site: whose units it opens.")
 
 
 class Rotation(Body):
     """How a key is rotated; the body may be left out."""
 
-    overlap: Annotated[
-        float,
-        Field(
-            ge=0, le=MOST_OVERLAP, description="Hours for which the old key still works; its own needs one at least."
-        ),
-    ] = OVERLAP
+    overlap: float = Field(
+        OVERLAP,
+        ge=0,
+        le=MOST_OVERLAP,
+        description="Hours for which the old key still works; its own needs one at least.",
+    )
 
 
 class Query(BaseModel):
@@ -146,23 +65,23 @@ class Query(BaseModel):
 class Explain(Query):
     """Whether a decision is explained."""
 
-    explain: Annotated[
-        bool, Field(description="Say why. For administrators and statisticians; to a site or an auditor it is 403.")
-    ] = False
+    explain: bool = Field(
+        False, description="Say why. For administrators and statisticians; to a site or an auditor it is 403."
+    )
 
 
 class Awaiting(Query):
     """Which units in flight are listed."""
 
-    awaiting: Annotated[str | None, Field(max_length=200, description="Only those that await this.")] = None
-    overdue: Annotated[bool | None, Field(description="Only those that are overdue, or that are not.")] = None
+    awaiting: str | None = Field(None, max_length=200, description="Only those that await this.")
+    overdue: bool | None = Field(None, description="Only those that are overdue, or that are not.")
 
 
 class Records(Query):
     """Which records of a log are read."""
 
-    since: Annotated[int, Field(ge=0, le=2**53, description="Only records after this sequence number.")] = 0
-    most: Annotated[int, Field(ge=1, le=MOST_RECORDS, description="How many records at most.")] = 1000
+    since: int = Field(0, ge=0, le=2**53, description="Only records after this sequence number.")
+    most: int = Field(1000, ge=1, le=MOST_RECORDS, description="How many records at most.")
 
 
 def may_be_left_out(kind: type[Body]) -> bool:
@@ -170,7 +89,7 @@ def may_be_left_out(kind: type[Body]) -> bool:
 
     Examples
     --------
-    >>> may_be_left_out(Rotation), may_be_left_out(Because)
+    >>> may_be_left_out(Rotation), may_be_left_out(Lock)
     (True, False)
     """
     return not any(field.is_required() for field in kind.model_fields.values())

@@ -44,20 +44,25 @@ def document() -> Entries:
 
 def described(endpoint: Endpoint) -> Entries:
     """Return what the document says of one endpoint."""
-    said: Entries = {
+    entries: Entries = {
         "tags": [_tag(endpoint.path)],
         "summary": endpoint.name.replace("_", " ").title(),
-        "description": getdoc(endpoint.handler),
+        "description": "\n\n".join(filter(None, map(getdoc, _sources(endpoint)))),
         "operationId": endpoint.name,
         "parameters": [*_in_path(endpoint.path), *_in_query(endpoint.query)],
         "responses": _responses(endpoint),
     }
     if endpoint.body is not None:
         content = {"application/json": {"schema": endpoint.body.model_json_schema()}}
-        said["requestBody"] = {"required": not may_be_left_out(endpoint.body), "content": content}
+        entries["requestBody"] = {"required": not may_be_left_out(endpoint.body), "content": content}
     if endpoint.roles is not None:
-        said["security"] = [{"key": []}]
-    return said
+        entries["security"] = [{"key": []}]
+    return entries
+
+
+def _sources(endpoint: Endpoint) -> list[object]:
+    """Return what says what an endpoint does: its command if it has one, and its handler."""
+    return [endpoint.handler] if endpoint.command is None else [endpoint.command, endpoint.handler]
 
 
 def _tag(path: str) -> str:

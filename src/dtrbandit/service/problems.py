@@ -179,12 +179,12 @@ def _detail(error: DTRError, kind: str, *, blind: bool) -> str:
     own = str(error)
     if isinstance(error, Busy):
         return BUSY if blind else own
-    told = BLIND[kind] if kind == "unavailable" else error.outside if isinstance(error, LogError) else own
+    public = BLIND[kind] if kind == "unavailable" else error.outside if isinstance(error, LogError) else own
     if blind:
-        told = getattr(error, "blind", BLIND.get(kind, told))
-    if told != own and kind in KEPT:
+        public = getattr(error, "blind", BLIND.get(kind, public))
+    if public != own and kind in KEPT:
         _tell_the_log(own)
-    return told
+    return public
 
 
 _told: dict[str, float] = {}  # when something was last written to the server's log

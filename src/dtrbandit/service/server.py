@@ -17,7 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from dtrbandit.errors import DesignError
-from dtrbandit.service.app import Application
+from dtrbandit.service.app import Application, PagesFor
 from dtrbandit.service.http import CappedHttp, telling_if_cut_off
 from dtrbandit.service.limits import ConnectionLimiter, allow_open_files
 from dtrbandit.service.service import Service
@@ -26,7 +26,6 @@ from dtrbandit.trial.trial import utc_now
 
 SECONDS_IDLE = 75  # that a connection stays open between requests
 SECONDS_OF_GRACE = 0.2  # after SIGTERM, in which requests that were sent already are read, and told to come again
-Pages = Callable[[ASGIApp, Service], ASGIApp]  # puts pages in front of the endpoints
 SECONDS_OF_A_TURN = 0.001  # of a thread, while others want to go on: a long look must not hold up decisions
 
 
@@ -38,7 +37,7 @@ def serve(  # noqa: PLR0913  # options of a command
     behind_proxy: bool = False,
     workers: int = 1,
     clock: Clock = utc_now,
-    pages: Pages | None = None,
+    pages: PagesFor | None = None,
     listening: Callable[[str], None] = print,
 ) -> None:
     """Serve the trials of a database until SIGTERM or Ctrl-C, and finish what was asked before.
@@ -55,7 +54,7 @@ def serve(  # noqa: PLR0913  # options of a command
     clock
         What gives the times on record.
     pages
-        Puts pages in front of the endpoints.
+        Pages for a browser, beside the endpoints.
     listening
         Is told the address, once connections are accepted.
     """
@@ -106,14 +105,13 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def run(service: Service, place: socket.socket, pages: Pages | None) -> None:
+def run(service: Service, place: socket.socket, pages: PagesFor | None) -> None:
     """Serve in this process, at a place that was bound."""
-    endpoints = Application(service)
     limiter = ConnectionLimiter(behind_proxy=service.behind_proxy)
     allow_open_files(limiter.limits.connections)
     sys.setswitchinterval(SECONDS_OF_A_TURN)
     signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again, once everything is finished
-    server = Server(endpoints if pages is None else pages(endpoints, service), limiter)
+    server = Server(Application(service, pages), limiter)
     service.leaving = lambda: server.should_exit
     server.run(sockets=[place])
 

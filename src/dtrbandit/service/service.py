@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from dtrbandit.design import Design
 from dtrbandit.errors import DTRError, ProtocolError, Unavailable
 from dtrbandit.policies.policy import Policy
-from dtrbandit.service.keys import Holder, KeyRing, Permission
+from dtrbandit.service.keys import KeyRing
 from dtrbandit.service.limits import WrongKeys
-from dtrbandit.service.metrics import Requests
 from dtrbandit.service.problems import Busy
 from dtrbandit.service.writer import WriteProbe, Writer
 from dtrbandit.storage import Store, connect
@@ -22,10 +22,26 @@ from dtrbandit.trial import Trial
 from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
 
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds of answers, for metrics
 SECONDS_BETWEEN_LOOKS = 1.0  # a key that is revoked by another process still opens for so long
 
 Done = TypeVar("Done")
 log = logging.getLogger("dtrbandit.service")
+
+
+class Requests:
+    """How many requests came, how they ended and how long they took, by endpoint. For one thread."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, int]] = Counter()
+        self.times: dict[str, list[int]] = defaultdict(lambda: [0] * (len(BOUNDS) + 1))  # answers up to each bound
+        self.sums: dict[str, float] = defaultdict(float)
+
+    def count(self, endpoint: str, status: int, seconds: float) -> None:
+        """Take in one request that was answered."""
+        self.counts[endpoint, status] += 1
+        self.times[endpoint][bisect_left(BOUNDS, seconds)] += 1
+        self.sums[endpoint] += seconds
 
 
 class Service:
@@ -71,7 +87,7 @@ class Service:
         for name in await self._once_there("the trials", lambda: Trial.names(self.store)):
             try:
                 await self._open(name)
-            except DTRError as error:  # the other trials go on; whoever asks about this one is told
+            except DTRError as error:  # the other trials go on; whoever asks about this one is reported
                 log.error("the trial %r cannot be opened: %s", name, error)
         gc.collect()
         gc.freeze()  # what was read stays: no collection walks through it while a request waits
@@ -79,32 +95,32 @@ class Service:
 
     async def _once_there(self, what: str, act: Callable[[], Done]) -> Done:
         """Do what a start needs, as soon as the database is there; say once what is wrong until then."""
-        told = ""
+        reported = ""
         while True:
             try:
                 return await self.writer.do(act)
             except Unavailable as error:
                 if self.leaving():
                     raise
-                if told != str(error):
+                if reported != str(error):
                     log.error("%s cannot be read yet: %s", what, error)
-                told = str(error)
+                reported = str(error)
                 await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
 
     async def _keep_up(self) -> None:
         """Take what other processes have stored: keys, and facts, so that no decision waits for many of them."""
-        told: dict[str, str] = {}  # what was last said to be wrong
+        reported: dict[str, str] = {}  # what was last said to be wrong
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
-            looks = {f"the trial {name!r}": trial.catch_up for name, trial in self.trials.items()}
-            for what, look in {"the keys": self._take_keys, **looks}.items():
+            updates = {f"the trial {name!r}": trial.catch_up for name, trial in self.trials.items()}
+            for what, update in {"the keys": self._take_keys, **updates}.items():
                 try:
-                    await self.writer.do(look)
-                    told.pop(what, None)
+                    await self.writer.do(update)
+                    reported.pop(what, None)
                 except Exception as error:  # noqa: BLE001  # if this task ended, revoked keys would stay open
-                    if told.get(what) != str(error):
+                    if reported.get(what) != str(error):
                         log.error("what is new in %s cannot be read: %s", what, error)
-                    told[what] = str(error)
+                    reported[what] = str(error)
 
     async def read_keys(self) -> None:
         """Take the keys as the database has them."""
@@ -162,15 +178,3 @@ class Service:
             return trial
 
         return await self.writer.do(created)
-
-    def holder(self, authorization: str | None, permission: Permission, trial: str | None = None) -> Holder:
-        """Return who asks, or refuse: the key must be valid, and allow what is asked of this trial."""
-        holder = self.keys.holder(authorization, now=datetime.now(UTC))
-        holder.require(permission, trial)
-        return holder
-
-    def visitor(self, key_id: str | None, permission: Permission, trial: str | None = None) -> Holder:
-        """Return who asks by a login, whose key was shown before, or refuse in the same way."""
-        holder = self.keys.holder_of(key_id, now=datetime.now(UTC))
-        holder.require(permission, trial)
-        return holder

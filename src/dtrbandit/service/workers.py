@@ -18,8 +18,9 @@ from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
 from dtrbandit.errors import DesignError
+from dtrbandit.service.app import PagesFor
 from dtrbandit.service.limits import Limits
-from dtrbandit.service.server import Pages, bound, run
+from dtrbandit.service.server import bound, run
 from dtrbandit.service.service import Service
 from dtrbandit.storage import is_postgres
 
@@ -29,13 +30,13 @@ log = logging.getLogger("dtrbandit.service")
 
 
 class WorkerOptions(NamedTuple):
-    """What every worker is told: the database, where to listen, whether a proxy stands in front, and the pages."""
+    """What every worker is wake: the database, where to listen, whether a proxy stands in front, and the pages."""
 
     url: str
     host: str
     port: int
     behind_proxy: bool
-    pages: Pages | None
+    pages: PagesFor | None
 
 
 class Worker(NamedTuple):
@@ -61,9 +62,9 @@ def require_shareable(url: str, workers: int) -> None:
 
 def serve_by(workers: int, options: WorkerOptions) -> None:
     """Serve at a place that was bound, by so many processes, until SIGTERM or Ctrl-C."""
-    stop, told = os.pipe()
+    stop, wake = os.pipe()
     for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: os.write(told, b"."))
+        signal.signal(each, lambda *_: os.write(wake, b"."))
     running = [_started(options) for _ in range(workers)]
     try:
         while stop not in wait([stop, *(each.process.sentinel for each in running)]):
@@ -71,7 +72,7 @@ def serve_by(workers: int, options: WorkerOptions) -> None:
     finally:
         _end(running)
         os.close(stop)
-        os.close(told)
+        os.close(wake)
 
 
 def _started(options: WorkerOptions) -> Worker:

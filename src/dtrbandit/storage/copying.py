@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
 
 from dtrbandit.errors import ProtocolError
-from dtrbandit.record.durable import beside, require_absent, settle
-from dtrbandit.storage.sqlite import SQLiteStore
 from dtrbandit.storage.store import KEY_LOG, Storage, Store
 
 AT_ONCE = 10_000
@@ -36,16 +33,3 @@ def _copy_log(source: Storage, target: Storage) -> None:
         target.append(some, count)
         count += len(some)
     target.append((), count, source.all_keys())
-
-
-def write_copy(source: Store, path: str | Path) -> None:
-    """Write a copy of a store to a new SQLite file, whole or not at all."""
-    require_absent(path, "a backup")
-    place = Path(path).resolve()
-    with beside(place) as draft:
-        target = SQLiteStore(draft)
-        try:
-            copy_store(source, target)
-        finally:
-            target.close()
-        settle(draft, place)

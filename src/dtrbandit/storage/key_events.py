@@ -140,10 +140,7 @@ def key_record(store: Store, sequence: int) -> KeyRecord:
 
 def _read(stored: Iterable[Stored]) -> Iterator[KeyRecord]:
     for sequence, each in enumerate(checked(stored), 1):
-        try:
-            yield _record_of(each.text, sequence)
-        except LogError as error:
-            raise LogError(str(error), sequence=sequence) from error
+        yield _record_of(each.text, sequence)
 
 
 def _record_of(text: bytes, sequence: int) -> KeyRecord:
@@ -151,7 +148,7 @@ def _record_of(text: bytes, sequence: int) -> KeyRecord:
     found, actor = entries["event"], entries["actor"]
     texts = all(each is None or isinstance(each, str) for each in (actor, *found.values()))
     if not texts or set(found) | {"reason"} != set(KeyEvent._fields):
-        raise LogError(f"record {sequence}: found {shown(found)}, expected an event of a key")
+        raise LogError(f"record {sequence}: found {shown(found)}, expected an event of a key", sequence=sequence)
     return KeyRecord(sequence, actor, time_of(text, sequence), KeyEvent(**found))
 
 
@@ -169,8 +166,8 @@ def _require_next(record: KeyRecord, last: dict[str, KeyRecord]) -> None:
     if event.event == FOUND and event.reason is not None:
         return  # something else had changed the key, and somebody accepted it so
     if (before is None) != (event.event in BEGINNINGS):
-        told = "no record" if before is None else f"record {before.sequence}"
-        raise _wrong(record, f"{event.event} of key {event.id}, of which {told} comes before")
+        earlier = "no record" if before is None else f"record {before.sequence}"
+        raise _wrong(record, f"{event.event} of key {event.id}, of which {earlier} comes before")
     if before is None:
         return
     if event.event not in (ENDINGS if event.reason is None else (LOST,)) or event != _revised(before.event, event):
@@ -184,8 +181,8 @@ def _revised(before: KeyEvent, event: KeyEvent) -> KeyEvent:
     return before._replace(event=event.event, revoked=event.revoked, successor=event.successor, reason=event.reason)
 
 
-def _wrong(record: KeyRecord, told: str) -> LogError:
-    return LogError(f"record {record.sequence}: {told}", sequence=record.sequence)
+def _wrong(record: KeyRecord, why: str) -> LogError:
+    return LogError(f"record {record.sequence}: {why}", sequence=record.sequence)
 
 
 # -- proof -------------------------------------------------------------------------------------------------------
@@ -216,8 +213,8 @@ def changed_keys(store: Store) -> list[str]:
     """Say of each key that is another in the table than on record what differs, in the order of their ids."""
     head, rows = _same_moment(store)
     last, found = fold(_read(islice(store.log(KEY_LOG).read(), head.sequence))), {row.id: row for row in rows}
-    told = (_difference(name, last.get(name), found.get(name)) for name in sorted({*last, *found}))
-    return [each for each in told if each is not None]
+    differences = (_difference(name, last.get(name), found.get(name)) for name in sorted({*last, *found}))
+    return [each for each in differences if each is not None]
 
 
 def is_changed(store: Store, name: str) -> bool:

@@ -8,8 +8,8 @@ made again by the next turn; a turn that is under way ends with ``Unavailable``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -21,11 +21,17 @@ from psycopg.pq import TransactionStatus
 
 from dtrbandit.errors import Conflict, DesignError, LogError, Unavailable
 from dtrbandit.storage.address import without_secret
-from dtrbandit.storage.copying import write_copy
-from dtrbandit.storage.postgres_schema import UNIT, Connection, make_tables, require_tables, upgrade_tables
+from dtrbandit.storage.postgres_schema import (
+    POSTGRES,
+    Connection,
+    make_tables,
+    require_tables,
+    upgrade_tables,
+    write_backup,
+)
 from dtrbandit.storage.schema import APPLICATION
 from dtrbandit.storage.store import ApiKey
-from dtrbandit.storage.tables import DAMAGED, TableStore, of_unit
+from dtrbandit.storage.tables import DAMAGED, TableStore
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs
 SECONDS_OF_A_STATEMENT = 30  # after which the server gives up
@@ -72,16 +78,15 @@ class PostgresStore(TableStore):
         What is done about tables, when the store is opened.
     """
 
-    OF_UNIT = of_unit(UNIT, "BYTEA")
+    UNIT, CONTENT = POSTGRES.unit, POSTGRES.content
+    _connection: Connection
 
     def __init__(
         self, address: str, *, patience: float = PATIENCE, turns: str = LOCKED, prepare: Prepare = make_tables
     ) -> None:
-        super().__init__()
+        super().__init__(without_secret(address))
         self._address, self._patience, self._turns = address, patience, turns
-        self._name = without_secret(address)
         self._waiting: list[tuple[str, Sequence[object]]] = []  # what the present turn still has to write
-        self._over = False
         self._connection = self._connected()
         try:
             self._prepare(prepare)
@@ -125,31 +130,14 @@ class PostgresStore(TableStore):
     def _prepare(self, prepare: Prepare) -> None:
         with self.turn():
             try:
-                prepare(self._connection, self._name)
+                prepare(self._connection, str(self._name))
             except psycopg.Error as error:
                 self._refuse(error)
 
     # -- turns -----------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Let nobody else write meanwhile: one transaction, also for a turn within a turn."""
-        with self._lock:
-            if self._depth:
-                yield
-                return
-            try:
-                self._run(self._turns)
-                self._depth = 1
-                yield
-                self._commit()
-            except BaseException:  # Ctrl-C too
-                self._roll_back()
-                raise
-            finally:
-                self._depth = 0
-                self._heads.clear()
-                self._waiting.clear()
+    def _begin(self) -> None:
+        self.ask(self._turns)
 
     def _commit(self) -> None:
         """Write what is waiting, and commit, in one go: the lock is held for no longer than that takes."""
@@ -173,13 +161,17 @@ class PostgresStore(TableStore):
         self._waiting.clear()
 
     def _roll_back(self) -> None:
+        self._waiting.clear()
         with suppress(psycopg.Error):
             self._connection.execute("ROLLBACK")
         if self._connection.info.transaction_status != TransactionStatus.IDLE:
             self._connection.close()  # interrupted, or lost: the next turn connects anew
 
-    def _run(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        """Run a statement. A connection that is found to be lost is made again once, before a turn but not in it."""
+    def ask(self, question: str, *values: object) -> list[Any]:
+        """Return the rows that answer a question. Outside a turn it only reads.
+
+        A connection that is found to be lost is made again once, before a turn but not in it.
+        """
         with self._lock:
             tries = 1 if self._depth else 2
             while True:
@@ -188,27 +180,20 @@ class PostgresStore(TableStore):
                     self._connect_again()
                 try:
                     self._write()
-                    cursor = self._connection.execute(statement.encode(), values or None)
+                    cursor = self._connection.execute(_with_places(question).encode(), values or None)
                     return cursor.fetchall() if cursor.description else []
                 except psycopg.Error as error:
                     if not (tries and self._connection.closed):
                         self._refuse(error)
 
     def _connect_again(self) -> None:
-        if self._over:
+        if self._closed:
             raise Unavailable(f"this store, {self._name}, was closed; open it again")
         self._connection = self._connected()
 
-    def ask(self, question: str, *values: object) -> list[Any]:
-        """Return the rows that answer a question. Outside a turn it only reads."""
-        return self._run(_with_places(question), values)
-
-    def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
-        """Insert rows, at the end of the turn or before the next question. A conflict is found then."""
-        many = list(rows)
-        if not many:
-            return
-        columns = [list(column) for column in zip(*many, strict=True)]  # one statement, however many rows
+    def _insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        """Insert rows at the end of the turn, or before the next question. A conflict is found then."""
+        columns = [list(column) for column in zip(*rows, strict=True)]  # one statement, however many rows
         places = ", ".join(f"%s::{kind}[]" for kind in TYPES[table])
         self._waiting.append((f"INSERT INTO {table} SELECT * FROM unnest({places})", columns))
 
@@ -222,7 +207,7 @@ class PostgresStore(TableStore):
         except RuntimeError:  # a user without a home
             cache = None
         folder = os.environ.get("DTRBANDIT_SNAPSHOTS") or (cache and Path(cache) / "dtrbandit/snapshots")
-        return Path(folder) / sha256(self._name.encode()).hexdigest()[:16] if folder else None
+        return Path(folder) / sha256(str(self._name).encode()).hexdigest()[:16] if folder else None
 
     def check(self) -> str | None:
         """Say which primary key is missing or not valid: they are what keeps a record from being there twice."""
@@ -232,30 +217,20 @@ class PostgresStore(TableStore):
 
     def backup(self, path: str | Path) -> None:
         """Write a copy to a new SQLite file, whole or not at all, from a snapshot: others go on."""
-        snapshot = PostgresStore(self._address, turns=SNAPSHOT, prepare=require_tables)
-        try:
-            write_copy(snapshot, path)
-        finally:
-            snapshot.close()
-
-    def close(self) -> None:
-        """Let go of the database."""
-        with self._lock:
-            self._over = True
-            self._connection.close()
+        PostgresStore(self._address, turns=SNAPSHOT, prepare=lambda at, name: write_backup(at, name, path)).close()
 
     def __repr__(self) -> str:
         return f"<PostgresStore {self._name}>"
 
     def _refuse(self, error: psycopg.Error) -> NoReturn:
         """Raise what a failure of PostgreSQL means to a caller."""
-        told = _one_line(error)
+        why = _one_line(error)
         if isinstance(error, psycopg.IntegrityError):
-            raise Conflict(f"{self._name}: somebody else wrote meanwhile ({told}); follow what is new") from error
+            raise Conflict(f"{self._name}: somebody else wrote meanwhile ({why}); follow what is new") from error
         if (error.sqlstate or "").startswith("XX"):
-            raise LogError(f"{self._name} is damaged: {told}; restore a backup", outside=DAMAGED) from error
+            raise LogError(f"{self._name} is damaged: {why}; restore a backup", outside=DAMAGED) from error
         raise Unavailable(
-            f"{self._name} cannot be read or written now: {told}. Nothing was recorded; look at the server, try again"
+            f"{self._name} cannot be read or written now: {why}. Nothing was recorded; look at the server, try again"
         ) from error
 
 

@@ -3,51 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import UTC, datetime
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg.rows import TupleRow
 
-from dtrbandit.errors import DesignError, LogError, NotFound, ProtocolError
-from dtrbandit.record.durable import beside, require_absent, settle
+from dtrbandit.errors import DesignError, LogError, NotFound, ProtocolError, Unavailable
+from dtrbandit.record.durable import private_beside, require_absent, settle
 from dtrbandit.storage import schema
-from dtrbandit.storage.key_events import found_before
-from dtrbandit.storage.store import KEY_LOG
-from dtrbandit.storage.tables import API_KEYS, api_key
+from dtrbandit.storage.tables import API_KEYS
 
 Connection = psycopg.Connection[TupleRow]
 
 # as in a file; backslashes are doubled by ``encode``, and what is indexed must not be long
-UNIT = r"""(left(split_part(replace(replace(
+_UNIT = r"""(left(split_part(replace(replace(
     split_part(encode(text, 'escape'), '"unit":"', 2), '\\\\', '/'), '\\"', '/'), '"', 1), 500) COLLATE "C")"""
-
-STEPS = (
-    # texts of records are bytes: they come back as they were, whatever the database makes of texts
-    """
-    CREATE TABLE trials (name TEXT COLLATE "C" PRIMARY KEY, rehearsal INTEGER NOT NULL, live INTEGER);
-    CREATE TABLE records (
-        log INTEGER NOT NULL, sequence BIGINT NOT NULL, text BYTEA NOT NULL, hash TEXT NOT NULL,
-        PRIMARY KEY (log, sequence)
-    );
-    CREATE TABLE requests (
-        log INTEGER NOT NULL, owner TEXT COLLATE "C" NOT NULL, key TEXT COLLATE "C" NOT NULL,
-        fingerprint TEXT NOT NULL, sequence BIGINT NOT NULL, facts INTEGER NOT NULL,
-        PRIMARY KEY (log, owner, key)
-    );
-    CREATE TABLE keys (
-        id TEXT COLLATE "C" PRIMARY KEY, sha256 TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
-        created TEXT NOT NULL, expires TEXT, revoked TEXT, trial TEXT, site TEXT
-    );
-    CREATE TABLE checks (
-        what TEXT COLLATE "C" NOT NULL, trial TEXT COLLATE "C" NOT NULL, time DOUBLE PRECISION NOT NULL,
-        ok INTEGER NOT NULL, PRIMARY KEY (what, trial)
-    );
-    """,
-    "ALTER TABLE keys ADD COLUMN salt TEXT",
-    f"CREATE INDEX records_by_unit ON records ({UNIT})",
-)
+# texts of records are bytes: they come back as they were, whatever the database makes of texts
+POSTGRES = schema.Dialect('TEXT COLLATE "C"', "BIGINT", "BYTEA", "DOUBLE PRECISION", _UNIT)
+STEPS = POSTGRES.steps()
 NUMBER = "dtrbandit_step"  # the table that says how many steps were taken
 FEW = 1_000  # rows that are copied in one go
 
@@ -77,12 +52,12 @@ def upgrade_tables(connection: Connection, name: str, backup: str | Path) -> int
     if step is None:
         raise NotFound(f"there are no trials in {name}, and so nothing to bring up to this release")
     if step < len(STEPS):
-        require_absent(backup, "a backup")
+        write_backup(connection, name, backup)
         connection.execute("SET LOCAL statement_timeout = 0")  # an index of many records takes its time
-        _write_tables(connection, step, Path(backup).resolve())
         _take_steps(connection, step)
         if step < schema.WITH_KEY_EVENTS:
-            _record_keys(connection)
+            rows = schema.rows_of_keys(connection.execute(API_KEYS.encode()))
+            connection.cursor().executemany("INSERT INTO records VALUES (%s, %s, %s, %s)", rows)
     return len(STEPS) - step
 
 
@@ -108,27 +83,20 @@ def _take_steps(connection: Connection, step: int) -> None:
     connection.execute(f"INSERT INTO {NUMBER} VALUES ({len(STEPS)})".encode())
 
 
-def _record_keys(connection: Connection) -> None:
-    """Record that the keys of an earlier release are there."""
-    rows = [api_key(row) for row in connection.execute(API_KEYS.encode()).fetchall()]
-    for sequence, (text, known) in enumerate(found_before(rows, datetime.now(UTC)), 1):
-        values = (KEY_LOG, sequence, text, known)
-        connection.execute("INSERT INTO records (log, sequence, text, hash) VALUES (%s, %s, %s, %s)", values)
-
-
-def _write_tables(connection: Connection, step: int, place: Path) -> None:
-    """Write a file that has taken as many steps, with all rows as they are."""
-    with beside(place) as draft:
-        copy = sqlite3.connect(draft, isolation_level=None)
+def write_backup(connection: Connection, name: str, backup: str | Path) -> None:
+    """Write a new SQLite file that has taken as many steps, with all rows as they are. In a transaction."""
+    require_absent(backup, "a backup")
+    place, step = Path(backup).resolve(), _step(connection, name)
+    with private_beside(place) as draft:
         try:
-            copy.execute("BEGIN")
-            schema.take_steps(copy, schema.STEPS[:step])
-            for (table,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-                _copy_rows(connection, copy, table)
-            copy.execute("COMMIT")
-        finally:
-            copy.close()
-        draft.chmod(0o600)
+            with closing(sqlite3.connect(draft, isolation_level=None)) as copy:
+                copy.execute("BEGIN")
+                schema.take_steps(copy, schema.STEPS[:step])
+                for (table,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                    _copy_rows(connection, copy, table)
+                copy.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise Unavailable(f"the backup to {backup} failed: {error}; nothing was left there") from error
         settle(draft, place)
 
 

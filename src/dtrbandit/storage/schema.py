@@ -3,52 +3,84 @@
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from dtrbandit.errors import DesignError, LogError
-from dtrbandit.record.durable import beside, settle
+from dtrbandit.record.durable import private_beside, settle
 from dtrbandit.storage.key_events import found_before
 from dtrbandit.storage.store import KEY_LOG
 from dtrbandit.storage.tables import API_KEYS, api_key
 
 log = logging.getLogger("dtrbandit.storage")
+PAGES = 4_096  # that a copy takes in one go
 APPLICATION = 0x44545242  # "DTRB": whose file it is, in its header
 
-# The unit as the text of a record spells it: an index of it cannot differ from the texts, and no damaged text is
-# refused. No event has another entry "unit" that is a text. SQLite 3.40 refuses JSON functions in a schema that is not
-# trusted, as ours is not.
+
+class Dialect(NamedTuple):
+    """How a database calls what the tables are made of.
+
+    Attributes
+    ----------
+    name
+        A text by which rows are found, and in whose order they come.
+    number
+        A number that may become large.
+    content
+        The text of a record.
+    time
+        A time in seconds.
+    unit
+        The unit of a record, as its text spells it: an index of it cannot differ from the texts, and no damaged text is
+        refused. No event has another entry "unit" that is a text.
+    kept
+        How rows are kept.
+    """
+
+    name: str
+    number: str
+    content: str
+    time: str
+    unit: str
+    kept: str = ""
+
+    def steps(self) -> tuple[str, ...]:
+        """Return the statements that make the tables, step by step."""
+        name, number, content, time, unit, kept = self
+        tables = f"""
+            CREATE TABLE trials (name {name} PRIMARY KEY NOT NULL, rehearsal INTEGER NOT NULL, live INTEGER) {kept};
+            CREATE TABLE records (
+                log INTEGER NOT NULL, sequence {number} NOT NULL, text {content} NOT NULL, hash TEXT NOT NULL,
+                PRIMARY KEY (log, sequence)
+            ) {kept};
+            CREATE TABLE requests (
+                log INTEGER NOT NULL, owner {name} NOT NULL, key {name} NOT NULL,
+                fingerprint TEXT NOT NULL, sequence {number} NOT NULL, facts INTEGER NOT NULL,
+                PRIMARY KEY (log, owner, key)
+            ) {kept};
+            CREATE TABLE keys (
+                id {name} PRIMARY KEY NOT NULL, sha256 TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
+                created TEXT NOT NULL, expires TEXT, revoked TEXT, trial TEXT, site TEXT
+            ) {kept};
+            CREATE TABLE checks (
+                what {name} NOT NULL, trial {name} NOT NULL, time {time} NOT NULL, ok INTEGER NOT NULL,
+                PRIMARY KEY (what, trial)
+            ) {kept};
+        """
+        salt = "ALTER TABLE keys ADD COLUMN salt TEXT"
+        return tables, salt, f"CREATE INDEX records_by_unit ON records ({unit})"
+
+
+# SQLite 3.40 refuses JSON functions in a schema that is not trusted, as ours is not
 _FROM_UNIT = """substr(text, instr(text, '"unit":"') + 8)"""
 _PLAIN = rf"""replace(replace({_FROM_UNIT}, '\\', '/'), '\"', '/')"""  # a quote within the id does not end it
-UNIT = f"""substr({_PLAIN}, 1, instr({_PLAIN}, '"') - 1)"""
-
-STEPS = (
-    """
-    CREATE TABLE trials (name TEXT PRIMARY KEY NOT NULL, rehearsal INTEGER NOT NULL, live INTEGER) WITHOUT ROWID;
-    CREATE TABLE records (
-        log INTEGER NOT NULL, sequence INTEGER NOT NULL, text TEXT NOT NULL, hash TEXT NOT NULL,
-        PRIMARY KEY (log, sequence)
-    ) WITHOUT ROWID;
-    CREATE TABLE requests (
-        log INTEGER NOT NULL, owner TEXT NOT NULL, key TEXT NOT NULL,
-        fingerprint TEXT NOT NULL, sequence INTEGER NOT NULL, facts INTEGER NOT NULL,
-        PRIMARY KEY (log, owner, key)
-    ) WITHOUT ROWID;
-    CREATE TABLE keys (
-        id TEXT PRIMARY KEY NOT NULL, sha256 TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
-        created TEXT NOT NULL, expires TEXT, revoked TEXT, trial TEXT, site TEXT
-    ) WITHOUT ROWID;
-    CREATE TABLE checks (
-        what TEXT NOT NULL, trial TEXT NOT NULL, time REAL NOT NULL, ok INTEGER NOT NULL, PRIMARY KEY (what, trial)
-    ) WITHOUT ROWID;
-    """,
-    "ALTER TABLE keys ADD COLUMN salt TEXT",
-    f"CREATE INDEX records_by_unit ON records ({UNIT})",
-)
+_UNIT = f"""substr({_PLAIN}, 1, instr({_PLAIN}, '"') - 1)"""
+SQLITE = Dialect("TEXT", "INTEGER", "TEXT", "REAL", _UNIT, "WITHOUT ROWID")
+STEPS = SQLITE.steps()
 WITH_KEY_EVENTS = 2  # the step from which on it is recorded what happens to keys
 
 
@@ -86,7 +118,8 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
             _copy_before(path, step)
         take_steps(connection, STEPS[step:])
         if 0 < step < WITH_KEY_EVENTS:
-            _record_keys(connection)
+            rows = rows_of_keys(connection.execute(API_KEYS))
+            connection.executemany("INSERT INTO records VALUES (?, ?, CAST(? AS TEXT), ?)", rows)
         connection.execute(f"PRAGMA user_version = {len(STEPS)}")
         connection.execute("COMMIT")
     except BaseException:  # Ctrl-C too
@@ -104,23 +137,27 @@ def take_steps(connection: sqlite3.Connection, steps: Sequence[str]) -> None:
     connection.execute(f"PRAGMA user_version = {len(steps)}")
 
 
-def _record_keys(connection: sqlite3.Connection) -> None:
-    """Record that the keys of an earlier release are there."""
-    rows = [api_key(row) for row in connection.execute(API_KEYS)]
-    for sequence, (text, known) in enumerate(found_before(rows, datetime.now(UTC)), 1):
-        values = (KEY_LOG, sequence, text, known)
-        connection.execute("INSERT INTO records (log, sequence, text, hash) VALUES (?, ?, CAST(? AS TEXT), ?)", values)
+def rows_of_keys(keys: Iterable[Sequence[object]]) -> list[tuple[int, int, bytes, str]]:
+    """Return the rows which record that the keys of an earlier release, as rows of their table, are there."""
+    found = found_before(map(api_key, keys), datetime.now(UTC))
+    return [(KEY_LOG, sequence, *stored) for sequence, stored in enumerate(found, 1)]
 
 
 def _copy_before(path: Path, step: int) -> None:
     """Copy a file as it is, to a name that says its step and the time, and say so."""
     place = path.resolve().with_name(f"{path.name}.step-{step}-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
-    with beside(place) as draft:
-        os.close(os.open(draft, os.O_CREAT | os.O_RDWR, 0o600))  # the seed is in it
-        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(draft)) as copy:
-            source.backup(copy)
-        settle(draft, place)
+    with closing(sqlite3.connect(path)) as source:
+        copy_database(source, place)
     log.warning("%s has tables of an earlier release. It was copied to %s before they were changed.", path, place.name)
+
+
+def copy_database(source: sqlite3.Connection, place: Path) -> None:
+    """Copy a database to a file, whole or not at all, some pages at a time. The seed is in it."""
+    with private_beside(place) as draft:
+        with closing(sqlite3.connect(draft)) as copy:
+            source.backup(copy, pages=PAGES, sleep=0.01)  # between turns, without one of its own
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without another beside it
+        settle(draft, place)
 
 
 def _numbers(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -9,59 +9,37 @@ from __future__ import annotations
 import os
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 from weakref import finalize
 
 from dtrbandit.errors import Conflict, LogError, ProtocolError, Unavailable
 from dtrbandit.forks import at_fork, is_held, turn_in_child
-from dtrbandit.record.durable import beside, require_absent, settle
+from dtrbandit.record.durable import make_private, require_absent
 from dtrbandit.storage.address import MEMORY
-from dtrbandit.storage.schema import UNIT, is_safe_for_wal, migrate
-from dtrbandit.storage.tables import DAMAGED, TableStore, of_unit, text_of
+from dtrbandit.storage.schema import SQLITE, copy_database, is_safe_for_wal, migrate
+from dtrbandit.storage.tables import DAMAGED, TableStore, text_of
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs
-PAGES = 4_096  # that a backup copies in one go
 _USED_AT_FORK: set[tuple[int, int]] = set()  # files that SQLite, in this child, takes for locked by itself
 
 
 class SQLiteTables(TableStore):
     """A database of SQLite, wherever it is."""
 
-    OF_UNIT = of_unit(UNIT, "TEXT")
+    UNIT, CONTENT = SQLITE.unit, SQLITE.content
     _connection: sqlite3.Connection
-
-    def __init__(self, name: str | Path) -> None:
-        super().__init__()
-        self._name = name
-        self._closed = False
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Let nobody else write meanwhile: one transaction, also for a turn within a turn."""
-        with self._lock:
-            if self._depth:
-                yield
-                return
-            self._begin()
-            self._depth = 1
-            try:
-                yield
-                self._run("COMMIT")
-            except BaseException:  # Ctrl-C too
-                self._roll_back()
-                raise
-            finally:
-                self._depth = 0
-                self._heads.clear()
 
     def _begin(self) -> None:
         self._require_in_place()
         if self._connection.in_transaction:  # left over from an interruption
             self._roll_back()
-        self._run("BEGIN IMMEDIATE")
+        self.ask("BEGIN IMMEDIATE")
+
+    def _commit(self) -> None:
+        self.ask("COMMIT")
 
     @abstractmethod
     def _require_in_place(self) -> None:
@@ -72,11 +50,12 @@ class SQLiteTables(TableStore):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
-    def _run(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+    def ask(self, question: str, *values: object) -> list[Any]:
+        """Return the rows that answer a question."""
         with self._lock:
             self._require_open()
             try:
-                return self._connection.execute(statement, values).fetchall()
+                return self._connection.execute(question, values).fetchall()
             except sqlite3.Error as error:
                 _refuse(error, self._name)
 
@@ -84,19 +63,11 @@ class SQLiteTables(TableStore):
         if self._closed:
             raise Unavailable(f"{self._name} was closed here; open the trial again")
 
-    def ask(self, question: str, *values: object) -> list[Any]:
-        """Return the rows that answer a question."""
-        return self._run(question, values)
-
-    def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
-        """Insert rows, in a turn; Conflict if one is there already."""
-        many = list(rows)
-        if not many:
-            return
-        places = ", ".join("CAST(? AS TEXT)" if isinstance(value, bytes) else "?" for value in many[0])
+    def _insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        places = ", ".join("CAST(? AS TEXT)" if isinstance(value, bytes) else "?" for value in rows[0])
         with self._lock:
             try:
-                self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", many)
+                self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
             except sqlite3.Error as error:
                 _refuse(error, self._name)
 
@@ -111,19 +82,10 @@ class SQLiteTables(TableStore):
     def backup(self, path: str | Path) -> None:
         """Write a copy to a new file, whole or not at all, while others go on."""
         require_absent(path, "a backup")
-        place = Path(path).resolve()
-        with beside(place) as draft:
-            os.close(os.open(draft, os.O_CREAT | os.O_RDWR, 0o600))
-            try:
-                copy = sqlite3.connect(draft)
-                try:
-                    self._connection.backup(copy, pages=PAGES, sleep=0.01)  # between turns, without one of its own
-                    copy.execute("PRAGMA journal_mode = DELETE")  # one file, without another beside it
-                finally:
-                    copy.close()
-            except sqlite3.Error as error:
-                raise Unavailable(f"the backup to {path} failed: {error}; nothing was left there") from error
-            settle(draft, place)
+        try:
+            copy_database(self._connection, Path(path).resolve())
+        except sqlite3.Error as error:
+            raise Unavailable(f"the backup to {path} failed: {error}; nothing was left there") from error
 
 
 class SQLiteStore(SQLiteTables):
@@ -141,8 +103,8 @@ class SQLiteStore(SQLiteTables):
         try:
             if self.path.exists() and self._identity() in _USED_AT_FORK:
                 raise self._used_at_fork()
-            if not self.path.exists():
-                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # the seed is in it
+            if not self.path.exists():  # who opens and closes one that is in use lets go of SQLite's locks
+                make_private(self.path)  # the seed is in it
             self._connection = sqlite3.connect(
                 self.path, timeout=patience, isolation_level=None, check_same_thread=False
             )
@@ -210,12 +172,6 @@ class SQLiteStore(SQLiteTables):
         place = self.path.resolve()
         return place.with_name(f"{place.name}.snapshots")
 
-    def close(self) -> None:
-        """Let go of the file."""
-        with self._lock:
-            self._closed = True
-            self._connection.close()
-
 
 class MemoryStore(SQLiteTables):
     """A database in memory, for tests and trials of an afternoon: it is gone with the last that refers to it.
@@ -258,7 +214,7 @@ def _half_changed() -> ProtocolError:
     )
 
 
-def _refuse(error: sqlite3.Error, name: str | Path) -> NoReturn:
+def _refuse(error: sqlite3.Error, name: object) -> NoReturn:
     """Raise what a failure of SQLite means to a caller."""
     if isinstance(error, sqlite3.IntegrityError):
         raise Conflict(f"{name}: somebody else wrote meanwhile ({error}); follow what is new") from error

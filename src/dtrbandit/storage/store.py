@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from dtrbandit.record.chain import Head, Stored, StoredBatch
+from dtrbandit.record.chain import Head, Stored
 
 KEY_LOG = 0  # the number of the log of what happened to API keys; those of trials have others
 
@@ -72,7 +72,7 @@ class Check(NamedTuple):
 
 
 class TrialEntry(NamedTuple):
-    """A trial's name and the numbers of its logs; ``live`` is None until it is locked."""
+    """A trial's name and the numbers of its logs, from 1; ``live`` is None until it is locked."""
 
     name: str
     rehearsal: int
@@ -86,16 +86,13 @@ class Storage(Protocol):
         """Add records after the first ``expected`` ones; Conflict if the log does not have exactly so many."""
 
     def read(self, since: int = 0) -> Iterator[Stored]:
-        """Give the records after the first ``since`` ones, in order."""
-
-    def batches(self, since: int = 0) -> Iterator[StoredBatch]:
-        """Give the same, some at a time; if one cannot be read, those before it first."""
+        """Give the records after the first ``since`` ones, in order; if one cannot be read, those before it first."""
 
     def pick(self, sequences: Iterable[int]) -> list[Stored]:
         """Return the records with these numbers."""
 
-    def of_unit(self, unit: str) -> list[tuple[int, Stored]]:
-        """Return the records whose event is about a unit, in order, each with its number."""
+    def of_unit(self, unit: str, until: int | None = None) -> list[tuple[int, Stored]]:
+        """Return the records whose event is about a unit, in order, each with its number; none after ``until``."""
 
     def head(self) -> Head:
         """Return how many records there are, and the hash of the last."""

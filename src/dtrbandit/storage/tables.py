@@ -8,32 +8,22 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from itertools import chain
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 from dtrbandit.errors import Conflict, LogError, Unavailable
 from dtrbandit.forks import NotInChild, Refusal, at_fork, keep_for_good, new_turn
-from dtrbandit.record.chain import EMPTY, Head, Stored, StoredBatch, entries_of
+from dtrbandit.record.chain import EMPTY, Head, Stored, entries_of
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
 DAMAGED = "the database is damaged; restore a backup. The server's log says where"
 AT_ONCE = 1_024  # records that are read in one go: others wait for it
+LAST = 2**63 - 1  # no record has a higher number
 FIRST = 128  # records that are read at first: many need no more
 MOST_VALUES = 500  # in one question; releases of SQLite differ in what they allow
 KEYS_AT_ONCE = 200  # idempotency keys that are looked up by one question
-
-
-def of_unit(key: str, kind: str) -> str:
-    """Return the question for the records of the same unit as a given text.
-
-    ``key`` is the expression of the index on units, ``kind`` the type of texts. The plus keeps SQLite, which does not
-    know how long logs are, from taking the primary key instead.
-    """
-    asked = f"SELECT {key} FROM (SELECT CAST(? AS {kind}) AS text) AS asked"
-    return f"SELECT sequence, text, hash FROM records WHERE {key} = ({asked}) AND +log = ?"
 
 
 def _cut_off() -> Unavailable:
@@ -48,13 +38,17 @@ class TableStore(ABC):
 
     Attributes
     ----------
-    OF_UNIT
-        The question for the records of a unit.
+    UNIT, CONTENT
+        The expression of the index on units, and the type of the texts of records.
     """
 
-    OF_UNIT: ClassVar[str]
+    UNIT: ClassVar[str]
+    CONTENT: ClassVar[str]
+    _connection: Any
 
-    def __init__(self) -> None:
+    def __init__(self, name: object) -> None:
+        self._name = name  # as it is shown
+        self._closed = False
         self._lock = new_turn()  # whoever has a turn has it
         self._depth = 0  # 1 in a turn
         self._heads: dict[int, Head] = {}  # of logs, as far as the present turn knows them
@@ -66,17 +60,50 @@ class TableStore(ABC):
         self._lock, self._depth = new_turn(), 0
         vars(self)["_connection"] = NotInChild(refusal)
 
-    @abstractmethod
-    def turn(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def turn(self) -> Iterator[None]:
         """Let nobody else write meanwhile: one transaction, also for a turn within a turn."""
+        with self._lock:
+            if self._depth:
+                yield
+                return
+            try:
+                self._begin()
+                self._depth = 1
+                yield
+                self._commit()
+            except BaseException:  # Ctrl-C too
+                self._roll_back()
+                raise
+            finally:
+                self._depth = 0
+                self._heads.clear()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Begin a transaction as the only one who may write."""
+
+    @abstractmethod
+    def _commit(self) -> None:
+        """Make what was written count."""
+
+    @abstractmethod
+    def _roll_back(self) -> None:
+        """Undo what was written, as far as the database has not done so itself."""
 
     @abstractmethod
     def ask(self, question: str, *values: object) -> list[Any]:
         """Return the rows that answer a question. Outside a turn it only reads."""
 
-    @abstractmethod
     def add_rows(self, table: str, rows: Iterable[Sequence[object]]) -> None:
         """Insert rows, in a turn; Conflict, at the end of the turn at the latest, if one is there already."""
+        many = list(rows)
+        if many:
+            self._insert(table, many)
+
+    @abstractmethod
+    def _insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        """Insert some rows, which all have the same types."""
 
     @property
     @abstractmethod
@@ -91,9 +118,21 @@ class TableStore(ABC):
     def backup(self, path: str | Path) -> None:
         """Write a copy to a new file, whole or not at all, while others go on."""
 
-    @abstractmethod
     def close(self) -> None:
         """Let go of the database."""
+        with self._lock:
+            self._closed = True
+            self._connection.close()
+
+    @property
+    def of_unit(self) -> str:
+        """The question for the records of the same unit as a given text, of a log, up to a number.
+
+        The plus keeps SQLite, which does not know how long logs are, from taking the primary key instead.
+        """
+        asked = f"SELECT {self.UNIT} FROM (SELECT CAST(? AS {self.CONTENT}) AS text) AS asked"
+        found = f"SELECT sequence, text, hash FROM records WHERE {self.UNIT} = ({asked})"
+        return f"{found} AND +log = ? AND sequence <= ?"
 
     def log(self, number: int) -> TableLog:
         """Return a log."""
@@ -194,25 +233,18 @@ class TableLog:
                 self._store.note_head(number, Head(expected + len(records), records[-1].hash))
 
     def read(self, since: int = 0) -> Iterator[Stored]:
-        """Give the records after the first ``since`` ones."""
-        return chain.from_iterable(map(StoredBatch.records, self.batches(since)))
-
-    def batches(self, since: int = 0) -> Iterator[StoredBatch]:
-        """Give the same, few at first, then a thousand at a time."""
-        most = FIRST
+        """Give the records after the first ``since`` ones: few are read at first, then a thousand in one go."""
+        due, most = since + 1, FIRST
         while most:
             rows = self._store.ask(
-                "SELECT sequence, text, hash FROM records WHERE log = ? AND sequence > ? ORDER BY sequence LIMIT ?",
-                self._number, since, most,
+                "SELECT sequence, text, hash FROM records WHERE log = ? AND sequence >= ? ORDER BY sequence LIMIT ?",
+                self._number, due, most,
             )  # fmt: skip
-            due = range(since + 1, since + 1 + len(rows))
-            missing = next((number for number, row in zip(due, rows, strict=True) if row[0] != number), None)
-            whole = rows if missing is None else rows[: missing - since - 1]
-            if whole:
-                yield StoredBatch([_text(row[1]) for row in whole], [text_of(row[2]) for row in whole])
-            if missing is not None:
-                raise self._missing(missing)
-            since += len(rows)
+            for sequence, text, known in rows:
+                if sequence != due:
+                    raise self._missing(due)
+                yield Stored(_text(text), text_of(known))
+                due += 1
             most = min(2 * most, AT_ONCE) if len(rows) == most else 0
 
     def pick(self, sequences: Iterable[int]) -> list[Stored]:
@@ -228,14 +260,19 @@ class TableLog:
                 raise self._missing(sequence)
         return [found[sequence] for sequence in wanted]
 
-    def of_unit(self, unit: str) -> list[tuple[int, Stored]]:
+    def of_unit(self, unit: str, until: int | None = None) -> list[tuple[int, Stored]]:
         """Return the records of a unit. The index may find more than those, and events decide."""
         found = dict[int, Stored]()
         for spelled in {json.dumps(unit), json.dumps(unit, ensure_ascii=False)}:  # é may be written as \u00e9, or as é
             asked = f'"unit":{spelled}'.encode("utf-8", "surrogatepass")
-            for sequence, text, known in self._store.ask(self._store.OF_UNIT, asked, self._number):
+            last = LAST if until is None else until
+            for sequence, text, known in self._store.ask(self._store.of_unit, asked, self._number, last):
                 found[sequence] = Stored(_text(text), text_of(known))
-        return [(sequence, stored) for sequence, stored in sorted(found.items()) if _unit(stored, sequence) == unit]
+        return [
+            (sequence, stored)
+            for sequence, stored in sorted(found.items())
+            if entries_of(stored.text, sequence)["event"].get("unit") == unit
+        ]
 
     def _missing(self, sequence: int) -> LogError:
         return LogError(f"record {sequence} of log {self._number} is missing; restore a backup", sequence=sequence)
@@ -274,13 +311,6 @@ def _key(row: Sequence[Any]) -> IdempotencyKey:
 def api_key(row: Sequence[object]) -> ApiKey:
     """Return an API key as a row of its table has it."""
     return ApiKey._make(None if each is None else text_of(each) for each in row)
-
-
-def _unit(stored: Stored, sequence: int) -> object:
-    try:
-        return entries_of(stored.text, sequence)["event"].get("unit")
-    except LogError as error:
-        raise LogError(str(error), sequence=sequence) from error
 
 
 def _text(found: object) -> bytes:

@@ -29,9 +29,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.belief import verify
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
-from dtrbandit.engine import Session, verify
+from dtrbandit.engine import Session
 from dtrbandit.errors import ProtocolError
 from dtrbandit.policies.policy import Choice, Policy
 from dtrbandit.policies.uniform_random import UniformRandom

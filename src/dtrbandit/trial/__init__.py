@@ -1,7 +1,7 @@
 """Live trials: a session whose every fact is stored for good before it counts."""
 
 from dtrbandit.record.chain import Head, Record
-from dtrbandit.trial.asks import Ask, Taken
+from dtrbandit.trial.batch import Ask, Taken
 from dtrbandit.trial.export import Exported
 from dtrbandit.trial.proof import Verification, verify_stored
 from dtrbandit.trial.state import LogName, TrialState

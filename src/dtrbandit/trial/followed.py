@@ -1,96 +1,58 @@
-"""A stored log and what it leads to, kept in step."""
+"""A stored log and what it leads to, kept in step: opened by a snapshot, followed, and checked in the background."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from dtrbandit.belief import Belief, opened_by
 from dtrbandit.design.spec import Design
-from dtrbandit.errors import LogError
+from dtrbandit.errors import LogError, Unavailable
 from dtrbandit.policies.policy import Policy
-from dtrbandit.record.chain import (
-    EMPTY,
-    Head,
-    Record,
-    Stored,
-    StoredBatch,
-    checked_batches,
-    record_of,
-    require_links,
-    unlinked,
-)
+from dtrbandit.policies.registry import is_builtin
+from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, record_of
 from dtrbandit.record.codec import Reader
 from dtrbandit.record.collecting import without_collecting
-from dtrbandit.record.events import Event, Fact, Opened, Taught
-from dtrbandit.record.histories import History
+from dtrbandit.record.events import Assigned, Enrolled, Responded
 from dtrbandit.storage.store import Storage
-from dtrbandit.trial.ledger import Ledger
-from dtrbandit.trial.snapshots import Snapshots
+from dtrbandit.trial.ledger import StoredFacts
+from dtrbandit.trial.snapshots import AT_THE_END, EVERY, Snapshots, believed_by, copied
 from dtrbandit.words import counted
 
-PART = 50_000  # events that are learnt together; all at once would not fit in memory
-ARRIVALS = (b'"event":"Enrolled"', b'"event":"Responded"')
+CHUNK = 50_000  # records that are learnt together; all at once would not fit in memory
+Given = tuple[Design | None, Policy[Any] | None]  # what a log cannot hold
 Progress = Callable[[int, int], object]  # how many records are done, of how many
 
-
-class StoredFacts:
-    """The facts of a stored log. Those that are not stored yet are kept here; all others are read when asked for."""
-
-    def __init__(self, storage: Storage, design: Design, opened: Opened) -> None:
-        self._storage, self._reader = storage, Reader(design)
-        self.ledger = Ledger(design, opened)
-        self._stored = 1  # so many events are
-        self._new: dict[str, list[Fact]] = {}  # by unit
-
-    def append(self, fact: Fact, history: History) -> None:
-        """Keep a fact until it is stored."""
-        self.ledger.append(fact, history)
-        self._new.setdefault(history.unit, []).append(fact)
-
-    def of_unit(self, unit: str) -> list[Fact]:
-        """Return all that happened to a unit. One of an earlier trial may have had the same id."""
-        facts = [record.event for record in self.records_of(unit)] + self._new.get(unit, [])
-        return [fact for fact in facts if not isinstance(fact, Opened | Taught)]
-
-    def records_of(self, unit: str) -> list[Record]:
-        """Return the stored records of a unit, as far as they are believed."""
-        found = [(number, each) for number, each in self._storage.of_unit(unit) if number <= self._stored]
-        return [record_of(each.text, number, self._reader) for number, each in checked_alone(self._storage, found)]
-
-    def note_stored(self, sequence: int) -> None:
-        """Take all that is kept here as stored; the log has so many events now."""
-        self._new.clear()
-        self._stored = sequence
-
-
-def checked_alone(storage: Storage, found: Sequence[tuple[int, Stored]]) -> Sequence[tuple[int, Stored]]:
-    """Return records of a log, each with its number and none of them the first, after a look at their hashes."""
-    require_links(found, storage.pick([number - 1 for number, _ in found]))
-    return found
+logger = logging.getLogger("dtrbandit.trial")
 
 
 class FollowedLog:
     """One log, read up to ``head``. What is believed counts only while it ends there too.
 
-    ``design`` and ``policy`` are needed only where they hold Python functions. ``progress`` is told how far a long
-    reading is.
+    ``given`` are design and policy, where they hold Python functions. ``progress`` is told how far a long reading is.
+    ``unchecked`` is the head of the snapshot that it was opened by: it stood for the chain before it.
     """
 
     def __init__(
         self,
         storage: Storage,
+        given: Given = (None, None),
         *,
-        design: Design | None = None,
-        policy: Policy[Any] | None = None,
         snapshots: Snapshots | None = None,
         progress: Progress | None = None,
     ) -> None:
-        self.storage, self._given, self._snapshots, self._progress = storage, (design, policy), snapshots, progress
-        self.head = EMPTY
-        self.unchecked = EMPTY  # up to here nobody has looked at the chain yet: a snapshot stood for it
+        self.storage, self._given, self._snapshots, self._progress = storage, given, snapshots, progress
+        self.worker = SnapshotWorker(snapshots)
+        self._refused: tuple[Head, LogError] | None = None  # the log up to a head, read from its beginning
+        self._forget()
+
+    def _forget(self) -> None:
         self._belief: Belief | None = None
+        self.head = self.unchecked = EMPTY
 
     @property
     def belief(self) -> Belief:
@@ -114,80 +76,206 @@ class FollowedLog:
     def catch_up(self) -> None:
         """Follow what is new. After a failure, what is believed may be ahead of what is stored: it is read again."""
         if self.is_ahead:
-            self._belief, self.head = None, EMPTY
+            self._forget()
         head = self.storage.head()
-        if head == self.head and self._belief is not None:
-            return
+        if self._belief is None:
+            self._open(head)
+        elif head != self.head:
+            self._require_growth(head)
+            try:
+                self._read(head.sequence)
+            except LogError:
+                if self.unchecked == EMPTY:
+                    raise
+                self._open(head)  # what a snapshot led to may be at fault
+        self.worker.look(self)
+
+    def _require_growth(self, head: Head) -> None:
         if head.sequence <= self.head.sequence:
             raise LogError(
                 f"the stored log ends with record {head.sequence}, and this process knows "
                 f"{counted(self.head.sequence, 'record')} that ended otherwise: the file was cut or exchanged; put it "
                 "back, or restore a backup"
             )
-        if self._belief is None and self._snapshots is not None:
-            self._open_snapshot(self._snapshots)
-        with without_collecting(head.sequence - self.head.sequence):
-            for events, times, last in parts(self.storage.batches(self.head.sequence), self.head):
-                self._fold(events, times)
-                self.note_stored(last)
+
+    def _open(self, head: Head) -> None:
+        """Read the log up to a head, from the newest snapshot that fits. Any doubt means: from its beginning.
+
+        What is refused then is not read again before the log has grown: others wait for it.
+        """
+        if self._refused is not None and self._refused[0] == head:
+            raise _again(self._refused[1])
+        if self._snapshots is not None and self._open_by(self._snapshots, head.sequence):
+            return
+        self._forget()
+        try:
+            self._read(head.sequence)
+        except LogError as error:
+            self._refused = head, error
+            raise
+        if self._belief is None:
+            raise LogError("the log is empty: it has not even been opened; restore a backup", sequence=1)
+
+    def _open_by(self, snapshots: Snapshots, last: int) -> bool:
+        """Say whether a snapshot, and the records after it, led to a belief."""
+        for head, found in snapshots.fitting(self.storage):
+            try:
+                self._belief = believed_by(found, self.storage, *self._given)
+                self.unchecked = head
+                self.note_stored(head)
+                self._read(last)
+            except Unavailable:
+                raise  # that says nothing about the snapshot
+            except Exception as error:  # noqa: BLE001  # whatever is wrong with it, the log has everything
+                snapshots.pass_over(head.sequence, f"cannot be used: {error!r}; the log is read instead")
+            else:
+                return True
+        return False
+
+    def _read(self, last: int) -> None:
+        """Follow the stored records after the head, up to a record."""
+        with without_collecting(last - self.head.sequence):
+            for records, head in chunks(checked(self.storage.read(self.head.sequence), self.head), self.head):
+                self.fold(records)
+                self.note_stored(head)
                 if self._progress is not None:
-                    self._progress(last.sequence, head.sequence)
+                    self._progress(head.sequence, last)
 
-    def _open_snapshot(self, snapshots: Snapshots) -> None:
-        """Believe what the newest snapshot says that fits the stored log, if there is one."""
-        found = snapshots.open(self.storage, *self._given, self._facts)
-        if found is not None:
-            self._belief, self.unchecked = found
-            self.note_stored(self.unchecked)
-
-    def _facts(self, design: Design, opened: Opened) -> StoredFacts:
-        return StoredFacts(self.storage, design, opened)
-
-    def _fold(self, events: list[Event], times: list[datetime | None]) -> None:
+    def fold(self, records: list[Record], *, decide_again: bool = False) -> None:
+        """Believe records that follow on those before; with ``decide_again``, only what the policy would decide."""
+        events, times = [each.event for each in records], [each.time for each in records]
         first = int(self._belief is None)
         if self._belief is None:
-            self._belief = opened_by(events[0], *self._given, self._facts)
-        self._belief.fold(events[first:], times[first:])
+            self._belief = opened_by(events[0], *self._given, lambda design, _: StoredFacts(self.storage, design))
+        self._belief.fold(events[first:], times[first:], decide_again=decide_again)
 
     def note_stored(self, head: Head) -> None:
         """Take what is believed as stored, up to a head."""
         self.head = head
         self.facts.note_stored(head.sequence)
 
-    def records(self) -> Iterator[Record]:
-        """Give all records, checked."""
-        return unlinked(self.storage.read())
+    def note_appended(self, head: Head) -> None:
+        """Take what is believed as stored, after it was appended here; a snapshot may be due."""
+        self.note_stored(head)
+        self.worker.look(self)
+
+    def require_whole(self) -> None:
+        """Refuse to go on with a log that was found to be damaged."""
+        damage = self.worker.damage
+        if damage is not None:
+            raise _again(damage)
+
+    def close(self) -> None:
+        """Take a last snapshot if it is worth while, and wait until it is written. Nothing is lost without it."""
+        self.worker.close(self)
 
 
-def parts(batches: Iterable[StoredBatch], head: Head) -> Iterator[tuple[list[Event], list[datetime | None], Head]]:
-    """Give the events after a head, whose chain was checked, with their times, many at a time, and the head after."""
-    reader, records, last = Reader(), list[Record](), head
-    for texts, hashes in _whole_answers(checked_batches(batches, head)):
-        records += [record_of(text, number, reader) for number, text in enumerate(texts, last.sequence + 1)]
-        last = Head(last.sequence + len(texts), hashes[-1])
-        if len(records) >= PART:
-            yield [each.event for each in records], [each.time for each in records], last
-            records = []
-    if records:
-        yield [each.event for each in records], [each.time for each in records], last
+def _again(error: LogError) -> LogError:
+    """Return the same refusal, which keeps no other alive."""
+    return LogError(str(error), sequence=error.sequence, outside=error.outside)
 
 
-def _whole_answers(batches: Iterable[StoredBatch]) -> Iterator[StoredBatch]:
-    """Give the same records in other batches: an arrival stays with what follows it.
+def chunks(stored: Iterable[Stored], head: Head, stop: int = 0) -> Iterator[tuple[list[Record], Head]]:
+    """Give the records after a head many at a time, a decision with what it answers, and the head after each chunk.
 
-    Before a record is refused, all before it are given: one of them may be what is wrong first.
+    What precedes a record that is refused is given first: it may be wrong, too. A chunk ends after record ``stop``,
+    which is no arrival.
     """
-    held = StoredBatch([], [])
+    reader, chunk = Reader(), list[Record]()
     try:
-        for batch in batches:
-            texts, hashes = held.texts + batch.texts, held.hashes + batch.hashes
-            done = len(texts) - any(name in texts[-1] for name in ARRIVALS)
-            held = StoredBatch(texts[done:], hashes[done:])
-            if done:
-                yield StoredBatch(texts[:done], hashes[:done])
+        for sequence, (text, known) in enumerate(stored, head.sequence + 1):
+            record = record_of(text, sequence, reader)
+            if chunk and (sequence == stop + 1 or (len(chunk) >= CHUNK and type(record.event) is not Assigned)):
+                yield chunk, head
+                chunk = []
+            chunk.append(record)
+            head = Head(sequence, known)
     except LogError:
-        if held.texts:
-            yield held
+        if chunk and isinstance(chunk[-1].event, Enrolled | Responded):  # its decision may be what is at fault
+            chunk.pop()
+        if chunk:
+            yield chunk, head
         raise
-    if held.texts:
-        yield held
+    if chunk:
+        yield chunk, head
+
+
+class SnapshotWorker:
+    """Looks after the snapshots of one log, in threads. Whoever calls it has the trial's turn.
+
+    ``damage`` is what the check of the chain has found to be wrong; None if nothing is.
+    """
+
+    def __init__(self, snapshots: Snapshots | None) -> None:
+        self._snapshots = snapshots
+        self._last = 0  # the record of the latest snapshot
+        self._checked = EMPTY  # the head up to which the chain is checked, or is being checked
+        self._threads: list[threading.Thread] = []
+        self._closed = False
+        self.damage: LogError | None = None
+
+    def look(self, log: FollowedLog) -> None:
+        """Take a snapshot if enough is new, and check what was opened by one. It never fails: facts are stored."""
+        if log.is_ahead:
+            return
+        try:
+            if log.unchecked not in (EMPTY, self._checked):
+                self._checked = head = log.unchecked
+                self._last = max(self._last, head.sequence)
+                self._start(lambda: self._check(log.storage, head))
+            if log.head.sequence - self._last >= EVERY:
+                self._take(log)
+        except Exception:  # its caller has stored a fact, and must answer
+            logger.exception("no snapshot could be taken, or the chain could not be checked")
+
+    def close(self, log: FollowedLog) -> None:
+        """Take a last snapshot if it is worth while, and wait until it is written. Nothing is lost without it."""
+        self._closed = True
+        try:
+            if not log.is_ahead and log.head.sequence - self._last >= AT_THE_END:
+                self._take(log)
+        except Exception:  # a trial that cannot be closed would keep its database open
+            logger.exception("no last snapshot could be taken")
+        for thread in self._threads:
+            thread.join()
+
+    def _take(self, log: FollowedLog) -> None:
+        """Copy what is believed, and let it be written. What was stored stays so if the database is away now."""
+        snapshots = self._snapshots
+        if snapshots is None or not is_builtin(log.belief.policy):
+            self._last = log.head.sequence
+            return
+        with suppress(Unavailable):  # the next look tries again
+            (first,) = log.storage.pick([1])
+            found = copied(log.belief, log.head, first.hash)
+            self._last = log.head.sequence
+            self._start(lambda: snapshots.write(found))
+
+    def _check(self, storage: Storage, head: Head) -> None:
+        """Hold the stored records up to a head against their hashes."""
+        try:
+            self._require_chain(storage, head)
+        except Unavailable:
+            self._checked = EMPTY  # that says nothing about the log: the next look begins anew
+        except LogError as error:
+            self.damage = error
+        except Exception as error:  # noqa: BLE001  # a chain that nobody can check is not gone on with
+            self.damage = LogError(f"the stored log cannot be checked: {error!r}; run trial verify")
+
+    def _require_chain(self, storage: Storage, head: Head) -> None:
+        """Refuse a chain that is damaged, or that does not lead to a head; not if the trial is closed meanwhile."""
+        last = EMPTY
+        for sequence, each in enumerate(checked(islice(storage.read(), head.sequence)), 1):
+            last = Head(sequence, each.hash)
+            if self._closed:
+                return
+        if last.sequence < head.sequence:
+            raise LogError(f"the log ends with record {last.sequence}, and {head.sequence} were known; use a backup")
+        if last != head:
+            raise LogError(f"record {head.sequence} is another one by now; restore a backup")
+
+    def _start(self, act: Callable[[], None]) -> None:
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        thread = threading.Thread(target=act, name="dtrbandit-snapshots", daemon=True)
+        self._threads.append(thread)
+        thread.start()

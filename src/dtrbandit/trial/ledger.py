@@ -1,9 +1,12 @@
-"""What pages show of a trial, in columns: a row for each decision and each unit, kept up to date by each fact."""
+"""The facts of a stored log: read again when they are asked for, and in columns what pages show of them.
+
+The columns have a row for each decision and each unit, and are kept up to date by each fact.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,29 +14,20 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
 from dtrbandit.kernels.arrays import Named, under, within
-from dtrbandit.record.events import (
-    ArmClosed,
-    Assigned,
-    Completed,
-    Corrected,
-    Decision,
-    Ended,
-    Enrolled,
-    Fact,
-    Held,
-    Opened,
-    Overridden,
-    Released,
-    Voided,
-    Withdrawn,
-)
+from dtrbandit.record import events
+from dtrbandit.record.chain import Record, Stored, record_of, require_links
+from dtrbandit.record.codec import Reader
+from dtrbandit.record.events import Decision, Fact
 from dtrbandit.record.histories import History
+from dtrbandit.record.units import Histories
 from dtrbandit.record.values import Values
+from dtrbandit.storage.store import Storage
 
 NAN = float("nan")
 IN_FLIGHT, COMPLETED, WITHDRAWN, VOIDED = range(4)
 VOID = -1  # the arm of a row that counts nowhere
 FREE, FORCED, FREED = range(3)  # rounds; freed: begun as forced, and decided freely at a later stage
+AMENDMENTS = events.Corrected | events.Overridden
 SCHEDULED = {"forced", "only_feasible"}  # reasons that leave a forced round one
 
 
@@ -89,66 +83,53 @@ class Ledger:
 
     Attributes
     ----------
-    version
-        The number of events that it has taken in.
-    names, outcomes, ends, forced
+    outcomes, ends, forced
         Of units, by round, less one.
     forced_changes
         How often something new was known of a unit in a forced round.
-    held, closed, ended
-        Why accrual is held, by site (None: everywhere); the arms that are closed; why the trial ended.
+    opened, version, names, held, closed, ended
+        In a copy, what histories say: the first event, and how many there are; names of units, by round; why accrual is
+        held, by site (None: everywhere); the arms that are closed; why the trial ended.
     """
 
     KINDS: Mapping[str, str] = {"outcomes": "d", "ends": "b", "forced": "b"}
+    opened: events.Opened
+    version: int
+    names: list[str]
+    held: dict[str | None, str]
+    closed: list[events.ArmClosed]
+    ended: str | None
 
-    def __init__(self, design: Design, opened: Opened) -> None:
-        self.design, self.opened, self.version = design, opened, 1
+    def __init__(self, design: Design) -> None:
+        self.design = design
         self.stages = [StageColumns(dimension) for dimension in design.dimensions]
         self._numbers: dict[str, int] = {}  # of reasons
-        self.names: list[str] = []
         self.outcomes, self.ends, self.forced = array("d"), array("b"), array("b")
         self.forced_changes = 0
-        self.held: dict[str | None, str] = {}
-        self.closed: list[ArmClosed] = []
-        self.ended: str | None = None
 
     def append(self, fact: Fact, history: History) -> None:
         """Take in a fact, which has led to this history."""
         t = history.round
-        self.version += 1
-        if isinstance(fact, Assigned):
+        if isinstance(fact, events.Assigned):
             self._decide(fact.decision, history)
-        elif isinstance(fact, Enrolled):
-            self.names.append(history.unit)
+        elif isinstance(fact, events.Responded):
+            return  # what it led to comes with its decision
+        elif isinstance(fact, events.Enrolled):
             self.outcomes.append(NAN)
             self.ends.append(IN_FLIGHT)
             self.forced.append(FREE)
             for stage in self.stages:
                 stage.rows.append(-1)
-        elif isinstance(fact, Completed):
+        elif isinstance(fact, events.Completed):
             self._end(t, COMPLETED, fact.outcome)
-        elif isinstance(fact, Withdrawn):
+        elif isinstance(fact, events.Withdrawn):
             self._end(t, WITHDRAWN, NAN)
-        elif isinstance(fact, Voided):
+        elif isinstance(fact, events.Voided):
             self._end(t, VOIDED, NAN)
             for stage in self.stages:
                 stage.change(t, VOID)
-        elif isinstance(fact, Corrected | Overridden):
+        elif isinstance(fact, AMENDMENTS):
             self._amend(history)
-        else:
-            self.add_of_trial(fact)
-
-    def add_of_trial(self, fact: Fact) -> None:
-        """Note what concerns the trial as a whole."""
-        match fact:
-            case Held(reason=reason, site=site):
-                self.held[site] = reason
-            case Released(site=site):
-                self.held.pop(site, None)
-            case ArmClosed():
-                self.closed.append(fact)
-            case Ended(reason=reason):
-                self.ended = reason
 
     def _decide(self, decision: Decision, history: History) -> None:
         t, m = history.round, len(history.arms) - 1
@@ -194,12 +175,15 @@ class Ledger:
 
     # -- as arrays -------------------------------------------------------------------------------------------
 
-    def copy(self) -> Ledger:
-        """Return a copy, which stays as it is."""
-        copy = Ledger(self.design, self.opened)
+    def copy(self, histories: Histories) -> Ledger:
+        """Return a copy, which stays as it is, with what histories say of the whole trial."""
+        copy = Ledger(self.design)
         copy.load(self.reasons, self.arrays())
-        copy.version, copy.names = self.version, self.names.copy()
-        copy.held, copy.closed, copy.ended = self.held.copy(), self.closed.copy(), self.ended
+        copy.opened, copy.version, copy.names = histories.opened, histories.count, histories.names.copy()
+        accrual, ended = histories.accrual.items(), histories.ended
+        copy.held = {site: fact.reason for site, fact in accrual if isinstance(fact, events.Held)}
+        copy.closed = [*histories.closed.values()]
+        copy.ended = None if ended is None else ended.reason
         return copy
 
     def arrays(self) -> Named:
@@ -209,7 +193,7 @@ class Ledger:
             own |= under(str(m), _arrays(stage, stage.KINDS))
         return own
 
-    def load(self, reasons: list[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+    def load(self, reasons: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Know what arrays say."""
         self._numbers = {reason: number for number, reason in enumerate(reasons)}
         self.forced_changes = int(arrays["forced_changes"])
@@ -240,3 +224,39 @@ def lead(decision: Decision) -> float:
     pairs = own.pairs() if isinstance(own, Values) else own.items()  # twice as fast
     known = sorted(q for arm, q in pairs if q is not None and q == q and arm not in barred)
     return known[-1] - known[-2] if len(known) > 1 else NAN
+
+
+class StoredFacts:
+    """The facts of a stored log. Those that are not stored yet are kept here; all others are read when asked for."""
+
+    def __init__(self, storage: Storage, design: Design) -> None:
+        self._storage, self._reader = storage, Reader(design)
+        self.ledger = Ledger(design)
+        self._stored = 1  # so many events are
+        self._new: dict[str, list[Fact]] = {}  # by unit
+
+    def append(self, fact: Fact, history: History) -> None:
+        """Keep a fact until it is stored."""
+        self.ledger.append(fact, history)
+        self._new.setdefault(history.unit, []).append(fact)
+
+    def of_unit(self, unit: str) -> list[Fact]:
+        """Return all that happened to a unit. One of an earlier trial may have had the same id."""
+        facts = [record.event for record in self.records_of(unit)] + self._new.get(unit, [])
+        return [fact for fact in facts if not isinstance(fact, events.Opened | events.Taught)]
+
+    def records_of(self, unit: str) -> list[Record]:
+        """Return the stored records of a unit, as far as they are believed."""
+        found = self._storage.of_unit(unit, self._stored)
+        return [record_of(each.text, number, self._reader) for number, each in checked_alone(self._storage, found)]
+
+    def note_stored(self, sequence: int) -> None:
+        """Take all that is kept here as stored; the log has so many events now."""
+        self._new.clear()
+        self._stored = sequence
+
+
+def checked_alone(storage: Storage, found: Sequence[tuple[int, Stored]]) -> Sequence[tuple[int, Stored]]:
+    """Return records of a log, each with its number and none of them the first, after a look at their hashes."""
+    require_links(found, storage.pick([number - 1 for number, _ in found]))
+    return found

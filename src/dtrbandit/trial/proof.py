@@ -9,23 +9,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from dtrbandit.belief import Belief, opened_by
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DTRError, LogError, NotFound, Unavailable
 from dtrbandit.policies.policy import Policy
-from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, record_of
-from dtrbandit.record.codec import Reader
+from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked
 from dtrbandit.record.collecting import without_collecting
-from dtrbandit.record.events import Assigned, Enrolled, Opened, Responded
 from dtrbandit.record.snapshot import Snapshot
 from dtrbandit.record.trial_rules import Segment, segments
 from dtrbandit.storage.key_events import key_fault
 from dtrbandit.storage.store import Storage, Store
-from dtrbandit.trial.followed import Progress, StoredFacts
+from dtrbandit.trial.followed import FollowedLog, Given, Progress, chunks
 from dtrbandit.trial.snapshots import Snapshots, copied, differences, snapshots_of
 from dtrbandit.words import counted
 
-PART = 10_000  # records between two looks at the clock
 PATIENCE, BETWEEN = 2.0, 5.0  # seconds before the first word on progress, and between two
 
 
@@ -75,112 +71,52 @@ class Verification:
 class LogCheck:
     """One look at a log from its beginning. Snapshots do not count; the newest must agree with what is derived."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        design: Design | None,
-        policy: Policy[Any] | None,
-        snapshots: Snapshots | None = None,
-    ) -> None:
-        self._storage, self._given, self._snapshots = storage, (design, policy), snapshots
-        self.head = EMPTY  # of what was found to be in order
-        self.opened: Opened | None = None
-        self._belief: Belief | None = None
+    def __init__(self, storage: Storage, given: Given, snapshots: Snapshots | None = None) -> None:
+        self._storage, self._snapshots = storage, snapshots
+        self._log = FollowedLog(storage, given)
         self._flags: list[str] = []
         self._latest: datetime | None = None
+
+    @property
+    def head(self) -> Head:
+        """The head of what was found to be in order."""
+        return self._log.head
+
+    @property
+    def rehearsal(self) -> str | None:
+        """The hash of the rehearsal that a log which is in order names."""
+        return self._log.belief.histories.opened.rehearsal
 
     def run(self, against: Head | None, progress: Progress | None) -> Verification:
         """Check all records; with ``against``, also that the log goes on from that head."""
         try:
-            total = self._storage.head().sequence
-            newest = next(self._snapshots.fitting(self._storage), None) if self._snapshots else None
-            with without_collecting(total):
-                for part in self._parts(against, 0 if newest is None else newest[0].sequence):
-                    self._decide_again(part)
-                    if newest is not None and self._version == newest[0].sequence:
-                        self._compare(*newest)
-                    if progress is not None:
-                        progress(self._version, total)
-            if self._belief is None:
-                raise LogError("the log is empty: it has not even been opened", sequence=1)
-            self._hold_against(against)
+            self._derive(against or EMPTY, progress)
         except Unavailable:
             raise  # that says nothing about the log
         except DTRError as error:
             bad = getattr(error, "sequence", None) or self.head.sequence + 1
             return Verification(False, bad - 1, bad, str(error).removesuffix("."), (), tuple(self._flags))
-        parts = segments(self._belief.histories)
-        return Verification(True, self.head.sequence, None, None, parts, tuple(self._flags))
+        found = segments(self._log.belief.histories)
+        return Verification(True, self.head.sequence, None, None, found, tuple(self._flags))
 
-    @property
-    def _version(self) -> int:
-        return 0 if self._belief is None else self._belief.version
-
-    def _decide_again(self, records: list[Record]) -> None:
-        """Derive every decision again. What is needed of the facts before is read from storage."""
-        events, times = [each.event for each in records], [each.time for each in records]
-        first = int(self._belief is None)
-        if self._belief is None:
-            self._belief = opened_by(events[0], *self._given, self._facts)
-        self._belief.fold(events[first:], times[first:], decide_again=True)
-        facts = self._belief.histories.facts
-        assert isinstance(facts, StoredFacts)
-        facts.note_stored(self._version)
-
-    def _facts(self, design: Design, opened: Opened) -> StoredFacts:
-        return StoredFacts(self._storage, design, opened)
-
-    def _compare(self, head: Head, found: Snapshot) -> None:
-        """Flag a snapshot that says something else than what was derived."""
-        assert self._belief is not None
-        facts = self._belief.histories.facts
-        assert isinstance(facts, StoredFacts)
-        own = copied(self._belief, facts, head, found.header["opened"]).snapshot()
-        if names := differences(found, own):
-            raise LogError(
-                f"the snapshot of record {head.sequence} says something else than its log leads to "
-                f"({', '.join(names)}); delete it, and find out who changed it",
-                sequence=head.sequence,
-            )
-
-    def _parts(self, against: Head | None, stop: int) -> Iterator[list[Record]]:
-        """Give records many at a time, a decision with what it answers. What precedes a fault is looked at first.
-
-        A part ends after record ``stop``, which is no arrival.
-        """
-        part: list[Record] = []
-        try:
-            for record in self._records(self._storage.read(), against):
-                if part and (record.sequence == stop + 1 or (len(part) >= PART and type(record.event) is not Assigned)):
-                    yield part
-                    part = []
-                part.append(record)
-        except LogError:
-            if part and isinstance(part[-1].event, Enrolled | Responded):  # its decision may be what is at fault
-                part.pop()
-            if part:
-                yield part
-            raise
-        if part:
-            yield part
-
-    def _records(self, stored: Iterable[Stored], against: Head | None) -> Iterator[Record]:
-        reader = Reader()
-        for sequence, each in enumerate(checked(stored), 1):
-            try:
-                record = record_of(each.text, sequence, reader)
-            except LogError as error:
-                raise LogError(str(error), sequence=sequence) from error
-            if isinstance(record.event, Opened):
-                self.opened = record.event
-            self._look_at(record)
-            if against is not None and sequence == against.sequence and each.hash != against.hash:
-                told = (
-                    f"record {sequence} has the hash {each.hash}, the exported head {against.hash}: this is another log"
-                )
-                raise LogError(told, sequence=sequence)
-            self.head = Head(sequence, each.hash)
-            yield record
+    def _derive(self, against: Head, progress: Progress | None) -> None:
+        """Derive every decision again. What is needed of the facts before it is read from storage."""
+        total = self._storage.head().sequence
+        newest = next(self._snapshots.fitting(self._storage), None) if self._snapshots else None
+        stop = 0 if newest is None else newest[0].sequence
+        stored = _goes_on_from(against, checked(self._storage.read()))
+        with without_collecting(total):
+            for records, head in chunks(stored, EMPTY, stop):
+                for record in records:
+                    self._look_at(record)
+                self._log.fold(records, decide_again=True)
+                self._log.note_stored(head)
+                if newest is not None and head.sequence == stop:
+                    self._compare(*newest)
+                if progress is not None:
+                    progress(head.sequence, total)
+        if self.head == EMPTY:
+            raise LogError("the log is empty: it has not even been opened", sequence=1)
 
     def _look_at(self, record: Record) -> None:
         """Flag a clock that went back. Decisions never depend on it."""
@@ -192,10 +128,30 @@ class LogCheck:
             )
         self._latest = record.time
 
-    def _hold_against(self, against: Head | None) -> None:
-        if against is not None and against.sequence > self.head.sequence:
-            told = f"the log ends with record {self.head.sequence}, the exported head is {against.sequence}: it was cut"
-            raise LogError(told, sequence=self.head.sequence + 1)
+    def _compare(self, head: Head, found: Snapshot) -> None:
+        """Refuse a snapshot that says something else than what was derived."""
+        own = copied(self._log.belief, head, found.header["opened"]).snapshot()
+        if names := differences(found, own):
+            raise LogError(
+                f"the snapshot of record {head.sequence} says something else than its log leads to "
+                f"({', '.join(names)}); delete it, and find out who changed it",
+                sequence=head.sequence,
+            )
+
+
+def _goes_on_from(head: Head, stored: Iterable[Stored]) -> Iterator[Stored]:
+    """Give records as they are. Refuse those of a log that does not go on from an exported head."""
+    sequence = 0
+    for sequence, each in enumerate(stored, 1):
+        if sequence == head.sequence and each.hash != head.hash:
+            raise LogError(
+                f"record {sequence} has the hash {each.hash}, the exported head {head.hash}: this is another log",
+                sequence=sequence,
+            )
+        yield each
+    if sequence < head.sequence:
+        cut = f"the log ends with record {sequence}, the exported head is {head.sequence}: it was cut"
+        raise LogError(cut, sequence=sequence + 1)
 
 
 def verify_stored(
@@ -215,21 +171,21 @@ def verify_stored(
     entry = store.trial(name)
     if entry is None:
         raise NotFound(f"there is no trial {name!r} in this store")
-    tell = progress or say_progress(f"verifying {name}")
+    progress = progress or say_progress(f"verifying {name}")
     fault = store.check() or key_fault(store)
-    rehearsal = LogCheck(store.log(entry.rehearsal), design, policy, snapshots_of(store, entry.rehearsal))
+    rehearsal = LogCheck(store.log(entry.rehearsal), (design, policy), snapshots_of(store, entry.rehearsal))
     if entry.live is None:
-        return _with_fault(rehearsal.run(against, tell), fault, store.log(entry.rehearsal))
-    before = rehearsal.run(None, tell)
-    live = LogCheck(store.log(entry.live), design, policy, snapshots_of(store, entry.live))
-    found = live.run(against, tell)
+        return _with_fault(rehearsal.run(against, progress), fault, store.log(entry.rehearsal))
+    before = rehearsal.run(None, progress)
+    live = LogCheck(store.log(entry.live), (design, policy), snapshots_of(store, entry.live))
+    found = live.run(against, progress)
     if found.ok and not before.ok:
         return replace(
             found, ok=False, problem=f"of the rehearsal before it, record {before.first_bad}: {before.problem}"
         )
-    if found.ok and live.opened is not None and live.opened.rehearsal != rehearsal.head.hash:
-        told = f"the live log names a rehearsal that ends with {live.opened.rehearsal}, found {rehearsal.head.hash}"
-        return replace(found, ok=False, first_bad=1, problem=told)
+    if found.ok and live.rehearsal != rehearsal.head.hash:
+        problem = f"the live log names a rehearsal that ends with {live.rehearsal}, found {rehearsal.head.hash}"
+        return replace(found, ok=False, first_bad=1, problem=problem)
     return _with_fault(found, fault, store.log(entry.live))
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -27,14 +26,12 @@ from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.registry import is_builtin
 from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.chain import NOTHING, Head, chained, record_of
-from dtrbandit.record.durable import beside, settle
+from dtrbandit.record.durable import private_beside, settle
 from dtrbandit.record.events import Opened
 from dtrbandit.record.frozen import Frozen, frozen, restore
 from dtrbandit.record.snapshot import Snapshot
 from dtrbandit.storage.store import Storage, Store
-
-if TYPE_CHECKING:
-    from dtrbandit.trial.followed import StoredFacts
+from dtrbandit.trial.ledger import StoredFacts
 
 EVERY = 50_000  # events between two of them
 AT_THE_END = 1_000  # events that make another one worth while when a trial is closed
@@ -53,21 +50,26 @@ class Copied(NamedTuple):
     head: Head
     opened: str  # the hash of the first record
     histories: Frozen
-    reasons: list[str]
     arrays: Named
 
     def snapshot(self) -> Snapshot:
         """Return it as a snapshot."""
         own = self.histories.snapshot()
         key = {"head": [*self.head], "opened": self.opened, "numerics": NUMERICS, "format": FORMAT}
-        return Snapshot({**key, "reasons": self.reasons, **own.header}, {**own.arrays, **self.arrays})
+        return Snapshot({**key, **own.header}, {**own.arrays, **self.arrays})
 
 
-def copied(belief: Belief, facts: StoredFacts, head: Head, opened: str) -> Copied:
-    """Return a copy of what is believed."""
+def copied(belief: Belief, head: Head, opened: str) -> Copied:
+    """Return a copy of what is believed at a head of a log; ``opened`` is the hash of its first record."""
     arrays = {name: array.copy() for name, array in belief.state.arrays().items()}
-    own = {**under(STATE, arrays), **under(LEDGER, facts.ledger.arrays())}
-    return Copied(head, opened, frozen(belief.histories), facts.ledger.reasons, own)
+    own = {**under(STATE, arrays), **under(LEDGER, _facts(belief).ledger.arrays())}
+    return Copied(head, opened, frozen(belief.histories), own)
+
+
+def _facts(belief: Belief) -> StoredFacts:
+    facts = belief.histories.facts
+    assert isinstance(facts, StoredFacts)
+    return facts
 
 
 class Snapshots:
@@ -75,7 +77,7 @@ class Snapshots:
 
     def __init__(self, folder: Path, number: int) -> None:
         self.folder, self._number = folder, number
-        self._told: set[str] = set()  # what was said to be wrong
+        self._warnings: set[str] = set()  # in the log already
         self._passed_over: set[int] = set()  # the records whose snapshots were
 
     def sequences(self) -> list[int]:
@@ -93,22 +95,6 @@ class Snapshots:
         """Return where the snapshot of a record lies."""
         return self.folder / f"log-{self._number}-{sequence}.snapshot"
 
-    def open(
-        self,
-        storage: Storage,
-        design: Design | None,
-        policy: Policy[Any] | None,
-        facts: Callable[[Design, Opened], StoredFacts],
-    ) -> tuple[Belief, Head] | None:
-        """Return what the newest snapshot that fits leads to, and its head; None if there is none."""
-        for head, found in self.fitting(storage):
-            try:
-                return _believed(found, _first(storage), design, policy, facts), head
-            except Exception as error:  # noqa: BLE001  # whatever is wrong with it, the log has everything
-                self._passed_over.add(head.sequence)
-                self.tell(f"the snapshot {self.path(head.sequence)} cannot be used: {error!r}; the log is read instead")
-        return None
-
     def fitting(self, storage: Storage) -> Iterator[tuple[Head, Snapshot]]:
         """Give the snapshots that fit a stored log, the newest first, and their heads."""
         for sequence in self.sequences():
@@ -121,10 +107,14 @@ class Snapshots:
             except Unavailable:
                 raise  # that says nothing about the snapshot
             except Exception as error:  # noqa: BLE001  # whatever is wrong with it, the log has everything
-                self._passed_over.add(sequence)
-                self.tell(f"the snapshot {self.path(sequence)} is passed over: {error}")
+                self.pass_over(sequence, f"is passed over: {error}")
                 continue
             yield head, found
+
+    def pass_over(self, sequence: int, why: str) -> None:
+        """Count on the snapshot of a record no more, and say why."""
+        self._passed_over.add(sequence)
+        self._warn(f"the snapshot {self.path(sequence)} {why}")
 
     def write(self, snapshot: Copied) -> None:
         """Write a snapshot unless there is one as new, and keep the newest two. What fails is said once.
@@ -136,9 +126,8 @@ class Snapshots:
                 return
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             place = self.path(snapshot.head.sequence)
-            with beside(place) as draft:
-                with open(os.open(draft, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
-                    file.write(snapshot.snapshot().to_bytes())
+            with private_beside(place) as draft:
+                draft.write_bytes(snapshot.snapshot().to_bytes())
                 settle(draft, place)
             self._passed_over.discard(snapshot.head.sequence)
             for sequence in {*self.sequences()} - {*self._good()[:KEPT]}:
@@ -146,7 +135,9 @@ class Snapshots:
                     self.path(sequence).unlink()
             self._sweep()
         except OSError as error:
-            self.tell(f"no snapshot can be written to {self.folder}: {error}. The trial goes on, and opens more slowly")
+            self._warn(
+                f"no snapshot can be written to {self.folder}: {error}. The trial goes on, and opens more slowly"
+            )
 
     def _sweep(self) -> None:
         """Remove drafts that were left behind."""
@@ -158,10 +149,10 @@ class Snapshots:
     def _good(self) -> list[int]:
         return [sequence for sequence in self.sequences() if sequence not in self._passed_over]
 
-    def tell(self, what: str) -> None:
+    def _warn(self, what: str) -> None:
         """Say once what is wrong."""
-        if what not in self._told:
-            self._told.add(what)
+        if what not in self._warnings:
+            self._warnings.add(what)
             log.warning("%s", what)
 
 
@@ -187,32 +178,21 @@ def _first(storage: Storage) -> Opened:
     return event
 
 
-def _believed(
-    found: Snapshot,
-    opened: Opened,
-    design: Design | None,
-    policy: Policy[Any] | None,
-    facts: Callable[[Design, Opened], StoredFacts],
-) -> Belief:
-    """Return what a snapshot leads to."""
-    belief = opened_by(opened, design, policy, facts)
+def believed_by(found: Snapshot, storage: Storage, design: Design | None, policy: Policy[Any] | None) -> Belief:
+    """Return what a snapshot of a log leads to. Design and policy are needed only where the log cannot hold them."""
+    belief = opened_by(_first(storage), design, policy, lambda design, _: StoredFacts(storage, design))
     if not is_builtin(belief.policy):
         raise LogError(f"{belief.policy!r} is no policy of this package")
     restore(belief.histories, found)
     belief.state = PolicyState.from_arrays(belief.policy, belief.design, within(STATE, found.arrays))
     belief.version = belief.histories.count
-    ledger = belief.histories.facts.ledger  # type: ignore[attr-defined]  # as facts() made it
-    ledger.load(found.header["reasons"], within(LEDGER, found.arrays))
+    ledger = _facts(belief).ledger
+    ledger.load([*belief.histories.tally.reasons], within(LEDGER, found.arrays))
     observed, units = belief.state.observed, len(belief.histories)
     if not units == ledger.units == observed.units - observed.taught:
         raise LogError(
             f"it has {units} names, {ledger.units} rows of units, and {observed.units - observed.taught} learnt"
         )
-    ledger.names += belief.histories.names
-    ledger.version = belief.version
-    for fact in (*belief.histories.accrual.values(), *belief.histories.closed.values(), belief.histories.ended):
-        if fact is not None:
-            ledger.add_of_trial(fact)
     return belief
 
 

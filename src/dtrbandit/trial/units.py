@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from dtrbandit.design.spec import Design
+from dtrbandit.design.stages import Stage
 from dtrbandit.errors import ProtocolError
+from dtrbandit.record import events
 from dtrbandit.record.chain import Record, time_text
-from dtrbandit.record.events import (
-    Assigned,
-    Completed,
-    Corrected,
-    Decision,
-    Enrolled,
-    Event,
-    Overridden,
-    Responded,
-    Taught,
-    Unblinded,
-    Voided,
-    Withdrawn,
-)
+from dtrbandit.record.events import Decision, Event
 from dtrbandit.record.histories import UnitRecord
 from dtrbandit.record.rules import expects, known_unit
 from dtrbandit.record.units import Histories
-from dtrbandit.trial.followed import StoredFacts
+from dtrbandit.trial.ledger import StoredFacts
 
 OUTCOME = "outcome"
 
@@ -90,7 +80,7 @@ class UnitStory:
         for record in self.records:
             time = "" if record.time is None else f"{time_text(record.time)[:16].replace('T', ' ')}  "
             actor = "" if record.actor is None else f" ({record.actor})"
-            lines.append(f"  {record.sequence:>6}  {time}{in_words(record.event)}{actor}")
+            lines.append(f"  {record.sequence:>6}  {time}{describe(record.event)}{actor}")
         return "\n".join(lines)
 
 
@@ -99,47 +89,52 @@ def story(histories: Histories, facts: StoredFacts, unit: str) -> UnitStory:
     design, record = histories.design, known_unit(histories, unit)
     arms = {stage.name: stage.arms[arm] for stage, arm in zip(design.stages, record.history.arms, strict=False)}
     status = expects(histories, record) if record.voided is None else f"it was voided ({record.voided.reason})"
-    records = tuple(each for each in facts.records_of(unit) if not isinstance(each.event, Taught))
-    return UnitStory(unit, record.history.round, status, arms, record.decisions, records, record.site)
+    records = tuple(each for each in facts.records_of(unit) if not isinstance(each.event, events.Taught))
+    decisions = tuple(each.event.decision for each in records if isinstance(each.event, events.Assigned))
+    return UnitStory(unit, record.history.round, status, arms, decisions, records, record.site)
 
 
-def status_of(design: Design, record: UnitRecord) -> UnitStatus:
-    """Return where a unit in flight stands; not yet whether that is late."""
-    unit, t, _, _, arms, *_ = record.history
-    stage, since, days = design.stages[len(arms) - 1], record.since, _expected_days(design, record)
-    due = None if since is None or days is None else _later(since, days)
-    over = record.left or record.awaited == len(design.stages)
-    awaiting = OUTCOME if over else design.stages[record.awaited].name
-    return UnitStatus(unit, t, stage.name, awaiting, since, due, False, stage.arms[arms[-1]], record.site)
+def statuses(design: Design, records: Iterable[UnitRecord], now: datetime) -> list[UnitStatus]:
+    """Return where units in flight stand now."""
+    awaited, found = _awaited(design), list[UnitStatus]()
+    for record in records:
+        unit, t, arms, since = record.history.unit, record.history.round, record.history.arms, record.since
+        stage, awaiting, wait = awaited[len(arms), record.left]
+        due = None if since is None or wait is None else _later(since, wait)
+        late = due is not None and now > due
+        arm = stage.arms[arms[-1]]
+        found.append(UnitStatus(unit, t, stage.name, awaiting, since, due, late, arm, record.site))
+    return found
 
 
-def _later(since: datetime, days: float) -> datetime | None:
-    """Return a time so many days later; None if no calendar goes so far."""
+def _awaited(design: Design) -> dict[tuple[int, bool], tuple[Stage, str, timedelta | None]]:
+    """Return of a unit with so many arms, that left early or not: its stage, what it awaits, and for how long.
+
+    Who left early has an outcome when the full course would end.
+    """
+    found, stages = {}, design.stages
+    names = [*(stage.name for stage in stages[1:]), OUTCOME]
+    for m, stage in enumerate(stages):
+        found[m + 1, False] = stage, names[m], _expected([stage])
+        found[m + 1, True] = stage, OUTCOME, _expected(stages[m + 1 :])
+    return found
+
+
+def _expected(stages: Sequence[Stage]) -> timedelta | None:
+    """Return how long stages take; None where one does not say, and if no calendar goes so far."""
+    days = [stage.expected_days for stage in stages]
+    known = [each for each in days if each is not None]
+    with suppress(OverflowError):
+        return timedelta(days=sum(known)) if len(known) == len(days) else None
+    return None
+
+
+def _later(since: datetime, wait: timedelta) -> datetime | None:
+    """Return a time so much later; None if no calendar goes so far."""
     try:
-        return since + timedelta(days=days)
+        return since + wait
     except OverflowError:
         return None
-
-
-def _expected_days(design: Design, record: UnitRecord) -> float | None:
-    """Return the days until what a unit awaits. Who left early has an outcome when the full course would end."""
-    m = len(record.history.arms) - 1
-    days = [stage.expected_days for stage in (design.stages[m + 1 :] if record.left else design.stages[m : m + 1])]
-    known = [each for each in days if each is not None]
-    return sum(known) if len(known) == len(days) else None
-
-
-def chosen(
-    units: Iterable[UnitStatus], now: datetime, *, awaiting: str | None, overdue: bool | None, site: str | None
-) -> list[UnitStatus]:
-    """Return those of some units that are asked for, as they stand now."""
-    found = []
-    for each in units:
-        if awaiting in (None, each.awaiting) and site in (None, each.site):
-            late = each.due is not None and now > each.due
-            if overdue in (None, late):
-                found.append(each._replace(overdue=True) if late else each)
-    return found
 
 
 def require_awaited(design: Design, awaiting: str | None) -> None:
@@ -149,27 +144,27 @@ def require_awaited(design: Design, awaiting: str | None) -> None:
         raise ProtocolError(f"units await one of {names}, found {awaiting!r}")
 
 
-def in_words(event: Event) -> str:
+def describe(event: Event) -> str:
     """Return what happened to a unit, in a few words."""
     match event:
-        case Enrolled(context=context, site=site):
+        case events.Enrolled(context=context, site=site):
             return f"enrolled with {_values(context)}" + ("" if site is None else f", at site {site}")
-        case Assigned(decision):
+        case events.Assigned(decision):
             return f"stage {decision.stage}: give {decision.arm} ({decision.reason})"
-        case Responded(stage=stage, context=context):
+        case events.Responded(stage=stage, context=context):
             return f"stage {stage}: responded with {_values(context)}"
-        case Completed(outcome=outcome):
+        case events.Completed(outcome=outcome):
             return f"outcome {outcome:g}"
-        case Overridden(stage=stage, arm=arm, reason=reason):
+        case events.Overridden(stage=stage, arm=arm, reason=reason):
             return f"stage {stage}: {arm} was given instead ({reason})"
-        case Corrected(outcome=outcome, stage=stage, context=context, reason=reason):
+        case events.Corrected(outcome=outcome, stage=stage, context=context, reason=reason):
             what = f"outcome to {outcome:g}" if context is None else f"stage {stage} to {_values(context)}"
             return f"corrected {what} ({reason})"
-        case Withdrawn(reason=reason):
+        case events.Withdrawn(reason=reason):
             return f"withdrawn ({reason})"
-        case Voided(reason=reason):
+        case events.Voided(reason=reason):
             return f"voided ({reason})"
-        case Unblinded(reason=reason):
+        case events.Unblinded(reason=reason):
             return f"unblinded ({reason})"
         case _:
             return type(event).__name__

@@ -1,10 +1,9 @@
-"""The application with its pages: they stand in front of the service's endpoints, under ``/ui``."""
+"""The pages of a service, under ``/ui``: their routes, the headers that guard them, and what is wrong as a page."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from starlette.applications import Starlette
@@ -14,10 +13,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrbandit.errors import DTRError
-from dtrbandit.service.app import failed
-from dtrbandit.service.call import must_stay_blind
-from dtrbandit.service.json_body import ClientDisconnected
-from dtrbandit.service.problems import Refused, refusal
+from dtrbandit.service.app import refused_of
+from dtrbandit.service.call import ClientDisconnected
+from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
 from dtrbandit.web import bedside_routes, entry_routes, reader_routes, stream
 from dtrbandit.web.cache import TrialCache
@@ -42,12 +40,12 @@ Work = Callable[[], AbstractAsyncContextManager[None]]
 
 
 class Pages:
-    """Pages in front of the endpoints of a service.
+    """The pages of a service.
 
     Parameters
     ----------
     endpoints
-        The application that answers everything else.
+        The application that has the endpoints, which pages ask.
     secret
         What signs logins; the workers of a service share one.
     secure
@@ -68,81 +66,45 @@ class Pages:
         guests: Mapping[str, str] | None = None,
         work: Work | None = None,
     ) -> None:
-        self._endpoints, self._service, self._work = endpoints, service, work
+        self._work = work
         self.dashboard = Dashboard(service, endpoints, TrialCache(service), Logins(secret), secure, guests or {})
         routes = [*entry_routes.routes, *stream.routes, *bedside_routes.routes, *reader_routes.routes]
         self.app = Starlette(routes=routes, exception_handlers=_HANDLERS)
         self.app.router.redirect_slashes = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request for a page; leave all others to the endpoints."""
-        if scope["type"] == "lifespan" and self._work is not None:
-            await self._live(scope, receive, send, self._work)
-        elif scope["type"] == "http" and (scope["path"] == "/" or f"{scope['path']}/".startswith("/ui/")):
-            await self._answer(scope, receive, send)
-        else:
-            await self._endpoints(scope, receive, send)
+    def going_on(self) -> AbstractAsyncContextManager[None]:
+        """Let the work go on while the service runs."""
+        return nullcontext() if self._work is None else self._work()
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began, status = time.perf_counter(), 500
-        scope["service"], scope["dashboard"] = self._service, self.dashboard
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for a page."""
+        scope["dashboard"] = self.dashboard
 
         async def guarded(message: Message) -> None:
-            nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
                 own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 message["headers"] = [*message.get("headers", []), *own]
             await send(message)
 
-        try:
-            await self.app(scope, receive, guarded)
-        finally:
-            if not scope["path"].endswith("/events"):  # which lasts as long as somebody looks
-                self._service.requests.count("page", status, time.perf_counter() - began)
-
-    async def _live(self, scope: Scope, receive: Receive, send: Send, work: Work) -> None:
-        """Let the work begin once the service has started, and end before it stops."""
-        async with AsyncExitStack() as going:
-
-            async def told() -> Message:
-                message = await receive()
-                if message["type"] == "lifespan.shutdown":
-                    await going.aclose()
-                return message
-
-            async def tell(message: Message) -> None:
-                if message["type"] == "lifespan.startup.complete":
-                    await going.enter_async_context(work())
-                await send(message)
-
-            await self._endpoints(scope, told, tell)
+        await self.app(scope, receive, guarded)
 
 
 # -- what is wrong, as a page ------------------------------------------------------------------------------------
 
 
-def _handler(document: Callable[[Any], tuple[int, Mapping[str, object]]]) -> Callable[..., Awaitable[Response]]:
-    async def handle(request: Request, error: Exception) -> Response:
-        if isinstance(error, DTRError):
-            error = refusal(error, blind=must_stay_blind(request.scope))
-        status, found = document(error)
-        if status == 401 and request.method == "GET":
-            return go_to("/ui/login")
-        response = rendered(request.scope["dashboard"], "problem.html", status, problem=found)
-        response.headers.update(getattr(error, "headers", None) or {})  # Allow, Retry-After
-        return response
-
-    return handle
-
-
-def _of_refused(error: Refused) -> tuple[int, Mapping[str, object]]:
-    return error.status, error.document()
-
-
-def _of_status(error: HTTPException) -> tuple[int, Mapping[str, object]]:
-    kind = "method" if error.status_code == 405 else "not-found"
-    return _of_refused(Refused(kind, "there is no such page"))
+async def _show_problem(request: Request, error: Exception) -> Response:
+    if isinstance(error, Declined):
+        status, document = error.status, error.document
+    else:
+        refused = refused_of(error, request.scope)
+        if isinstance(error, HTTPException):
+            refused.detail = "there is no such page"
+        status, document = refused.status, refused.document()
+    if status == 401 and request.method == "GET":
+        return go_to("/ui/login")
+    response = rendered(request.scope["dashboard"], "problem.html", status, problem=document)
+    response.headers.update(getattr(error, "headers", None) or {})  # Allow, Retry-After
+    return response
 
 
 async def _no_answer(_: Request, __: Exception) -> Response:
@@ -150,10 +112,6 @@ async def _no_answer(_: Request, __: Exception) -> Response:
 
 
 _HANDLERS: dict[Any, Any] = {
-    Refused: _handler(_of_refused),
-    DTRError: _handler(_of_refused),
-    Declined: _handler(lambda error: (error.status, error.document)),
-    HTTPException: _handler(_of_status),
-    Exception: _handler(lambda error: _of_refused(failed(error))),
+    **dict.fromkeys((Refused, DTRError, Declined, HTTPException, Exception), _show_problem),
     ClientDisconnected: _no_answer,
 }

@@ -1,27 +1,61 @@
-"""Pages for those who treat: enrol a unit, its story, and the forms for what comes next."""
+"""Pages for those who treat: enrol a unit, what happened to it, the forms for what comes next, and refused forms."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from dtrbandit.errors import OtherLog
 from dtrbandit.record.events import Assigned, Completed, Enrolled, Responded, Voided, Withdrawn
+from dtrbandit.service.endpoints import ENDPOINTS
+from dtrbandit.service.problems import refusal as refusal_of
 from dtrbandit.trial import UnitStory
 from dtrbandit.trial.state import LOGS
-from dtrbandit.trial.units import in_words
-from dtrbandit.web.forms import EXCLUDE, LOG, ONCE, Fields, Typed, new_once
+from dtrbandit.trial.units import describe
+from dtrbandit.web.forms import COLUMN, EXCLUDE, LOG, ONCE, Fields, Typed, new_once
 from dtrbandit.web.internal_client import Declined, Entries
 from dtrbandit.web.page import Page, address, go_to
-from dtrbandit.web.refusals import NO_LOG, NOTHING, OTHER_LOG, SENT, Refusal, require_log, show_other_log, told
 from dtrbandit.web.templates import plain
 
 MOST_LISTED = 200
 BodyOf = Callable[[Entries, Fields, Typed], Entries]
+OTHER_LOG = "other-log"
+OF_REHEARSAL = "This form was opened in the rehearsal"
+NO_LOG = {
+    "type": f"urn:dtrbandit:problem:{OTHER_LOG}",
+    "detail": "the form does not say whether it was made in the rehearsal or in the live trial; nothing was recorded",
+}
+
+
+class Refusal(NamedTuple):
+    """A form that was refused: what was typed, what is wrong at which field, and what the service says."""
+
+    form: str
+    fields: Fields
+    wrong: Mapping[str, str]
+    document: Entries | None
+    status: int
+
+    def once(self, form: str) -> str:
+        """Return the key under which a form may act once: after a refusal the same as before."""
+        return (self.fields.get(ONCE) if form == self.form and self.document is not SENT else None) or new_once()
+
+    def log(self, form: str, now: str) -> str:
+        """Return the log that a form is made for: after a refusal the same as before, whatever is written now."""
+        return self.fields.get(LOG, now) if form == self.form else now
+
+
+NOTHING = Refusal("", {}, {}, None, 200)
+SENT = {  # what a form is told that the browser has kept, and that holds something else by now
+    "title": "This form was sent before, with other values",
+    "detail": "What was sent then is on record. What stands here is not",
+    "remedy": "If it is meant, send it now.",
+}
 
 
 class Next(NamedTuple):
@@ -51,8 +85,7 @@ async def show_bedside(request: Request) -> Response:
 
 async def _bedside(page: Page, refusal: Refusal) -> Response:
     trial = await page.trial("enroll_unit")
-    units = (await page.ask("GET", f"/trials/{trial['name']}/units"))["units"]
-    units.sort(key=lambda each: (not each["overdue"], each["due"] or "9"))
+    units = await page.units(trial)
     return page.show(
         "bedside.html",
         status=refusal.status,
@@ -93,10 +126,10 @@ async def _unit(page: Page, unit: str, refusal: Refusal) -> Response:
         coming=coming,
         stage=stage,
         latest=latest,
-        records=[(record, in_words(record.event)) for record in records],
+        records=[(record, describe(record.event)) for record in records],
         decisions=[each._replace(unit=plain(unit)) for each in decisions],
         done=page.request.query_params.get("done"),
-        **told(refusal, _offered(coming, stage, latest), trial),
+        **placed(refusal, _offered(coming, stage, latest), trial),
     )
 
 
@@ -111,23 +144,19 @@ def _offered(coming: Next, stage: Entries | None, latest: Entries) -> dict[str, 
 # -- forms -------------------------------------------------------------------------------------------------------
 
 
-async def enrol(request: Request) -> Response:
-    """Enrol a unit; its page then shows the arm."""
-    page = Page(request)
-    fields = await page.form()
-    trial, typed = await page.trial("enroll_unit"), Typed(fields)
+class Form(NamedTuple):
+    """A form: how it is called, the endpoint that it asks, and the body that it makes of a trial and its fields."""
+
+    name: str
+    endpoint: str
+    body: BodyOf
+
+
+def _enrolment(trial: Entries, fields: Fields, typed: Typed) -> Entries:
     body: Entries = {"unit": typed.text("unit", "the unit's id")}
     body["context"] = typed.context(trial["stages"][0]["columns"])
-    if page.holder.site is None and fields.get("site", "").strip():
-        body["site"] = fields["site"].strip()
-    body |= _excluded(trial, fields, typed)
-    try:
-        await _post(page, typed, f"/trials/{trial['name']}/units", body, fields)
-    except Declined as error:
-        if error.kind == OTHER_LOG:
-            return await show_other_log(page, fields, error)
-        return await _bedside(page, Refusal("enrol", fields, typed.wrong, error.document, error.status))
-    return go_to(address(trial["name"], "/unit", id=body["unit"], done="enrolled"))
+    site = fields.get("site", "").strip()
+    return body | ({"site": site} if site else {}) | _excluded(trial, fields, typed)
 
 
 def _excluded(trial: Entries, fields: Fields, typed: Typed) -> Entries:
@@ -140,57 +169,52 @@ def _excluded(trial: Entries, fields: Fields, typed: Typed) -> Entries:
     return {"exclude": exclude, "reason": typed.text("reason", "the reason")} if exclude else {}
 
 
-async def respond(request: Request) -> Response:
-    """Record what was observed on arrival at the next stage."""
-
-    def body(trial: Entries, fields: Fields, typed: Typed) -> Entries:
-        stage = next((each for each in trial["stages"] if each["name"] == fields.get("stage")), None)
-        columns = [] if stage is None else stage["columns"]
-        return {"context": typed.context(columns, some=True), "stage": fields.get("stage", "")}
-
-    return await _about_unit(request, "respond", "record_response", "responses", body)
+def _response(trial: Entries, fields: Fields, typed: Typed) -> Entries:
+    stage = next((each for each in trial["stages"] if each["name"] == fields.get("stage")), None)
+    columns = [] if stage is None else stage["columns"]
+    return {"context": typed.context(columns, some=True), "stage": fields.get("stage", "")}
 
 
-async def give_outcome(request: Request) -> Response:
-    """Record an outcome."""
-
-    def body(_: Entries, __: Fields, typed: Typed) -> Entries:
-        return {"outcome": typed.number("outcome")}
-
-    return await _about_unit(request, "outcome", "record_outcome", "outcome", body)
+def _outcome(_: Entries, __: Fields, typed: Typed) -> Entries:
+    return {"outcome": typed.number("outcome")}
 
 
-async def withdraw(request: Request) -> Response:
-    """Record that a unit is lost."""
-
-    def body(_: Entries, __: Fields, typed: Typed) -> Entries:
-        return {"reason": typed.text("reason", "the reason")}
-
-    return await _about_unit(request, "withdraw", "withdraw_unit", "withdrawal", body)
+def _texts(*names: str) -> BodyOf:
+    """Return what makes a body of texts that must be there."""
+    return lambda _, __, typed: {name: typed.text(name, f"the {name}") for name in names}
 
 
-async def override(request: Request) -> Response:
-    """Record that another arm was really given."""
+FORMS = (
+    Form("enrol", "enroll_unit", _enrolment),
+    Form("respond", "record_response", _response),
+    Form("outcome", "record_outcome", _outcome),
+    Form("withdraw", "withdraw_unit", _texts("reason")),
+    Form("override", "override_arm", _texts("arm", "reason", "stage")),
+)
+ADDRESSES = {each.name: each.path.replace(":path", "") for each in ENDPOINTS}
 
-    def body(_: Entries, __: Fields, typed: Typed) -> Entries:
-        wanted = {"arm": "the arm", "reason": "the reason", "stage": "the stage"}
-        return {name: typed.text(name, what) for name, what in wanted.items()}
 
-    return await _about_unit(request, "override", "override_arm", "override", body)
+def _sending(form: Form) -> Callable[[Request], Awaitable[Response]]:
+    """Return what sends a form to its endpoint: the page of the unit then shows what is on record."""
 
+    async def send(request: Request) -> Response:
+        page = Page(request)
+        fields = await page.form()
+        trial, typed = await page.trial(form.endpoint), Typed(fields)
+        body, unit = form.body(trial, fields, typed), fields.get("unit", "")
+        if page.holder.site is not None:
+            body.pop("site", None)  # a site enrols for itself, whatever its form says
+        try:
+            await _post(page, typed, ADDRESSES[form.endpoint].format(trial=trial["name"], unit=unit), body, fields)
+        except Declined as error:
+            if error.kind == OTHER_LOG:
+                return await show_other_log(page, fields, error)
+            refusal = Refusal(form.name, fields, typed.wrong, error.document, error.status)
+            return await (_bedside(page, refusal) if form.name == "enrol" else _unit(page, unit, refusal))
+        done = "enrolled" if form.name == "enrol" else form.name
+        return go_to(address(trial["name"], "/unit", id=body.get("unit", unit), done=done))
 
-async def _about_unit(request: Request, form: str, endpoint: str, what: str, body: BodyOf) -> Response:
-    page = Page(request)
-    fields = await page.form()
-    trial, typed = await page.trial(endpoint), Typed(fields)
-    unit = fields.get("unit", "")
-    try:
-        await _post(page, typed, f"/trials/{trial['name']}/units/{unit}/{what}", body(trial, fields, typed), fields)
-    except Declined as error:
-        if error.kind == OTHER_LOG:
-            return await show_other_log(page, fields, error)
-        return await _unit(page, unit, Refusal(form, fields, typed.wrong, error.document, error.status))
-    return go_to(address(trial["name"], "/unit", id=unit, done=form))
+    return send
 
 
 async def _post(page: Page, typed: Typed, path: str, body: Entries, fields: Fields) -> None:
@@ -211,16 +235,52 @@ async def _post(page: Page, typed: Typed, path: str, body: Entries, fields: Fiel
         raise Declined(error.status, SENT) if repr(once) in str(error) else error from None
 
 
-def _form(path: str, endpoint: Any) -> Route:
-    return Route(f"/ui/trials/{{trial}}/{path}", endpoint, methods=["POST"])
+# -- forms that were refused -------------------------------------------------------------------------------------
+
+
+def placed(refusal: Refusal, offered: Mapping[str, str], trial: Entries) -> Entries:
+    """Return what is told of a refused form: at the form, or above all if the unit has gone on without it."""
+    if refusal.form == "" or offered.get(refusal.form) == refusal.fields.get("stage", ""):
+        return {"refusal": refusal, "overtaken": None}
+    typed = [pair for pair in typed_in(trial, refusal.fields) if pair[0] != "unit"]  # whose page this is
+    return {"refusal": NOTHING, "overtaken": refusal.document or {}, "typed": typed}
+
+
+def typed_in(trial: Entries, fields: Fields) -> list[tuple[str, str]]:
+    """Return what somebody typed or ticked in a form, by what it is called there."""
+    shown = {name: name for name in ("unit", "site", "outcome", "arm")}
+    shown |= {COLUMN + name: name for stage in trial["stages"] for name in stage["columns"]}
+    for m, stage in enumerate(trial["stages"]):
+        shown |= {f"{EXCLUDE}{m}.{a}": f"never {arm} at {stage['name']}" for a, arm in enumerate(stage["arms"])}
+    shown["reason"] = "reason"
+    return [(label, fields[name]) for name, label in shown.items() if fields.get(name, "").strip()]
+
+
+async def require_log(page: Page, log: str) -> None:
+    """Refuse a form of another log before what is wrong with its fields is told."""
+    try:
+        await page.dashboard.service.reading(page.request.path_params["trial"], lambda opened: opened.require_log(log))
+    except OtherLog as error:
+        refused = refusal_of(error)
+        raise Declined(refused.status, refused.document()) from None
+
+
+async def show_other_log(page: Page, fields: Fields, error: Declined) -> Response:
+    """Say that a form belongs to another log than the one that is written, and what was typed into it."""
+    trial = await page.trial()
+    detail = str(error.document["detail"])
+    problem = {
+        "title": OF_REHEARSAL if fields.get(LOG) == "rehearsal" else "This form cannot be used",
+        "detail": detail[0].upper() + detail[1:],
+        "remedy": "If it is meant for the live trial, open the form anew and type it there."
+        if trial["log"] == "live"
+        else "Open the form anew and type it there.",
+    }
+    return page.show("other_log.html", status=error.status, trial=trial, problem=problem, typed=typed_in(trial, fields))
 
 
 routes = [
     Route("/ui/trials/{trial}/bedside", show_bedside),
     Route("/ui/trials/{trial}/unit", show_unit),
-    _form("enrol", enrol),
-    _form("respond", respond),
-    _form("outcome", give_outcome),
-    _form("withdraw", withdraw),
-    _form("override", override),
+    *(Route(f"/ui/trials/{{trial}}/{form.name}", _sending(form), methods=["POST"]) for form in FORMS),
 ]

@@ -54,8 +54,8 @@ class TrialCache:
 
         It is found again when ``state`` is another one. Nothing older is returned than what ``state()`` has told.
         """
-        entry, told = self._entries.get((trial, what)), self._states.get(trial)
-        changed = told.changed if told else 0.0
+        entry, latest = self._entries.get((trial, what)), self._states.get(trial)
+        changed = latest.changed if latest else 0.0
         if entry is not None and entry.time >= changed and self._clock() - entry.time < FRESH:
             found: Found = entry.found
             return found

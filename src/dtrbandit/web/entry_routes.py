@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from datetime import UTC, datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dtrbandit.service.endpoints import PERMISSIONS
 from dtrbandit.service.problems import Refused
 from dtrbandit.web.forms import read_form, require_own
 from dtrbandit.web.internal_client import Declined, Entries, InternalClient
-from dtrbandit.web.page import Dashboard, Page, go_to, home, rendered, with_login
+from dtrbandit.web.logins import HOURS
+from dtrbandit.web.page import Dashboard, Page, go_to, home, rendered, with_cookie
 from dtrbandit.web.templates import STATIC, static
 
 VISITOR = "dtrbandit-form"  # the cookie that the login form must match
@@ -61,8 +62,7 @@ def _login_form(request: Request, wrong: Declined | None) -> Response:
         wrong=wrong,
         guests=dashboard.guests,
     )
-    response.set_cookie(VISITOR, visitor, path="/", secure=dashboard.secure, httponly=True, samesite="strict")
-    return response
+    return with_cookie(dashboard, response, VISITOR, visitor)
 
 
 def _token(visitor: str) -> str:
@@ -79,8 +79,8 @@ async def log_in(request: Request) -> Response:
         await InternalClient(dashboard.endpoints, key, request.scope).ask("GET", "/trials")
     except Declined as error:
         return _login_form(request, error)
-    holder = dashboard.service.holder(f"Bearer {key}", PERMISSIONS["list_trials"])
-    return with_login(dashboard, go_to("/ui/"), dashboard.logins.begin(holder.id))
+    holder = dashboard.service.keys.holder(f"Bearer {key}", now=datetime.now(UTC))
+    return with_cookie(dashboard, go_to("/ui/"), dashboard.cookie, dashboard.logins.begin(holder.id), HOURS * 3600)
 
 
 async def log_out(request: Request) -> Response:
@@ -88,7 +88,7 @@ async def log_out(request: Request) -> Response:
     page = Page(request)
     await page.form()
     page.dashboard.logins.end(page.login)
-    return with_login(page.dashboard, go_to("/ui/login"), None)
+    return with_cookie(page.dashboard, go_to("/ui/login"), page.dashboard.cookie, "", max_age=0)
 
 
 async def show_file(request: Request) -> Response:

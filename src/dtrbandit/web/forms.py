@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 
 from dtrbandit.design.values import shown
-from dtrbandit.service.json_body import NotStrict, Receive, read_body, strict_float
+from dtrbandit.service.call import NotStrict, Receive, read_body, strict_float
 from dtrbandit.service.problems import Refused
 
 MOST_FIELDS = 500
@@ -65,10 +65,10 @@ class Typed:
         try:
             if _NUMBER.fullmatch(text):
                 return strict_float(text)
-            told = "a number is missing" if not text else f"found {shown(text)}; a number is written as 12.5"
+            message = "a number is missing" if not text else f"found {shown(text)}; a number is written as 12.5"
         except NotStrict as error:
-            told = str(error)
-        self.wrong[name] = told
+            message = str(error)
+        self.wrong[name] = message
         return float("nan")
 
     def context(self, columns: Iterable[str], *, some: bool = False) -> dict[str, float]:

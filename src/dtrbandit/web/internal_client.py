@@ -96,7 +96,7 @@ class InternalClient:
 
 
 async def _exchange(service: ASGIApp, scope: Scope, content: bytes) -> tuple[int, bytes]:
-    status, parts = 500, list[bytes]()
+    status, chunks = 500, list[bytes]()
 
     async def receive() -> Message:
         return {"type": "http.request", "body": content, "more_body": False}
@@ -106,7 +106,7 @@ async def _exchange(service: ASGIApp, scope: Scope, content: bytes) -> tuple[int
         if message["type"] == "http.response.start":
             status = message["status"]
         else:
-            parts.append(message.get("body", b""))
+            chunks.append(message.get("body", b""))
 
     await service(scope, receive, send)
-    return status, b"".join(parts)
+    return status, b"".join(chunks)

@@ -1,10 +1,11 @@
-"""Who asks for a page, and what the page may ask for in turn."""
+"""Who asks for a page, what the page may ask for in turn, and what stands on every page of a trial."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -14,11 +15,10 @@ from starlette.types import ASGIApp
 from dtrbandit.service.endpoints import PERMISSIONS
 from dtrbandit.service.keys import Holder, Role
 from dtrbandit.service.service import Service
-from dtrbandit.web.banner import SIMULATED, banner_of
 from dtrbandit.web.cache import Find, Found, State, TrialCache, by_version
 from dtrbandit.web.forms import Fields, read_form, require_own
 from dtrbandit.web.internal_client import Entries, InternalClient
-from dtrbandit.web.logins import HOURS, Logins, form_token
+from dtrbandit.web.logins import Logins, form_token
 from dtrbandit.web.templates import environment, part
 
 TABS = (  # address, name, and the endpoint that a role must be allowed
@@ -68,7 +68,9 @@ class Page:
     def require(self, endpoint: str) -> Holder:
         """Refuse whoever may not use an endpoint, or whose key or login has ended meanwhile."""
         key_id = self.dashboard.logins.key_id(self.login)
-        return self.dashboard.service.visitor(key_id, PERMISSIONS[endpoint], self.request.path_params.get("trial"))
+        holder = self.dashboard.service.keys.holder_of(key_id, now=datetime.now(UTC))
+        holder.require(PERMISSIONS[endpoint], self.request.path_params.get("trial"))
+        return holder
 
     def may(self, endpoint: str) -> bool:
         """Say whether the role allows an endpoint."""
@@ -91,6 +93,12 @@ class Page:
     async def cached(self, trial: Entries, what: str, find: Find[Found], state: State = by_version) -> Found:
         """Return what ``find`` gives for the ledger of this trial, never one of another log that was kept."""
         return await self.dashboard.cache.get(trial["name"], (trial["log"], what), find, state)
+
+    async def units(self, trial: Entries, **query: str) -> list[Entries]:
+        """Return the units in flight, the overdue ones first, those who are next due before others."""
+        found = await self.ask("GET", f"/trials/{trial['name']}/units", query=urlencode(query))
+        units: list[Entries] = found["units"]
+        return sorted(units, key=lambda each: (not each["overdue"], each["due"] or "9"))
 
     async def form(self) -> Fields:
         """Return the fields of a form that was made for this login."""
@@ -144,18 +152,42 @@ def go_to(place: str) -> Response:
     return RedirectResponse(place, 303)
 
 
-def with_login(dashboard: Dashboard, response: Response, login: str | None) -> Response:
-    """Set the cookie of a login, or take it away."""
-    if login is None:
-        response.delete_cookie(dashboard.cookie, path="/", secure=dashboard.secure, httponly=True, samesite="strict")
-    else:
-        response.set_cookie(
-            dashboard.cookie,
-            login,
-            max_age=HOURS * 3600,
-            path="/",
-            secure=dashboard.secure,
-            httponly=True,
-            samesite="strict",
-        )
+def with_cookie(
+    dashboard: Dashboard, response: Response, name: str, value: str, max_age: int | None = None
+) -> Response:
+    """Set a cookie that no script and no other site gets; an age of 0 takes it away."""
+    response.set_cookie(name, value, max_age, path="/", secure=dashboard.secure, httponly=True, samesite="strict")
     return response
+
+
+# -- the line at the top -----------------------------------------------------------------------------------------
+
+
+class Banner(NamedTuple):
+    """A phase, its word in capitals, and what it means for whoever reads it."""
+
+    phase: str
+    word: str
+    text: str
+
+
+SIMULATED = Banner("rehearsal", "REHEARSAL", "Simulated patients, simulated time. Nobody is treated.")
+BANNERS = {
+    each.phase: each
+    for each in (
+        Banner("rehearsal", "REHEARSAL", "Nothing here teaches the live trial. It begins when the trial is locked."),
+        Banner("live", "LIVE", "Real patients. What is recorded here stays on record."),
+        Banner("ended", "ENDED", "No more arms are given. Late outcomes are still recorded."),
+    )
+}
+
+
+def banner_of(phase: str, *, simulated: bool) -> Banner:
+    """Return the banner of a phase. Where patients are simulated, everything is a rehearsal.
+
+    Examples
+    --------
+    >>> banner_of("live", simulated=False).word, banner_of("live", simulated=True).word
+    ('LIVE', 'REHEARSAL')
+    """
+    return SIMULATED if simulated else BANNERS[phase]

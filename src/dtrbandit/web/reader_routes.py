@@ -6,7 +6,6 @@ import asyncio
 import json
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -143,9 +142,9 @@ async def show_units(request: Request) -> Response:
     page = Page(request)
     trial = await page.trial("read_head")
     awaiting, late = request.query_params.get("awaiting") or None, request.query_params.get("overdue") == "true"
-    query = {**({"awaiting": awaiting} if awaiting else {}), **({"overdue": "true"} if late else {})}
-    units = (await page.ask("GET", f"/trials/{trial['name']}/units", query=urlencode(query)))["units"]
-    units.sort(key=lambda each: (not each["overdue"], each["due"] or "9"))
+    units = await page.units(
+        trial, **({"awaiting": awaiting} if awaiting else {}), **({"overdue": "true"} if late else {})
+    )
     choices = [*(stage["name"] for stage in trial["stages"][1:]), OUTCOME]
     return page.show(
         "units.html",

@@ -13,9 +13,8 @@ from starlette.routing import Route
 from dtrbandit.errors import DTRError
 from dtrbandit.service.problems import Busy, Refused
 from dtrbandit.trial import TrialState
-from dtrbandit.web.banner import banner_of
 from dtrbandit.web.cache import TrialCache
-from dtrbandit.web.page import Page
+from dtrbandit.web.page import Page, banner_of
 
 SECONDS = 0.5  # between two looks at the trial
 SILENCE = 15.0  # seconds after which a comment keeps the connection open
@@ -70,8 +69,8 @@ def news(known: TrialState | None, state: TrialState | None, *, simulated: bool,
     if state is None or state == known:
         return
     if known is None or (known.phase, known.log) != (state.phase, state.log):
-        told = {**banner_of(state.phase, simulated=simulated)._asdict(), "log": state.log}
-        yield b"event: phase\ndata: %s\n\n" % json.dumps(told).encode()
+        content = {**banner_of(state.phase, simulated=simulated)._asdict(), "log": state.log}
+        yield b"event: phase\ndata: %s\n\n" % json.dumps(content).encode()
     if grows and known is not None:
         yield MOVED
 

@@ -1,22 +1,27 @@
-"""What endpoints about the service and a whole trial do: health; create, lock, hold, release, end; log, summary."""
+"""Endpoints about the service and a whole trial: health; create, lock, hold, end; log, summary."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from dataclasses import asdict
 from itertools import islice
 
 from starlette.responses import Response
 
 from dtrbandit.design import Design
 from dtrbandit.policies.plain_values import policy_from_dict
-from dtrbandit.record import CloseArm, End, Hold, Release
+from dtrbandit.record import End, Hold
 from dtrbandit.record.log_file import line_of
 from dtrbandit.service import metrics
-from dtrbandit.service.call import Call
-from dtrbandit.service.models import Accrual, ArmToClose, Because, Lock, NewTrial, Records
+from dtrbandit.service.call import LINES, Call, replied
+from dtrbandit.service.commands import recorded
+from dtrbandit.service.models import Lock, NewTrial, Records
 from dtrbandit.service.problems import Refused
-from dtrbandit.service.views import LINES, record_seen, replied, summary_seen, trial_seen
+from dtrbandit.summary import Summary
 from dtrbandit.trial import Trial
+
+WITHHELD = "withheld while the trial runs"
 
 # -- the service -------------------------------------------------------------------------------------------------
 
@@ -43,7 +48,7 @@ async def read_metrics(call: Call) -> Response:
     def of_trials() -> list[str]:
         return metrics.of_trials(service.trials, service.store.last_checks(), ready=service.ready)
 
-    lines = service.requests.lines() + await asyncio.to_thread(of_trials)
+    lines = metrics.of_requests(service.requests) + await asyncio.to_thread(of_trials)
     return Response("\n".join(lines) + "\n", media_type=metrics.MEDIA_TYPE)
 
 
@@ -65,7 +70,7 @@ async def create_trial(call: Call, body: NewTrial) -> Response:
 
 async def show_trial(call: Call) -> Response:
     """Show a trial's phase, which log is written, stages, arms, and the columns that each context holds."""
-    return replied(await asyncio.to_thread(trial_seen, await call.trial()))
+    return replied(await call.reading(trial_seen))
 
 
 async def lock_trial(call: Call, body: Lock) -> Response:
@@ -77,59 +82,76 @@ async def lock_trial(call: Call, body: Lock) -> Response:
     await call.service.writer.do(
         lambda: trial.lock(actor=actor, reason=body.reason, paper_schedule=body.paper_schedule, log=log)
     )
-    return replied(await asyncio.to_thread(trial_seen, trial))
+    return replied(await call.reading(trial_seen))
 
 
-async def hold_accrual(call: Call, body: Accrual) -> Response:
-    """Hold accrual, everywhere or at one site: no unit enrols there until it is released.
-
-    For a site the reply says how many keys it has: 0 means that no site is called so, or that it has none yet.
-    """
-    own = [row for row in call.service.keys.rows() if (row.trial, row.site) == (call.path["trial"], body.site)]
-    site = {} if body.site is None else {"site": body.site, "keys": len(own)}
-    return await call.record(Hold(body.reason, body.site), "hold", **site)
+async def hold_accrual(call: Call, command: Hold) -> Response:
+    """For a site the reply says how many keys it has: 0 means that no site is called so, or that it has none yet."""
+    own = [row for row in call.service.keys.rows() if (row.trial, row.site) == (call.path["trial"], command.site)]
+    site = {} if command.site is None else {"site": command.site, "keys": len(own)}
+    return await recorded(call, command, "hold", **site)
 
 
-async def release_accrual(call: Call, body: Accrual) -> Response:
-    """Let units enrol again, everywhere or at one site."""
-    return await call.record(Release(body.reason, body.site), "release")
-
-
-async def close_arm(call: Call, body: ArmToClose) -> Response:
-    """Close an arm of a stage, for all decisions from now on. Units keep what they were given."""
-    return await call.record(CloseArm(body.stage, body.arm, body.reason), "closed arm")
-
-
-async def end_trial(call: Call, body: Because) -> Response:
-    """End the trial, for good: no more decisions; late outcomes and corrections still come on record.
+async def end_trial(call: Call, command: End) -> Response:
+    """Late outcomes and corrections still come on record.
 
     The reply says whether it was a rehearsal, which is given up then: it was never live, and cannot be locked any more.
     """
-    trial = await call.trial()
-    rehearsal = not await asyncio.to_thread(lambda: trial.locked)
-    return await call.record(End(body.reason), "end", rehearsal=rehearsal)
+    rehearsal = not await call.reading(lambda trial: trial.locked)
+    return await recorded(call, command, "end", rehearsal=rehearsal)
 
 
 async def read_log(call: Call, query: Records) -> Response:
     """Return records with their hashes, one JSON document per line. The seed is withheld until the trial has ended."""
-    trial = await call.trial()
 
-    def text() -> bytes:
+    def text(trial: Trial) -> bytes:
         ended = trial.phase == "ended"
         lines = (line_of(stored) for stored in islice(trial.stored(query.since), query.most))
         return b"".join(record_seen(line, seed=ended) + b"\n" for line in lines)
 
-    return Response(await asyncio.to_thread(text), media_type=LINES)
+    return Response(await call.reading(text), media_type=LINES)
 
 
 async def read_head(call: Call) -> Response:
     """Return the number of records and the last hash. Keep it elsewhere: it shows later that nothing was taken off."""
-    trial = await call.trial()
-    head = await asyncio.to_thread(lambda: trial.head)
+    head = await call.reading(lambda trial: trial.head)
     return replied({"sequence": head.sequence, "hash": head.hash})
 
 
 async def summarise_trial(call: Call) -> Response:
     """Return where the trial stands: units, arms, estimates. Not for those who must stay blind."""
-    trial = await call.trial()
-    return replied(await asyncio.to_thread(lambda: summary_seen(trial.summary())))
+    return replied(await call.reading(lambda trial: summary_seen(trial.summary())))
+
+
+# -- what is seen of a trial -------------------------------------------------------------------------------------
+
+
+def trial_seen(trial: Trial) -> dict[str, object]:
+    """Return a trial as everybody may know it: what to send, and which arms there are. Never its policy."""
+    design = trial.design
+    stages = [
+        {"name": stage.name, "arms": list(stage.arms), "columns": list(columns)}
+        for stage, columns in zip(design.stages, design.columns, strict=True)
+    ]
+    state = trial.state
+    return {"name": trial.name, "phase": state.phase, "log": state.log, "stages": stages}
+
+
+def summary_seen(summary: Summary) -> dict[str, object]:
+    """Return a summary, and how it reads."""
+    rows = {name: [each._asdict() for each in getattr(summary, name)] for name in ("coefficients", "gaps")}
+    return {**asdict(summary), **rows, "text": str(summary)}
+
+
+def record_seen(line: bytes, *, seed: bool) -> bytes:
+    """Return a line of the log, without the seed unless it may be seen.
+
+    Only the first record of a log has one. Its hash stays what it was: it shows the seed later, and the chain from
+    the second record on can be checked at once.
+    """
+    if seed or b'"event":"Opened"' not in line:
+        return line
+    record = json.loads(line)
+    if record["event"]["event"] == "Opened":
+        record["event"]["seed"] = WITHHELD
+    return json.dumps(record, separators=(",", ":")).encode("ascii")

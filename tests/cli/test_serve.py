@@ -1,4 +1,4 @@
-"""``dtrbandit serve --rehearse``: alive at once, marked everywhere, and gone without a trace."""
+"""``dtrbandit serve``: which database it serves; ``--rehearse`` is alive at once, marked everywhere, leaves nothing."""
 
 from __future__ import annotations
 
@@ -8,16 +8,80 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.cli.rehearse import serve_rehearsal
+from dtrbandit.cli.serve import serve_rehearsal
 from extras import needed
-from serving.served import WITHIN
+from serving.served import TRIAL, WITHIN, Served
 from serving.surfer import Shown, Surfer
+
+EXAMPLE = Path(__file__).parents[2] / "examples/trial.toml"
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_a_file_has_one_worker(run: Run) -> None:
+    needed("uvicorn")
+    run("trial", "create", str(EXAMPLE))
+
+    code, _, told = run("serve", "--workers", "2")
+
+    assert (code, "2 workers need PostgreSQL" in told) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--rehearse", "--storage", "sqlite:///mine.db"), "--rehearse does not go with --storage"),
+        (("--rehearse", "--workers", "2"), "--rehearse does not go with --workers"),
+        (("--pace", "5"), "--pace is for simulated patients"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    run: Run, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    code, out, told = run("serve", *options)
+
+    assert (code, out) == (2, "")
+    assert message in told
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_serve_says_which_database_it_made_and_what_it_serves(tmp_path: Path) -> None:
+    needed("uvicorn")
+    needed("jinja2")
+    served, told = Served(tmp_path), []
+    for _ in range(3):
+        told.append(served.told)
+        served.post("/trials", {"name": "pilot", **TRIAL} if len(told) == 2 else {})
+        served.stop()
+        served.start()
+    served.stop()
+
+    (made, advice, _, key, _), (empty, _), (known, listens) = told
+    assert made.startswith(f"NEW DATABASE: there was none at {tmp_path}/trial.db, so an empty one was made there.")
+    assert "--storage sqlite:////folder/trial.db" in advice
+    assert key.strip() == served.key
+    assert empty.startswith(f"{tmp_path}/trial.db holds no trial yet.")
+    assert known == f"{tmp_path}/trial.db: 1 trial (pilot)."
+    assert listens.startswith("Listening at")
+
+
+def test_serve_says_what_is_missing_without_the_extra(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['uvicorn'] = None\n"
+        "from dtrbandit.cli import app\n"
+        f"app(['serve', '--storage', 'sqlite:///{tmp_path}/t.db'])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert done.returncode == 2
+    assert "pip install 'dtrbandit[serve]'" in done.stderr
 
 
 class Rehearsed:

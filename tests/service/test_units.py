@@ -10,7 +10,14 @@ from urllib.parse import quote
 
 import pytest
 
+import dtrbandit as dtr
+from dtrbandit.service.keys import Role
+from extras import needed
 from serving.served import TRIAL, Answer, Served
+
+needed("starlette")
+
+from dtrbandit.service.units import status_seen, unit_seen  # noqa: E402
 
 ENROL = {"unit": "u1", "context": {"x": 0.5}}
 
@@ -521,3 +528,34 @@ def test_a_request_is_meant_for_one_log(served: Served, trial: str) -> None:
     assert answer.status == 400
     assert answer.json["detail"] == "the request has the header dtrbandit-log twice"
     assert served.records(trial) == 1
+
+
+# -- P8 ----------------------------------------------------------------------------------------------------------
+
+DESIGN = dtr.Design(
+    [dtr.Stage("first", ("a", "b"), "1 + x", expected_days=7), dtr.Stage("second", ("a", "b"), "1 + z")]
+)
+
+
+@pytest.fixture
+def pilot() -> dtr.Trial:
+    policy = dtr.DTRBandit(q=1, delta=0.5, schedule="permuted")
+    found = dtr.Trial.create("pilot", DESIGN, policy, storage="memory://", seed=77)
+    found.enroll("u1", {"x": 0.5}, actor="nurse")
+    return found
+
+
+def test_a_list_of_units_has_no_arms_for_a_site(pilot: dtr.Trial) -> None:
+    (status,) = pilot.units()
+
+    assert {"arm", "round"}.isdisjoint(status_seen(status, Role.SITE))
+    assert status_seen(status, Role.AUDITOR)["round"] == 1
+    assert str(status_seen(status, Role.SITE)["due"]).endswith("Z")
+
+
+def test_a_unit_shows_each_role_its_part(pilot: dtr.Trial) -> None:
+    unit = pilot.unit("u1")
+
+    assert set(unit_seen(unit, Role.SITE)) == {"unit", "status", "arms"}
+    assert set(unit_seen(unit, Role.AUDITOR)) == {"unit", "status", "arms", "site", "round", "records"}
+    assert {"decisions", "text"} < set(unit_seen(unit, Role.STATISTICIAN))

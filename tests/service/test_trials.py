@@ -7,7 +7,15 @@ import json
 
 import pytest
 
+import dtrbandit as dtr
+from dtrbandit.record.chain import linked
+from dtrbandit.record.log_file import line_of
+from extras import needed
 from serving.served import TRIAL, Answer, Served
+
+needed("starlette")
+
+from dtrbandit.service.trials import WITHHELD, record_seen, summary_seen, trial_seen  # noqa: E402
 
 
 def test_a_trial_begins_in_rehearsal_and_shows_what_to_send(served: Served, trial: str, keys: dict[str, str]) -> None:
@@ -198,3 +206,52 @@ def test_figures_tell_requests_records_and_units_in_flight(served: Served, trial
     assert 'dtrbandit_requests_total{endpoint="enroll_unit",status="200"}' in text
     assert 'dtrbandit_request_seconds_bucket{endpoint="enroll_unit",le="+Inf"}' in text
     assert "dtrbandit_ready 1.0\n" in text
+
+
+# -- what is seen ------------------------------------------------------------------------------------------------
+
+DESIGN = dtr.Design(
+    [dtr.Stage("first", ("a", "b"), "1 + x", expected_days=7), dtr.Stage("second", ("a", "b"), "1 + z")]
+)
+
+
+@pytest.fixture
+def pilot() -> dtr.Trial:
+    policy = dtr.DTRBandit(q=1, delta=0.5, schedule="permuted")
+    found = dtr.Trial.create("pilot", DESIGN, policy, storage="memory://", seed=77)
+    found.enroll("u1", {"x": 0.5}, actor="nurse")
+    return found
+
+
+def test_a_trial_shows_its_columns_and_never_its_policy(pilot: dtr.Trial) -> None:
+    shown = trial_seen(pilot)
+
+    assert "policy" not in shown
+    assert [stage["columns"] for stage in shown["stages"]] == [["x"], ["z"]]  # type: ignore[attr-defined]
+
+
+def test_the_seed_is_withheld_and_nothing_else_is_changed(pilot: dtr.Trial) -> None:
+    lines = [line_of(stored) for stored in linked(pilot.records())]
+
+    seen = [json.loads(record_seen(line, seed=False)) for line in lines]
+
+    assert seen[0]["event"]["seed"] == WITHHELD
+    assert record_seen(lines[0], seed=True) == lines[0]
+    assert [record_seen(line, seed=False) for line in lines[1:]] == lines[1:]
+    opened = json.loads(lines[0])
+    assert opened["event"]["seed"] == 77
+    assert seen[0] == opened | {"event": opened["event"] | {"seed": WITHHELD}}
+
+
+def test_a_unit_called_like_an_event_keeps_its_record(pilot: dtr.Trial) -> None:
+    pilot.enroll('"event":"Opened"', {"x": 0.1})
+    lines = [line_of(stored) for stored in linked(pilot.records())]
+
+    assert json.loads(record_seen(lines[3], seed=False)) == json.loads(lines[3])
+
+
+def test_a_summary_is_plain_json(pilot: dtr.Trial) -> None:
+    summary = json.loads(json.dumps(summary_seen(pilot.summary()), allow_nan=False))
+
+    assert summary["units"] == 1
+    assert summary["coefficients"][0]["stage"] == "first"
