@@ -72,6 +72,7 @@ def test_every_kernel_carries_what_it_was_built_from(name: str) -> None:
         ("estimators/exact.pxd", True),
         ("kernels/constants.pxd", True),
         ("estimators/levels.pxd", True),  # of the class that it inherits from
+        ("estimators/labels.pxd", True),  # and of that one's
         ("kernels/triangular.pxd", True),  # and what that holds
         ("estimators/levels.py", False),
         ("estimators/optimistic.pxd", False),
@@ -90,7 +91,8 @@ def test_the_types_that_a_kernel_rests_on_are_found_however_they_are_cimported(c
     found = {str(path.relative_to(copied)) for path in types_of(copied / "policies/uniform_random.py", copied)}
 
     assert found == {
-        "policies/uniform_random.pxd", "policies/state.pxd", "estimators/observed.pxd", "kernels/constants.pxd"
+        "policies/uniform_random.pxd", "policies/state.pxd", "policies/decisions.pxd", "estimators/observed.pxd",
+        "kernels/constants.pxd",
     }  # fmt: skip
 
 

@@ -53,9 +53,9 @@ WHOLE_DIVISIONS = {
     ("estimators/optimistic.py", "(capacity + c.ROWS - 1) // c.ROWS"): "a capacity counts units",
     ("estimators/optimistic.py", "j % 2"): "j counts features",
     ("estimators/optimistic.py", "self.node[m, block] % self.observed.nodes_of_tree"): "a block in use has a node",
-    ("policies/dtr_bandit.py", "offset // self.q"): "an offset counts rounds; q is 1 or more",
-    ("policies/dtr_bandit.py", "offset % self.q"): "an offset counts rounds; q is 1 or more",
-    ("policies/dtr_bandit.py", "slot %= max(self.open_plans(), 1)"): "a slot counts rounds",
+    ("policies/forced_rounds.py", "offset // self.q"): "an offset counts rounds; q is 1 or more",
+    ("policies/forced_rounds.py", "offset % self.q"): "an offset counts rounds; q is 1 or more",
+    ("policies/forced_rounds.py", "slot %= max(self.open_plans(), 1)"): "a slot counts rounds",
     ("policies/state.py", "room // 2"): "room counts units",
 }
 

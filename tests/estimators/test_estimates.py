@@ -7,7 +7,6 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.estimators.estimates import Estimates, factors_by_arm, per_stage
-from dtrbandit.estimators.exact import ExactLearner
 from estimators.few_units import observed_units, small_design
 
 DESIGN = small_design()
@@ -29,7 +28,7 @@ def test_a_factor_has_the_gram_matrix_and_the_rank_of_the_rows_that_count(units:
     counted = np.ones((units, 2), dtype=np.bool_)
     counted[units // 2] = False
 
-    factors = factors_by_arm(DESIGN, seen, counted)
+    factors = factors_by_arm(DESIGN, seen, np.arange(units), counted)
 
     for m, d in enumerate(DESIGN.dimensions):
         for arm, factor in enumerate(factors[m]):
@@ -40,21 +39,19 @@ def test_a_factor_has_the_gram_matrix_and_the_rank_of_the_rows_that_count(units:
             assert np.linalg.matrix_rank(factor) == np.linalg.matrix_rank(rows)
 
 
-def test_factors_can_be_read_off_the_flags_of_a_learner() -> None:
-    seen = observed_units(DESIGN, 9)
-    learner = ExactLearner(seen)
-    learner.reserve(9)
-    np.asarray(learner.counted)[2:5] = 1
-    flags = np.zeros((9, 2), dtype=np.bool_)
-    flags[2:5] = True
+def test_factors_of_some_units_are_those_of_all_where_only_their_rows_count() -> None:
+    seen, some = observed_units(DESIGN, 30), np.array([2, 3, 5, 8, 13, 21, 22, 23, 29])
+    counted = np.zeros((30, 2), dtype=np.bool_)
+    counted[some] = True
+    counted[3, 1] = False
 
-    factors = factors_by_arm(DESIGN, seen, learner.counted)
+    factors = factors_by_arm(DESIGN, seen, some, counted[some])
 
-    assert repr(factors) == repr(factors_by_arm(DESIGN, seen, flags))
+    assert repr(factors) == repr(factors_by_arm(DESIGN, seen, np.arange(30), counted))
 
 
 def test_an_arm_without_rows_has_an_empty_matrix_of_its_width() -> None:
-    none = factors_by_arm(DESIGN, observed_units(DESIGN, 3), np.zeros((3, 2), dtype=np.bool_))
+    none = factors_by_arm(DESIGN, observed_units(DESIGN, 3), np.arange(3), np.zeros((3, 2), dtype=np.bool_))
 
     assert [[own.shape for own in stage] for stage in none] == [[(0, 2)] * 2, [(0, 3)] * 2]
 

@@ -84,7 +84,7 @@ def parameters(policy: dtr.LSVIUCB) -> tuple[float | bytes, ...]:
     """Return what the learner of the synthetic problem is told, bit for bit."""
     learner = policy.init(Synthetic().design).learner
     arrays = (np.asarray(array).tobytes() for array in (learner.clip, learner.divisors))
-    return learner.bonus, learner.ridge, learner.leavers_observed, learner.rare, *arrays
+    return learner.bonus, learner.fits.penalty, learner.leavers_observed, learner.rare, *arrays
 
 
 @pytest.mark.parametrize(("scale", "warns"), [(1.0, True), (13.0, False)])

@@ -100,7 +100,7 @@ def test_a_prescribed_arm_is_certain_and_alone(policy: BuiltinPolicy) -> None:
 def test_an_estimate_that_is_infinite_is_none() -> None:
     state: Any = dtr.LSVIUCB(beta=1.0).init(one_stage(3))
     state.observed.psi[0] = 1.0
-    np.asarray(state.learner.weights)[0, :, 0] = [np.inf, -np.inf, 2.0]
+    np.asarray(state.learner.fits.weights)[0, :, 0] = [np.inf, -np.inf, 2.0]
 
     assert state.ask(0, 0, 0, 0.5) == 0
     assert sheet(state, c.Q_HAT) == pytest.approx([np.nan, np.nan, 3.0], nan_ok=True)

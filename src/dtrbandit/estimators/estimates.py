@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dtrbandit.design.formula import Matrix
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Integers, Mask
 
 Coefficients = tuple[Matrix, ...]  # per stage (K_m, d_m), NaN where an arm has no estimate
 
@@ -32,13 +33,14 @@ def per_stage(design: Design, coefficients: NDArray[np.float64]) -> Coefficients
     return tuple(coefficients[m, :arms, :d].copy() for m, (arms, d) in shapes)
 
 
-def factors_by_arm(design: Design, observed: Observed, counted: Any) -> tuple[tuple[Matrix, ...], ...]:
-    """Return a factor of the rows of each stage and arm; ``counted`` (n, M) says which to look at."""
-    features, arms = np.asarray(observed.features), np.asarray(observed.arms)
+def factors_by_arm(
+    design: Design, observed: Observed, units: Integers, counted: Mask
+) -> tuple[tuple[Matrix, ...], ...]:
+    """Return a factor of the rows of each stage and arm; ``counted`` (units, M) says which rows of these units."""
+    features, arms = np.asarray(observed.features)[units], np.asarray(observed.arms)[units]
     shapes = enumerate(zip(design.arm_counts, design.dimensions, strict=True))
-    which = np.asarray(counted, dtype=np.bool_)
     return tuple(
-        tuple(_factor(features[which[:, m] & (arms[:, m] == a), m, :d]) for a in range(count))
+        tuple(_factor(features[counted[:, m] & (arms[:, m] == a), m, :d]) for a in range(count))
         for m, (count, d) in shapes
     )
 

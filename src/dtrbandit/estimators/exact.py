@@ -7,7 +7,7 @@ before the last is kept through the labels,
     Σ_{j: A_jm = a} ψ_m Ŷ_j  =  Σ_k X[a, k] β_{k,m+1}  +  Σ_{fixed} ψ_m Y_j ,
 
 and X[a, k], a small matrix, changes only when a row arrives or a label flips. Labels, and
-the notation: ``levels.py``.
+the notation: ``labels.py``. When they are looked at again: ``levels.py``.
 
 Rows of the last stage carry their targets through the rotations. Earlier stages solve normal equations, and gather the
 right-hand side from the cross moments. Rows that are too ill-conditioned for that are factored anew.

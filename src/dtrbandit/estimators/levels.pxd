@@ -1,41 +1,19 @@
 cimport cython
 from libc cimport math
 from dtrbandit.kernels cimport constants as c
-from dtrbandit.kernels.triangular cimport LeastSquares
-from dtrbandit.estimators.observed cimport Observed
+from dtrbandit.estimators.labels cimport Labels
 
-cdef class Levels:
-    cdef readonly Observed observed
-    cdef readonly LeastSquares fits
-    cdef readonly long long[:, ::1] problem
-    cdef readonly double[::1] psi, gap, whitened
-    cdef public long long[:, ::1] rows, head, tail, fill, old_head, old_fill
-    cdef public double[:, ::1] white, radius, slack
-    cdef public double[:, :, :, ::1] cross, references
-    cdef public double[:, :, ::1] whitener, cells
+cdef class Levels(Labels):
+    cdef readonly double[::1] gap
+    cdef public long long[:, ::1] head, tail, fill, old_head, old_fill
+    cdef public double[:, ::1] radius, slack
+    cdef public double[:, :, :, ::1] references
+    cdef public double[:, :, ::1] cells
     cdef public double[::1] path, steps
     cdef public long long[::1] free, used, held, depth, limit
     cdef public int[:, ::1] units, nodes, follows
     cdef public signed char[:, ::1] labels
-    cdef public long long rechecks, flips
-
-    @cython.locals(a=cython.longlong, j=cython.longlong, p=cython.longlong, label=cython.longlong, contenders=cython.longlong, best=cython.double, second=cython.double, value=cython.double)
-    cdef (long long, double, long long) label_of(self, long long m, long long node) noexcept nogil
-    @cython.locals(a=cython.longlong, j=cython.longlong, k=cython.longlong, p=cython.longlong, weight=cython.double)
-    cdef void add_cross(self, long long unit, long long m, long long label) noexcept nogil
-    @cython.locals(a=cython.longlong, j=cython.longlong, k=cython.longlong, p=cython.longlong, weight=cython.double, product=cython.double)
-    cdef void flip(self, long long m, long long unit, long long old, long long label) noexcept nogil
-    @cython.locals(a=cython.longlong, j=cython.longlong, k=cython.longlong, p=cython.longlong, label=cython.longlong)
-    cdef void clear_cross(self, long long m) noexcept nogil
-
-    @cython.locals(j=cython.longlong, k=cython.longlong, d=cython.longlong, seen=cython.longlong, unit=cython.longlong, value=cython.double)
-    cdef void measure(self, long long m) noexcept nogil
-    @cython.locals(i=cython.longlong, j=cython.longlong, k=cython.longlong, root=cython.double)
-    cdef void factorise(self, long long m, long long d) noexcept nogil
-    @cython.locals(j=cython.longlong, k=cython.longlong, p=cython.longlong, d=cython.longlong, total=cython.double)
-    cdef void whiten(self, long long m, long long a) noexcept nogil
-    @cython.locals(j=cython.longlong, k=cython.longlong, length=cython.double, value=cython.double)
-    cdef double whitened_length(self, long long m) noexcept nogil
+    cdef public long long rechecks
 
     @cython.locals(j=cython.longlong, slot=cython.longlong, length=cython.double)
     cdef void place(self, long long m, long long unit, long long node, long long label, double lead) noexcept nogil

@@ -1,9 +1,8 @@
 """Which units' labels can have changed: levels of shrinking radius.
 
-The label of a row is the best arm of the next stage at its unit's features. It can flip
-only if some pair of arms has moved apart by more than the unit's lead. Level l has a
-radius r_l and remembers the coefficients at which it was last checked, its *reference*.
-Lengths are measured so that |Δ·ψ| ≤ ‖CΔ‖ ‖C⁻ᵀψ‖, with CᵀC the pooled Gram matrix of ψ.
+A label can flip only if some pair of arms has moved apart by more than the unit's lead.
+Level l has a radius r_l and remembers the coefficients at which it was last checked, its
+*reference*. Labels, leads, the metric, and the notation: ``labels.py``.
 
 * Displacement of a level: the most any pair of arms has moved apart since its reference.
 * Slack: a lower bound of radius minus displacement. Each scan takes off the length of
@@ -16,21 +15,6 @@ Lengths are measured so that |Δ·ψ| ≤ ‖CΔ‖ ‖C⁻ᵀψ‖, with CᵀC 
 
 Units of a level lie in a chain of blocks, in the order in which they came, with all that
 a re-check reads: contiguous memory, and one product when there are two arms.
-
-Notation, here and in ``exact.py``
-----------------------------------
-==============  ===========================================================================
-``m``           stage, from 0; *link* m joins stage m to stage m + 1
-``a``, ``k``    an arm of stage m, an arm of stage m + 1 (the *label* of a row)
-``p``           the number of an arm among those of all stages: that of its least squares
-``d``           features of an arm; ``D``, ``K`` the most of any (arrays are padded)
-row             the features of one unit at one stage; *fixed* if its target is the
-                outcome, else its target is the best of the next stage's Q-hat
-counted         a row that takes part in the fit; an arm with no counted row has no Q-hat
-lead            best minus second best Q-hat of a unit at stage m + 1, over the length of
-                its features in the whitened metric
-level           units with about the same lead, checked together
-==============  ===========================================================================
 """
 
 from __future__ import annotations
@@ -42,10 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.estimators.labels import Labels
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Named, grow, named, restore, under, within
-from dtrbandit.kernels.triangular import LeastSquares
 
 BUILT_FROM = c.BUILT_FROM
 NAMES = (
@@ -55,21 +39,11 @@ NAMES = (
 )  # fmt: skip
 
 
-class Levels:
+class Levels(Labels):
     """The labels of rows, kept up to date with the coefficients of the stage after theirs.
 
     Attributes
     ----------
-    fits, problem
-        The least squares of all arms, and which of them is that of arm a of stage m, (M, K).
-    rows
-        (M, K): how many rows count.
-    white
-        (P, D): the coefficients in the whitened metric of link m − 1.
-    cross
-        (P, K, D, D): the cross moments X[a, k]ᵀ = Σ ψ_{m+1} ψ_mᵀ of the rows with label k.
-    whitener
-        (M − 1, D, D): C, upper triangular, CᵀC the pooled Gram matrix.
     references
         (M − 1, LEVELS + 1, K, D): whitened; the last, at the last scan.
     radius, slack, path, steps
@@ -82,21 +56,13 @@ class Levels:
         Of each slot: features of stage m + 1 at whitened length 1, (M − 1, slots, D), the unit, its node, its label.
     follows
         (M − 1, blocks): the next block of a chain.
-    rechecks, flips
-        How many labels were looked at again, and how many had changed.
-    psi
-        (D,): the features at hand.
+    rechecks
+        How many labels were looked at again.
     """
 
     def __init__(self, observed: Observed) -> None:
-        stages, links, arms, most = observed.stages, observed.stages - 1, observed.width, observed.most
-        self.observed = observed
-        self.problem = np.arange(stages * arms, dtype=np.int64).reshape(stages, arms)
-        self.fits = LeastSquares(stages * arms, most)
-        self.rows = np.zeros((stages, arms), dtype=np.int64)
-        self.white = np.zeros((stages * arms, most))
-        self.cross = np.zeros((stages * arms, arms, most, most))
-        self.whitener = np.zeros((links, most, most))
+        super().__init__(observed)
+        links, arms, most = observed.stages - 1, observed.width, observed.most
         self.references = np.zeros((links, c.LEVELS + 1, arms, most))
         self.radius, self.slack = np.zeros((links, c.LEVELS)), np.zeros((links, c.LEVELS))
         self.path, self.steps = np.zeros(links), np.zeros(links)
@@ -109,8 +75,8 @@ class Levels:
         self.units, self.nodes = np.zeros((links, 0), dtype=np.int32), np.zeros((links, 0), dtype=np.int32)
         self.labels = np.zeros((links, 0), dtype=np.int8)
         self.follows = np.zeros((links, 0), dtype=np.int32)
-        self.rechecks, self.flips = 0, 0
-        self.psi, self.gap, self.whitened = np.zeros(most), np.zeros(most), np.zeros(most)
+        self.rechecks = 0
+        self.gap = np.zeros(most)
 
     def make_room(self, capacity: int) -> None:
         """Make room for ``capacity`` units.
@@ -129,111 +95,6 @@ class Levels:
         """Know what arrays say."""
         restore(self, NAMES, arrays)
         self.fits.load(within("fits", arrays))
-
-    # -- labels ----------------------------------------------------------------------------------------------
-
-    def label_of(self, m: int, node: int) -> tuple[int, float, int]:
-        """Return the best arm of stage m at the features ``psi``, its lead, and the contenders.
-
-        Contenders are the arms feasible at ``node`` that have a Q-hat; ties go to the lowest.
-        """
-        label, contenders = -1, 0
-        best, second = -c.INFINITY, -c.INFINITY
-        for a in range(self.observed.arm_count[m]):
-            if self.observed.child[node, a] >= 0 and self.rows[m, a] > 0:
-                contenders += 1
-                p, value = self.problem[m, a], 0.0
-                for j in range(self.observed.dimension[m, a]):
-                    value += self.fits.beta[p, j] * self.psi[j]
-                if value > best:
-                    label, best, second = a, value, best
-                elif value > second:
-                    second = value
-        return label, best - second, contenders
-
-    def add_cross(self, unit: int, m: int, label: int) -> None:
-        """Add ψ_m ψ_{m+1}ᵀ of a unit, the latter at hand, to the cross moments of its arm and its label."""
-        a = self.observed.arms[unit, m]
-        p = self.problem[m, a]
-        for j in range(self.observed.dimension[m + 1, label]):
-            weight = self.psi[j]
-            for k in range(self.observed.dimension[m, a]):
-                self.cross[p, label, j, k] += weight * self.observed.features[unit, m, k]
-
-    def flip(self, m: int, unit: int, old: int, label: int) -> None:
-        """Move a unit's ψ_m ψ_{m+1}ᵀ from its old label to its new one."""
-        a = self.observed.arms[unit, m]
-        p = self.problem[m, a]
-        for j in range(self.observed.dimension[m + 1, label]):
-            weight = self.observed.features[unit, m + 1, j]
-            for k in range(self.observed.dimension[m, a]):
-                product = weight * self.observed.features[unit, m, k]
-                self.cross[p, old, j, k] -= product
-                self.cross[p, label, j, k] += product
-        self.flips += 1
-
-    def clear_cross(self, m: int) -> None:
-        """Zero the cross moments of stage ``m``."""
-        for a in range(self.observed.width):
-            p = self.problem[m, a]
-            for label in range(self.observed.width):
-                for j in range(self.observed.most):
-                    for k in range(self.observed.most):
-                        self.cross[p, label, j, k] = 0.0
-
-    # -- metric ----------------------------------------------------------------------------------------------
-
-    def measure(self, m: int) -> None:
-        """Set the whitener of link ``m`` from the features of stage m + 1 seen so far."""
-        d, seen = self.observed.widest[m + 1], 0
-        for j in range(d):
-            for k in range(d):
-                self.whitener[m, j, k] = 0.0
-        for unit in range(self.observed.units):
-            if self.observed.nodes[unit, m + 1] >= 0:
-                seen += 1
-                for j in range(d):
-                    value = self.observed.features[unit, m + 1, j]
-                    for k in range(j, d):
-                        self.whitener[m, j, k] += value * self.observed.features[unit, m + 1, k]
-        for j in range(d):
-            for k in range(j, d):
-                self.whitener[m, j, k] /= max(seen, 1)
-            self.whitener[m, j, j] *= 1.0 + c.RIDGE
-            if self.whitener[m, j, j] == 0.0:
-                self.whitener[m, j, j] = 1.0
-        self.factorise(m, d)
-
-    def factorise(self, m: int, d: int) -> None:
-        """Replace the upper triangle of the whitener by its Cholesky factor."""
-        for j in range(d):
-            root = math.sqrt(self.whitener[m, j, j])
-            for k in range(j, d):
-                self.whitener[m, j, k] /= root
-            for i in range(j + 1, d):
-                for k in range(i, d):
-                    self.whitener[m, i, k] -= self.whitener[m, j, i] * self.whitener[m, j, k]
-
-    def whiten(self, m: int, a: int) -> None:
-        """Refresh the whitened coefficients of arm ``a`` of stage ``m``, at link m - 1."""
-        p, d = self.problem[m, a], self.observed.dimension[m, a]
-        for j in range(d):
-            total = 0.0
-            for k in range(j, d):
-                total += self.whitener[m - 1, j, k] * self.fits.beta[p, k]
-            self.white[p, j] = total
-
-    def whitened_length(self, m: int) -> float:
-        """Return ‖C⁻ᵀψ‖ of features of stage m + 1."""
-        length = 0.0
-        for j in range(self.observed.widest[m + 1]):
-            value = self.psi[j]
-            for k in range(j):
-                value -= self.whitener[m, k, j] * self.whitened[k]
-            value /= self.whitener[m, j, j]
-            self.whitened[j] = value
-            length += value * value
-        return math.sqrt(length)
 
     # -- units in levels -------------------------------------------------------------------------------------
 
@@ -387,10 +248,7 @@ class Levels:
 
     def forget(self) -> None:
         """Forget all labels and levels: of those to come, nothing may depend on those before."""
-        self.rows[:, :] = 0
-        self.white[:, :] = 0.0
-        self.cross[:, :, :, :] = 0.0
-        self.whitener[:, :, :] = 0.0
+        self.forget_labels()
         self.references[:, :, :, :] = 0.0
         self.radius[:, :], self.slack[:, :] = 0.0, 0.0
         self.path[:], self.steps[:] = 0.0, 0.0
@@ -399,7 +257,7 @@ class Levels:
         self.free[:], self.used[:], self.held[:], self.depth[:], self.limit[:] = -1, 0, 0, 0, 0
         self.cells[:, :, :] = 0.0
         self.units[:, :], self.nodes[:, :], self.labels[:, :], self.follows[:, :] = 0, 0, 0, 0
-        self.rechecks, self.flips = 0, 0
+        self.rechecks = 0
 
     def clear_levels(self, m: int) -> None:
         """Empty the levels of link ``m`` and set their radii.

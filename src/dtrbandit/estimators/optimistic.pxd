@@ -1,25 +1,25 @@
 cimport cython
 from libc cimport math
-from dtrbandit.estimators.observed cimport Observed
 from dtrbandit.kernels cimport constants as c
-from dtrbandit.kernels.triangular cimport rotation
+from dtrbandit.estimators.observed cimport Observed
+from dtrbandit.estimators.ridge cimport RidgeRegression
 
 @cython.final
 cdef class OptimisticLearner:
     cdef readonly Observed observed
-    cdef readonly double bonus, ridge
+    cdef readonly double bonus
+    cdef readonly RidgeRegression fits
     cdef readonly bint leavers_observed, rare
     cdef readonly double[::1] clip
     cdef readonly double[:, ::1] divisors
     cdef readonly long long[::1] arm_before
-    cdef public double[:, :, :, ::1] factor, newest
-    cdef public double[:, :, ::1] reciprocal, moment, weights, fixed
+    cdef public double[:, :, ::1] fixed
     cdef public long long[:, ::1] latest, node, fill
     cdef public long long[::1] used
     cdef public double[:, :, :, ::1] own, later, values
     cdef public long long[:, :, ::1] valued
     cdef readonly double[::1] phi, row, work
-    cdef readonly double[:, :, ::1] inverse, sums
+    cdef readonly double[:, :, ::1] sums
     cdef readonly double[::1] target, mean, square, entry
 
     @cython.locals(j=cython.longlong)
@@ -39,17 +39,6 @@ cdef class OptimisticLearner:
     @cython.locals(block=cython.longlong, place=cython.longlong, j=cython.longlong)
     cdef void store(self, long long m, long long a, long long node) noexcept nogil
 
-    @cython.locals(d=cython.longlong, j=cython.longlong, k=cython.longlong, cosine=cython.double, sine=cython.double, length=cython.double, upper=cython.double, lower=cython.double)
-    cpdef void rotate_in(self, long long m, long long a) noexcept nogil
-    @cython.locals(d=cython.longlong, j=cython.longlong, k=cython.longlong)
-    cpdef void publish(self, long long m, long long a) noexcept nogil
-    @cython.locals(d=cython.longlong, j=cython.longlong, k=cython.longlong, value=cython.double)
-    cpdef void solve(self, long long m, long long a) noexcept nogil
-    @cython.locals(i=cython.longlong, j=cython.longlong, k=cython.longlong, total=cython.double)
-    cpdef void invert(self, long long m, long long a) noexcept nogil
-    @cython.locals(m=cython.longlong, a=cython.longlong, j=cython.longlong, gain=cython.double, ratio=cython.double)
-    cpdef bint doubled(self) noexcept nogil
-
     @cython.locals(a=cython.longlong, j=cython.longlong)
     cdef void sweep(self, long long m, long long changed) noexcept nogil
     @cython.locals(a=cython.longlong, i=cython.longlong, j=cython.longlong, k=cython.longlong, block=cython.longlong, total=cython.double)
@@ -65,7 +54,6 @@ cdef class OptimisticLearner:
     @cython.locals(a=cython.longlong, i=cython.longlong, j=cython.longlong)
     cdef void add_products(self, long long m, long long block) noexcept nogil
 
-    @cython.locals(m=cython.longlong, a=cython.longlong, j=cython.longlong)
     cdef void start(self) noexcept nogil
     @cython.locals(m=cython.longlong, a=cython.longlong)
     cdef void refit(self) noexcept nogil

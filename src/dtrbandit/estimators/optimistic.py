@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates, per_stage
 from dtrbandit.estimators.observed import Observed
+from dtrbandit.estimators.ridge import RidgeRegression
 from dtrbandit.estimators.soundness import optimistic_fault
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Matrix, Named, Vector, grow, longer, named, restore
-from dtrbandit.kernels.triangular import rotation
 
 BUILT_FROM = c.BUILT_FROM
 BLOCKS = {"node": 0, "fill": 0, "own": 0, "later": 0, "values": 0, "valued": 0}  # an entry per block
-NAMES = ("factor", "reciprocal", "moment", "weights", "newest", "fixed", "latest", "used", *BLOCKS)
+NAMES = ("fixed", "latest", "used", *BLOCKS)
 
 
 class OptimisticLearner:
@@ -33,20 +33,18 @@ class OptimisticLearner:
 
     Attributes
     ----------
-    bonus, ridge
-        β times the scale of the outcomes, and λ.
+    bonus
+        β times the scale of the outcomes.
     leavers_observed
         Whether the target of a unit that left early is its outcome, not the value of the stage it did not enter.
     rare
         Whether to refit only when a determinant has doubled, not after every fact.
     clip, divisors
         (M,): the upper limit of the values; (M, D): what features are divided by.
-    factor, reciprocal
-        (M, K, D, D): the triangular factor R of Λ = λI + Σ φφᵀ in use; (M, K, D): 1 over each entry of its diagonal.
-    moment, weights
-        (M, K, D): Σ φ·target and w in use.
-    newest, fixed
-        (M, K, D, D): R of all rows so far; (M, K, D): Σ φ·outcome over the rows whose target is the outcome.
+    fits
+        Λ and w of each arm.
+    fixed
+        (M, K, D): Σ φ·outcome over the rows whose target is the outcome.
     latest, used
         (M − 1, nodes): the block that a node's rows go to, −1 before the first; (M − 1,): how many blocks there are.
     node, fill
@@ -65,23 +63,20 @@ class OptimisticLearner:
         bonus: float, ridge: float, leavers_observed: bool, rare: bool, clip: Vector, divisors: Matrix,
     ) -> None:  # fmt: skip
         links, arms, most = observed.stages - 1, observed.width, observed.most
-        coefficients = observed.stages, arms, most
         self.observed = observed
-        self.bonus, self.ridge, self.leavers_observed, self.rare = bonus, ridge, leavers_observed, rare
+        self.bonus, self.leavers_observed, self.rare = bonus, leavers_observed, rare
         self.clip, self.divisors = np.array(clip, dtype=np.float64), np.array(divisors, dtype=np.float64, order="C")
         self.arm_before = _arms_before(np.asarray(observed.following))
-        self.factor, self.newest = np.zeros((*coefficients, most)), np.zeros((*coefficients, most))
-        self.reciprocal, self.moment, self.weights, self.fixed = (np.zeros(coefficients) for _ in range(4))
+        self.fits, self.fixed = RidgeRegression(observed, ridge), np.zeros((observed.stages, arms, most))
         self.latest = np.full((links, observed.nodes_of_tree), -1, dtype=np.int64)
         self.used = np.zeros(links, dtype=np.int64)
         self.node, self.fill = (np.zeros((links, 0), dtype=np.int64) for _ in range(2))
         self.own, self.later = np.zeros((links, 0, most, c.ROWS)), np.zeros((links, 0, most, c.ROWS))
         self.values, self.valued = np.zeros((links, 0, arms, c.ROWS)), np.zeros((links, 0, arms), dtype=np.int64)
-        # of a row: divided features, of the next stage and its own, and what is used up in rotating or solving
+        # of a row: divided features, of the next stage and its own, and R⁻ᵀφ
         self.phi, self.row, self.work = (np.zeros(most) for _ in range(3))
-        # of a sweep: R⁻ᵀ of each arm of the next stage; and for each place of a block: Σ φ·target, the target,
-        # wᵀφ, ‖R⁻ᵀφ‖² and an entry of R⁻ᵀφ
-        self.inverse, self.sums = np.zeros((arms, most, most)), np.zeros((arms, most, c.ROWS))
+        # of a sweep, for each place of a block: Σ φ·target, the target, wᵀφ, ‖R⁻ᵀφ‖² and an entry of R⁻ᵀφ
+        self.sums = np.zeros((arms, most, c.ROWS))
         self.target, self.mean, self.square, self.entry = (np.zeros(c.ROWS) for _ in range(4))
         self.start()
 
@@ -94,10 +89,11 @@ class OptimisticLearner:
 
     def arrays(self) -> Named:
         """Return what is known, by name."""
-        return named(self, NAMES)
+        return {**self.fits.arrays(), **named(self, NAMES)}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Know what arrays say."""
+        self.fits.load(arrays)
         restore(self, NAMES, arrays)
 
     def fault(self) -> str:
@@ -106,7 +102,7 @@ class OptimisticLearner:
 
     def estimates(self, design: Design) -> Estimates:
         """Return the weights w, on the scale of the features as given."""
-        return Estimates(per_stage(design, np.asarray(self.weights) / np.asarray(self.divisors)[:, None, :]))
+        return Estimates(per_stage(design, np.asarray(self.fits.weights) / np.asarray(self.divisors)[:, None, :]))
 
     # -- what a policy asks ----------------------------------------------------------------------------------
 
@@ -120,10 +116,10 @@ class OptimisticLearner:
         mean, square = 0.0, 0.0
         for j in range(self.observed.dimension[m, a]):
             value = self.phi[j]
-            mean += self.weights[m, a, j] * value
+            mean += self.fits.weights[m, a, j] * value
             for k in range(j):
-                value -= self.factor[m, a, k, j] * self.work[k]
-            value *= self.reciprocal[m, a, j]
+                value -= self.fits.factor[m, a, k, j] * self.work[k]
+            value *= self.fits.reciprocal[m, a, j]
             self.work[j] = value
             square += value * value
         clipped: float = min(mean + self.bonus * math.sqrt(square), self.clip[m])
@@ -142,14 +138,14 @@ class OptimisticLearner:
         """Count a unit's row of stage ``m`` and refit what it changes: its arm, and all earlier stages."""
         a, node = self.observed.arms[unit, m], self.add_row(unit, m)
         if self.rare:
-            if self.doubled():
+            if self.fits.doubled():
                 self.refit()
             return
         target = self.observed.outcome[unit] if node < 0 else self.imputed(m, node)
         for j in range(self.observed.dimension[m, a]):
-            self.moment[m, a, j] += self.row[j] * target
-        self.publish(m, a)  # no other factor has changed
-        self.solve(m, a)
+            self.fits.moment[m, a, j] += self.row[j] * target
+        self.fits.publish(m, a)  # no other factor has changed
+        self.fits.solve(m, a)
         changed = a
         for k in range(m - 1, -1, -1):
             self.sweep(k, changed)
@@ -163,8 +159,8 @@ class OptimisticLearner:
         a, node = self.observed.arms[unit, m], self.next_node(unit, m)
         for j in range(self.observed.dimension[m, a]):
             self.row[j] = self.observed.features[unit, m, j] / self.divisors[m, j]
-            self.work[j] = self.row[j]
-        self.rotate_in(m, a)
+            self.fits.work[j] = self.row[j]
+        self.fits.rotate_in(m, a)
         if node < 0:
             for j in range(self.observed.dimension[m, a]):
                 self.fixed[m, a, j] += self.row[j] * self.observed.outcome[unit]
@@ -204,64 +200,6 @@ class OptimisticLearner:
         for j in range(self.observed.widest[m + 1]):
             self.later[m, block, j, place] = self.phi[j]
 
-    # -- one arm ---------------------------------------------------------------------------------------------
-
-    def rotate_in(self, m: int, a: int) -> None:
-        """Add φφᵀ to Λ; ``work`` holds φ and is used up."""
-        d = self.observed.dimension[m, a]
-        for j in range(d):
-            if self.work[j] != 0.0:
-                cosine, sine, length = rotation(self.newest[m, a, j, j], self.work[j])
-                self.newest[m, a, j, j] = length
-                for k in range(j + 1, d):
-                    upper = self.newest[m, a, j, k]
-                    lower = self.work[k]
-                    self.newest[m, a, j, k] = cosine * upper + sine * lower
-                    self.work[k] = cosine * lower - sine * upper
-
-    def publish(self, m: int, a: int) -> None:
-        """Put the newest factor into use."""
-        d = self.observed.dimension[m, a]
-        for j in range(d):
-            for k in range(d):
-                self.factor[m, a, j, k] = self.newest[m, a, j, k]
-            self.reciprocal[m, a, j] = 1.0 / self.newest[m, a, j, j]
-
-    def solve(self, m: int, a: int) -> None:
-        """Set w = Λ⁻¹ Σ φ·target by two triangular solves (line 5)."""
-        d = self.observed.dimension[m, a]
-        for j in range(d):
-            value = self.moment[m, a, j]
-            for k in range(j):
-                value -= self.factor[m, a, k, j] * self.weights[m, a, k]
-            self.weights[m, a, j] = value * self.reciprocal[m, a, j]
-        for j in range(d - 1, -1, -1):
-            value = self.weights[m, a, j]
-            for k in range(j + 1, d):
-                value -= self.factor[m, a, j, k] * self.weights[m, a, k]
-            self.weights[m, a, j] = value * self.reciprocal[m, a, j]
-
-    def invert(self, m: int, a: int) -> None:
-        """Write R⁻ᵀ of an arm, lower triangular."""
-        for j in range(self.observed.dimension[m, a]):
-            for i in range(j + 1):
-                total = 1.0 if i == j else 0.0
-                for k in range(i, j):
-                    total -= self.factor[m, a, k, j] * self.inverse[a, k, i]
-                self.inverse[a, j, i] = total * self.reciprocal[m, a, j]
-
-    def doubled(self) -> bool:
-        """Say whether det Λ of a stage, over all its arms, is at least twice what is in use: no factor ever shrinks."""
-        for m in range(self.observed.stages):
-            gain = 1.0
-            for a in range(self.observed.arm_count[m]):
-                for j in range(self.observed.dimension[m, a]):
-                    ratio = self.newest[m, a, j, j] / self.factor[m, a, j, j]
-                    gain *= ratio * ratio
-                    if gain >= c.TWICE:
-                        return True
-        return False
-
     # -- all rows --------------------------------------------------------------------------------------------
 
     def sweep(self, m: int, changed: int) -> None:
@@ -271,16 +209,16 @@ class OptimisticLearner:
         """
         for a in range(self.observed.arm_count[m]):
             for j in range(self.observed.dimension[m, a]):
-                self.moment[m, a, j] = self.fixed[m, a, j]
+                self.fits.moment[m, a, j] = self.fixed[m, a, j]
         if m + 1 < self.observed.stages and self.used[m] > 0:
             self.add_imputed(m, changed)
         for a in range(self.observed.arm_count[m]):
-            self.solve(m, a)
+            self.fits.solve(m, a)
 
     def add_imputed(self, m: int, changed: int) -> None:
         """Add Σ φ·target over the blocks of stage ``m``, place by place within a block, then over the places."""
         for k in range(self.observed.arm_count[m + 1]):
-            self.invert(m + 1, k)
+            self.fits.invert(m + 1, k)
         for a in range(self.observed.arm_count[m]):
             for j in range(self.observed.dimension[m, a]):
                 for i in range(c.ROWS):
@@ -290,10 +228,10 @@ class OptimisticLearner:
             self.add_products(m, block)
         for a in range(self.observed.arm_count[m]):
             for j in range(self.observed.dimension[m, a]):
-                total = self.moment[m, a, j]
+                total = self.fits.moment[m, a, j]
                 for i in range(c.ROWS):
                     total += self.sums[a, j, i]
-                self.moment[m, a, j] = total
+                self.fits.moment[m, a, j] = total
 
     def find_targets(self, m: int, block: int, changed: int) -> None:
         """Find the targets of a block's rows: the highest value of a feasible arm of stage m + 1."""
@@ -322,14 +260,14 @@ class OptimisticLearner:
 
     def begin_rows(self, m: int, block: int, a: int) -> None:
         """Begin wᵀφ and ‖R⁻ᵀφ‖² with the first two features, or the only one: each pass over the rows takes time."""
-        fill, weight, corner = self.fill[m, block], self.weights[m + 1, a, 0], self.inverse[a, 0, 0]
+        fill, weight, corner = self.fill[m, block], self.fits.weights[m + 1, a, 0], self.fits.inverse[a, 0, 0]
         if self.observed.dimension[m + 1, a] == 1:
             for i in range(fill):
                 upper = corner * self.later[m, block, 0, i]
                 self.mean[i] = weight * self.later[m, block, 0, i]
                 self.square[i] = upper * upper
             return
-        other, first, second = self.weights[m + 1, a, 1], self.inverse[a, 1, 0], self.inverse[a, 1, 1]
+        other, first, second = self.fits.weights[m + 1, a, 1], self.fits.inverse[a, 1, 0], self.fits.inverse[a, 1, 1]
         for i in range(fill):
             upper = corner * self.later[m, block, 0, i]
             lower = first * self.later[m, block, 0, i] + second * self.later[m, block, 1, i]
@@ -338,20 +276,20 @@ class OptimisticLearner:
 
     def add_feature(self, m: int, block: int, a: int, j: int) -> None:
         """Add what feature ``j``, the third or a later one, adds to wᵀφ and ‖R⁻ᵀφ‖²; those before it two by two."""
-        fill, weight = self.fill[m, block], self.weights[m + 1, a, j]
-        first, second = self.inverse[a, j, 0], self.inverse[a, j, 1]
+        fill, weight = self.fill[m, block], self.fits.weights[m + 1, a, j]
+        first, second = self.fits.inverse[a, j, 0], self.fits.inverse[a, j, 1]
         for i in range(fill):
             self.entry[i] = first * self.later[m, block, 0, i] + second * self.later[m, block, 1, i]
         for k in range(2, j - 1, 2):
-            first, second = self.inverse[a, j, k], self.inverse[a, j, k + 1]
+            first, second = self.fits.inverse[a, j, k], self.fits.inverse[a, j, k + 1]
             for i in range(fill):
                 value = self.entry[i] + first * self.later[m, block, k, i]
                 self.entry[i] = value + second * self.later[m, block, k + 1, i]
         if j % 2 == 1:
-            first = self.inverse[a, j, j - 1]
+            first = self.fits.inverse[a, j, j - 1]
             for i in range(fill):
                 self.entry[i] += first * self.later[m, block, j - 1, i]
-        first = self.inverse[a, j, j]
+        first = self.fits.inverse[a, j, j]
         for i in range(fill):
             value = self.entry[i] + first * self.later[m, block, j, i]
             self.mean[i] += weight * self.later[m, block, j, i]
@@ -368,7 +306,7 @@ class OptimisticLearner:
 
     def start(self) -> None:
         """Start from Λ = λI, no rows."""
-        self.newest[...] = 0.0
+        self.fits.start()
         self.fixed[...] = 0.0
         self.latest[...] = -1
         self.used[...] = 0
@@ -378,17 +316,12 @@ class OptimisticLearner:
         self.later[...] = 0.0
         self.values[...] = 0.0
         self.valued[...] = 0
-        for m in range(self.observed.stages):
-            for a in range(self.observed.arm_count[m]):
-                for j in range(self.observed.dimension[m, a]):
-                    self.newest[m, a, j, j] = math.sqrt(self.ridge)
-                self.publish(m, a)
 
     def refit(self) -> None:
         """Put everything as it is now into use."""
         for m in range(self.observed.stages):
             for a in range(self.observed.arm_count[m]):
-                self.publish(m, a)
+                self.fits.publish(m, a)
         for m in range(self.observed.stages - 1, -1, -1):
             self.sweep(m, c.ALL)
 

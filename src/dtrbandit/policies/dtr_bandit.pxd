@@ -2,19 +2,15 @@ cimport cython
 from dtrbandit.kernels cimport constants as c
 from dtrbandit.design.schedule cimport place
 from dtrbandit.estimators.forced cimport ForcedLearner
-from dtrbandit.policies.plans cimport PlanState
+from dtrbandit.policies.forced_rounds cimport ForcedRoundsState
 
-cdef class DTRBanditState(PlanState):
-    cdef readonly long long q
-    cdef readonly bint permuted
+cdef class DTRBanditState(ForcedRoundsState):
     cdef readonly double floor
     cdef readonly double[::1] delta
     cdef readonly ForcedLearner forced
     cdef public long long stale
     cdef public unsigned char[::1] frozen
     cdef public double[:, :, :, ::1] tilde
-    cdef public long long[:, :, ::1] drawn
-    cdef public int[::1] planned
 
     @cython.locals(forced=cython.bint, latest=cython.longlong, offset=cython.longlong, feasible=cython.longlong, contenders=cython.longlong, reason=cython.longlong, arm=cython.longlong)
     cdef long long decide(self, long long unit, long long m, long long node, double u) noexcept nogil
@@ -23,35 +19,9 @@ cdef class DTRBanditState(PlanState):
     @cython.locals(a=cython.longlong, contenders=cython.longlong, top=cython.double)
     cdef long long keep_contenders(self, double delta) noexcept nogil
 
-    @cython.locals(plan=cython.longlong, arm=cython.longlong)
-    cdef long long scheduled_arm(self, long long latest, long long offset, long long unit, long long m, long long node, double u) noexcept nogil
-    @cython.locals(plan=cython.longlong, slot=cython.longlong, other=cython.longlong)
-    cdef long long plan_of_slot(self, long long offset) noexcept nogil
-    @cython.locals(plan=cython.longlong, count=cython.longlong)
-    cdef long long open_plans(self) noexcept nogil
-    @cython.locals(a=cython.longlong, remaining=cython.double, slots=cython.double)
-    cdef long long drawn_arm(self, long long latest, long long unit, long long m, long long node, double u) noexcept nogil
-    @cython.locals(plan=cython.longlong, each=cython.double, slots=cython.double, left=cython.double)
-    cdef double slots_left(self, long long latest, long long unit, long long m, long long a) noexcept nogil
-    @cython.locals(plan=cython.longlong)
-    cdef bint can_take(self, long long unit, long long m, long long node, long long a) noexcept nogil
-    cdef bint has_slot(self, long long plan, long long unit, long long m, long long a) noexcept nogil
-    @cython.locals(k=cython.longlong, same=cython.bint)
-    cdef bint agrees(self, long long plan, long long unit, long long m, long long a) noexcept nogil
-    @cython.locals(node=cython.longlong, k=cython.longlong)
-    cdef long long slot_node(self, long long unit, long long m) noexcept nogil
-    @cython.locals(arm=cython.longlong, a=cython.longlong, below=cython.double, weight=cython.double)
-    cdef long long draw(self, double u, double total) noexcept nogil
-
     cdef void note(self, long long fact, long long unit, long long m, double value) noexcept nogil
     @cython.locals(in_block=cython.bint, latest=cython.longlong, block=cython.longlong)
     cdef void note_assignment(self, long long unit, long long m, bint forced) noexcept nogil
-    @cython.locals(latest=cython.longlong, offset=cython.longlong)
-    cdef void keep_plan(self, long long unit, long long m, long long arm, bint forced) noexcept nogil
-    @cython.locals(plan=cython.longlong)
-    cdef long long plan_with(self, long long unit, long long m, long long slot) noexcept nogil
-    @cython.locals(plan=cython.longlong, a=cython.longlong, slot=cython.longlong)
-    cdef long long missed_slot(self, long long latest, long long unit, long long m, long long given) noexcept nogil
     @cython.locals(k=cython.longlong, a=cython.longlong, j=cython.longlong)
     cdef void freeze(self, long long latest) noexcept nogil
     cdef void refit_forced(self, long long first) noexcept nogil

@@ -8,7 +8,7 @@ In a free round, at each stage m:
 
 With two arms this is Algorithm 1: if Q̃ tells the arms apart by more than Δ_m/2, K̂ has one arm, else both. With
 Q̃ as it was at e_t, the last forced round before t, it is Algorithm 3. With a floor another arm is drawn at times; it
-teaches Q̂ and never Q̃ (policies/floor.py).
+teaches Q̂ and never Q̃ (policies/floor.py). What a forced round gives: policies/forced_rounds.py.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, factors_by_arm, per_stage
 from dtrbandit.estimators.forced import ForcedLearner
-from dtrbandit.estimators.soundness import is_blank, is_outside
+from dtrbandit.estimators.soundness import is_outside
 from dtrbandit.kernels import constants as c
-from dtrbandit.kernels.arrays import grow
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.floor import accept_floor, fitting_floor, no_floor
-from dtrbandit.policies.plans import PlanState
+from dtrbandit.policies.forced_rounds import ForcedRoundsState
 from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.said import in_words
 
@@ -103,7 +102,7 @@ class DTRBandit(BuiltinPolicy):
         return delta
 
 
-class DTRBanditState(PlanState):
+class DTRBanditState(ForcedRoundsState):
     """DTRBandit in play.
 
     Attributes
@@ -112,26 +111,18 @@ class DTRBanditState(PlanState):
         Q̃ as it learns still, and how many of its stages wait to be refitted.
     frozen, tilde
         (BLOCKS,) and (BLOCKS, M, K, D): whether Q̃ was frozen after a forced block, and its coefficients then.
-    drawn
-        (BLOCKS, nodes, K): slots of a permuted block that are used up.
-    planned
-        (capacity,): the plan of a forced round that the unit can take still, −1 for none. In permuted order it is
-        drawn stage by stage: the first plan with the unit's slots so far.
     """
 
-    NAMES = ("stale", "frozen", "tilde", "drawn", "planned")
+    NAMES = ("stale", "frozen", "tilde", *ForcedRoundsState.NAMES)
 
     def __init__(self, policy: DTRBandit, design: Design) -> None:
         super().__init__(policy, design)
         stages, arms, most = self.observed.stages, self.observed.width, self.observed.most
-        self.q, self.permuted = policy.q, policy.schedule == "permuted"
         self.floor = fitting_floor(policy.floor, design, "DTRBandit")
         self.delta = np.array(policy.deltas(stages), dtype=np.float64)
         self.forced, self.stale = ForcedLearner(self.observed), 0
         self.frozen = np.zeros(c.FORCED_BLOCKS, dtype=np.uint8)
         self.tilde = np.full((c.FORCED_BLOCKS, stages, arms, most), c.NAN)
-        self.drawn = np.zeros((c.FORCED_BLOCKS, *design.tree.child.shape), dtype=np.int64)
-        self.planned = np.zeros(0, dtype=np.int32)
 
     def decide(self, unit: int, m: int, node: int, u: float) -> int:
         """Pull as Algorithm 4 says (with two arms Algorithm 1, under delay Algorithm 3); leave the reason."""
@@ -177,111 +168,6 @@ class DTRBanditState(PlanState):
                 contenders += 1
         return contenders
 
-    # -- forced rounds ---------------------------------------------------------------------------------------
-
-    def scheduled_arm(self, latest: int, offset: int, unit: int, m: int, node: int, u: float) -> int:
-        """Return the arm that the schedule prescribes, or −1 if this unit cannot take what is left of its plan."""
-        if self.permuted:
-            return self.drawn_arm(latest, unit, m, node, u)
-        plan = self.plan_of_slot(offset) if m == 0 else self.planned[unit]
-        if plan < 0 or not self.leads_on(plan, node, m):
-            return -1
-        arm = self.next_of_plan(plan, unit, m)
-        if arm >= 0:
-            self.prescribe(arm)
-        return arm
-
-    def plan_of_slot(self, offset: int) -> int:
-        """Return the plan of a place in a forced block. The slots of closed plans go to the others, in order."""
-        plan, slot = offset // self.q, offset % self.q
-        if self.leads_on(plan, 0, 0):
-            return plan
-        for other in range(plan):
-            if not self.leads_on(other, 0, 0):
-                slot += self.q
-        slot %= max(self.open_plans(), 1)
-        for other in range(self.plan_count):
-            if self.leads_on(other, 0, 0):
-                if slot == 0:
-                    return other
-                slot -= 1
-        return -1
-
-    def open_plans(self) -> int:
-        """Return how many plans have no closed arm."""
-        count = 0
-        for plan in range(self.plan_count):
-            if self.leads_on(plan, 0, 0):
-                count += 1
-        return count
-
-    def drawn_arm(self, latest: int, unit: int, m: int, node: int, u: float) -> int:
-        """Draw from the block's remaining plans that agree with this unit so far (docs/readings.md, 12).
-
-        An arm that leads to no plan that the unit can take is left out.
-        """
-        remaining = 0.0
-        if m > 0 and self.planned[unit] < 0:
-            return -1
-        for a in range(self.width):
-            slots = self.slots_left(latest, unit, m, a)
-            self.sheet[c.PROPENSITY, a] = slots if self.can_take(unit, m, node, a) else 0.0
-            remaining += self.sheet[c.PROPENSITY, a]
-        return self.draw(u, remaining)
-
-    def slots_left(self, latest: int, unit: int, m: int, a: int) -> float:
-        """Return how many slots with arm ``a`` a block has left for a unit; open plans share those of closed ones."""
-        each, slots = 1.0 * self.q * self.plan_count / max(self.open_plans(), 1), 0.0  # compiled, 1 / 2 would be 0
-        for plan in range(self.plan_count):
-            if self.has_slot(plan, unit, m, a):
-                slots += each
-        left: float = slots - self.drawn[latest, self.slot_node(unit, m), a]
-        return max(left, 0.0)
-
-    def can_take(self, unit: int, m: int, node: int, a: int) -> bool:
-        """Say whether a unit that stands at ``node`` can follow a slot with arm ``a``."""
-        for plan in range(self.plan_count):
-            if (
-                self.has_slot(plan, unit, m, a)
-                and self.leads_on(plan, node, m)
-                and self.next_of_plan(plan, unit, m) >= 0
-            ):
-                return True
-        return False
-
-    def has_slot(self, plan: int, unit: int, m: int, a: int) -> bool:
-        """Say whether a plan agrees with a unit's slots so far, has arm ``a`` next, and no closed arm from there on."""
-        return self.agrees(plan, unit, m, a) and self.leads_on(plan, self.slot_node(unit, m), m)
-
-    def agrees(self, plan: int, unit: int, m: int, a: int) -> bool:
-        """Say whether a plan has arm ``a`` at stage ``m``, and before it the slots of a unit."""
-        for k in range(m):
-            if self.plans[plan, k] != self.plans[self.planned[unit], k]:
-                return False
-        same: bool = self.plans[plan, m] == a
-        return same
-
-    def slot_node(self, unit: int, m: int) -> int:
-        """Return the node to which the slots of a unit before stage ``m`` lead."""
-        node = 0
-        for k in range(m):
-            node = self.observed.following[node, self.plans[self.planned[unit], k]]
-        return node
-
-    def draw(self, u: float, total: float) -> int:
-        """Draw an arm in proportion to the weights in PROPENSITY, which become probabilities; −1 if all are zero."""
-        arm, below = -1, 0.0
-        for a in range(self.width):
-            weight = self.sheet[c.PROPENSITY, a]
-            if weight > 0.0 and (arm < 0 or below <= u * total):
-                arm = a
-            below += weight
-        if arm >= 0:
-            for a in range(self.width):
-                self.sheet[c.CONTENDER, a] = 1.0 if self.sheet[c.PROPENSITY, a] > 0.0 else 0.0
-                self.sheet[c.PROPENSITY, a] /= total
-        return arm
-
     # -- what is noted ---------------------------------------------------------------------------------------
 
     def note(self, fact: int, unit: int, m: int, value: float) -> None:
@@ -302,8 +188,7 @@ class DTRBanditState(PlanState):
         """Remember a scheduled arm; on the first free round after a forced block, freeze Q̃ (docs/readings.md, 3)."""
         in_block, latest, _offset = place(unit + 1 - self.observed.taught, self.plan_count, self.q)
         self.keep_plan(unit, m, self.observed.arms[unit, m], forced)
-        if self.permuted and self.planned[unit] >= 0:
-            self.drawn[latest, self.slot_node(unit, m), self.plans[self.planned[unit], m]] += 1
+        self.use_slot(latest, unit, m)
         if forced:
             self.forced.schedule(unit, m, self.observed.arms[unit, m])
         elif m == 0 and not in_block and not self.frozen[latest]:
@@ -311,50 +196,6 @@ class DTRBanditState(PlanState):
             for block in range(latest + 1):  # that of the first two, between which no round is free
                 if not self.frozen[block]:
                     self.freeze(block)
-
-    def keep_plan(self, unit: int, m: int, arm: int, forced: bool) -> None:
-        """Remember a unit's plan in a forced round, until the unit cannot take it: then all its later stages are free.
-
-        An override that makes it infeasible leaves it in place, as it may be amended again.
-        """
-        _forced, latest, offset = place(unit + 1 - self.observed.taught, self.plan_count, self.q)
-        if m == 0 and not forced:
-            self.planned[unit] = -1
-        elif self.permuted:
-            self.planned[unit] = self.plan_with(unit, m, arm if forced else self.missed_slot(latest, unit, m, arm))
-        elif m == 0:
-            self.planned[unit] = self.plan_of_slot(offset)
-        elif not forced and self.planned[unit] >= 0 and self.next_of_plan(self.planned[unit], unit, m) >= 0:
-            self.planned[unit] = -1
-
-    def plan_with(self, unit: int, m: int, slot: int) -> int:
-        """Return the first plan with the slots of a unit so far and this one at stage ``m``.
-
-        −1 without a slot, now or before: a policy that holds this one may call a later stage forced all the same.
-        """
-        if slot < 0 or (m > 0 and self.planned[unit] < 0):
-            return -1
-        for plan in range(self.plan_count):
-            if self.agrees(plan, unit, m, slot):
-                return plan
-        return -1
-
-    def missed_slot(self, latest: int, unit: int, m: int, given: int) -> int:
-        """Return the slot that a unit uses up although an override keeps it from following it; −1 if nothing does.
-
-        It is the arm that was given, if there is such a slot, and else the first.
-        """
-        slot = -1
-        if self.planned[unit] < 0:
-            return -1
-        for plan in range(self.plan_count):
-            a = self.plans[plan, m]
-            if self.has_slot(plan, unit, m, a) and self.slots_left(latest, unit, m, a) > 0.0:
-                if self.next_of_plan(plan, unit, m) >= 0:
-                    return -1
-                if slot < 0 or a == given:
-                    slot = a
-        return slot
 
     def freeze(self, latest: int) -> None:
         """Keep Q̃ as it is now for the rounds after a forced block."""
@@ -391,7 +232,6 @@ class DTRBanditState(PlanState):
         """Make room for so many units."""
         super().make_room(capacity, nodes)
         self.forced.reserve(capacity)
-        grow(self, {"planned": -1}, capacity)
 
     def parts(self) -> dict[str, Any]:
         """Return by name what has arrays of its own."""
@@ -401,20 +241,19 @@ class DTRBanditState(PlanState):
         """Say what is wrong with what was loaded."""
         if not 0 <= self.stale <= self.observed.stages or is_outside(self.frozen, 0, 2):
             return "'stale' counts stages, and 'frozen' is 0 or 1"
-        if is_outside(self.planned, -1, self.plan_count) or not is_blank(self.planned, self.capacity, -1):
-            return "'planned' names a plan or a unit that is not there"
-        return "'drawn' must not be negative" if (np.asarray(self.drawn) < 0).any() else ""
+        return super().fault()
 
     def estimates(self) -> Estimates:
         """Return the coefficients of Q̂, and of Q̃ as it is now."""
         self.settle()
-        scheduled, arms = np.asarray(self.forced.scheduled), np.asarray(self.observed.arms)
-        clean = (scheduled >= 0) & (scheduled == arms) & np.asarray(self.learner.counted, dtype=np.bool_)
+        units = np.sort(np.asarray(self.forced.units)[: self.forced.count])  # few: the others need no look
+        scheduled, given = np.asarray(self.forced.scheduled)[units], np.asarray(self.observed.arms)[units]
+        clean = (scheduled >= 0) & (scheduled == given) & (np.asarray(self.learner.counted)[units] != 0)
         return (
             super()
             .estimates()
             ._replace(
                 tilde=per_stage(self.design, np.asarray(self.forced.beta)),
-                tilde_factors=factors_by_arm(self.design, self.observed, clean),
+                tilde_factors=factors_by_arm(self.design, self.observed, units, clean),
             )
         )
