@@ -29,8 +29,8 @@ from dtrbandit.kernels import constants as c
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.floor import accept_floor, fitting_floor, no_floor
 from dtrbandit.policies.forced_rounds import ForcedRoundsState
+from dtrbandit.policies.parameters import policy_repr
 from dtrbandit.policies.policy import Policy
-from dtrbandit.policies.said import in_words
 
 BUILT_FROM = c.BUILT_FROM
 MOST_PULLS = 1_000_000
@@ -74,7 +74,7 @@ class DTRBandit(BuiltinPolicy):
             raise DesignError(f"DTRBandit: schedule must be 'paper' or 'permuted', found {self.schedule!r}")
         object.__setattr__(self, "floor", accept_floor(self.floor, "DTRBandit"))
 
-    __repr__ = in_words
+    __repr__ = policy_repr
 
     @classmethod
     def examples(cls) -> tuple[Policy[Any], ...]:

@@ -18,9 +18,9 @@ from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import grow
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.floor import accept_floor, fitting_floor, no_floor
+from dtrbandit.policies.parameters import policy_repr
 from dtrbandit.policies.plans import PlanState
 from dtrbandit.policies.policy import Policy
-from dtrbandit.policies.said import in_words
 
 BUILT_FROM = c.BUILT_FROM
 
@@ -80,7 +80,7 @@ class Greedy(BuiltinPolicy):
     def __post_init__(self) -> None:
         object.__setattr__(self, "floor", accept_floor(self.floor, "Greedy"))
 
-    __repr__ = in_words
+    __repr__ = policy_repr
 
     @classmethod
     def examples(cls) -> tuple[Policy[Any], ...]:

@@ -12,12 +12,12 @@ from typing import Any
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
-from dtrbandit.policies.said import UNSAID
+from dtrbandit.policies.parameters import NEUTRAL
 
 
 def no_floor() -> Any:
     """Return the field of a policy that has no floor unless it is given one."""
-    return field(default=0.0, metadata={UNSAID: 0.0})
+    return field(default=0.0, metadata={NEUTRAL: 0.0})
 
 
 def accept_floor(floor: object, who: str) -> float:

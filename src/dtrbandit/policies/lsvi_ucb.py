@@ -19,8 +19,8 @@ from dtrbandit.estimators.optimistic import OptimisticLearner
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Floats, Matrix
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
+from dtrbandit.policies.parameters import NEUTRAL
 from dtrbandit.policies.policy import Policy
-from dtrbandit.policies.said import UNSAID
 from dtrbandit.policies.state import PolicyState
 
 BUILT_FROM = c.BUILT_FROM
@@ -69,7 +69,7 @@ class LSVIUCB(BuiltinPolicy):
     bound: Bound | None = None
     leavers: Literal["observed", "optimistic"] = "observed"
     switching: Literal["every", "rare"] = "every"
-    scale: float = field(default=1.0, metadata={UNSAID: 1.0})  # of a log where it is 1: older ones have none
+    scale: float = field(default=1.0, metadata={NEUTRAL: 1.0})  # of a log where it is 1: older ones have none
 
     def __post_init__(self) -> None:
         if self.beta is not None:

@@ -14,9 +14,9 @@ from dtrbandit.design.identity import identity
 from dtrbandit.design.parameters import tuples
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, LogError
+from dtrbandit.policies.parameters import parameters_of
 from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.registry import BUILTIN
-from dtrbandit.policies.said import said
 from dtrbandit.record.events import Opened
 
 
@@ -25,7 +25,7 @@ def policy_to_dict(policy: Policy[Any]) -> dict[str, object]:
     name = type(policy).__name__
     if BUILTIN.get(name) is not type(policy):
         return {"name": name, "function": describe(type(policy)), "identity": identity(policy)}
-    parameters = said(policy)
+    parameters = parameters_of(policy)
     functions = {key: value for key, value in parameters.items() if callable(value)}
     if functions:
         words = ", ".join(f"{key}={describe(value)}" for key, value in functions.items())

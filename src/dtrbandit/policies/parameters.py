@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-UNSAID = "unsaid"  # in the metadata of a field: the value with which it is as if there were none
+NEUTRAL = "neutral"  # in the metadata of a field: the value with which it is as if there were none
 
 
-def said(policy: Any) -> dict[str, object]:
+def parameters_of(policy: Any) -> dict[str, object]:
     """Return the parameters of a policy, without those that are as if there were none."""
     values = {each.name: getattr(policy, each.name) for each in fields(policy)}
-    unsaid = {each.name for each in fields(policy) if values[each.name] == each.metadata.get(UNSAID, ...)}
-    return {name: value for name, value in values.items() if name not in unsaid}
+    neutral = {each.name for each in fields(policy) if values[each.name] == each.metadata.get(NEUTRAL, ...)}
+    return {name: value for name, value in values.items() if name not in neutral}
 
 
-def in_words(policy: Any) -> str:
+def policy_repr(policy: Any) -> str:
     """Return a policy as it would be written, without parameters that are as if there were none."""
-    return f"{type(policy).__name__}({', '.join(f'{name}={value!r}' for name, value in said(policy).items())})"
+    return f"{type(policy).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters_of(policy).items())})"
