@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from extras import needed
 from serving.served import Answer, Served
 
-needed("pydantic")
+needed("starlette")
 
 from dtrbandit.service.call import (  # noqa: E402
     DEEPEST,
