@@ -12,15 +12,14 @@ from typing import Protocol
 
 import numpy as np
 from mabwiser.mab import MAB, LearningPolicy
-from numpy.typing import NDArray
 from river.bandit import LinUCBDisjoint
 from river.linear_model import BayesianLinearRegression
 from vowpalwabbit import Workspace
 
 import dtrbandit as dtr
+from dtrbandit.kernels.arrays import Matrix
 
 EPSILON, RIDGE = 0.1, 1.0
-Matrix = NDArray[np.float64]
 
 
 class Contestant(Protocol):

@@ -26,6 +26,7 @@ import dtrbandit as dtr
 from dtrbandit.evaluation.qlearning.induction import backward_induction, sample_of
 from dtrbandit.evaluation.values.estimate import REACH
 from dtrbandit.evaluation.values.learned import BLOCKS, FOLDS, Learner, Scored, cross_fitted, in_sequence
+from dtrbandit.kernels.arrays import Matrix
 from dtrbandit.parallel import map_unordered
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # cohorts are made as in the tests
@@ -35,7 +36,6 @@ from evaluation.simulated_cohorts import cohort_of
 LEVEL = 0.93
 DESIGN = dtr.Design([dtr.Stage("first", ("-1", "1"), "1 + x"), dtr.Stage("second", ("-1", "1"), "1 + x + z")])
 FAIR = dtr.PropensityModel(choice={"first": "uniform", "second": "uniform"})
-Matrix = NDArray[np.float64]
 
 
 def value_of(coefficients: Sequence[Matrix], delta: float) -> float:

@@ -18,7 +18,6 @@ from contestants import (
     EPSILON,
     Contestant,
     MABWiser,
-    Matrix,
     OurSession,
     RiverGreedy,
     RiverLinUCB,
@@ -35,6 +34,7 @@ from table import pace, seconds
 import dtrbandit as dtr
 from dtrbandit.courses import play, potential_courses
 from dtrbandit.environments import PotentialOutcomes
+from dtrbandit.kernels.arrays import Matrix
 
 UNITS, FEWER, WARM_UP = 20_000, 5_000, 500
 SLOW = 300e-6  # seconds a unit, from which a contestant meets fewer units

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from replay_coverage import drawn
 from rich.console import Console
 from rich.table import Table
@@ -21,11 +20,10 @@ from rich.table import Table
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort, SmallCohort
 from dtrbandit.intervals import ABOUT, FULL, REPLAY, TOO_FEW, interval, level_of
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.versions import COMPUTED
-
-Array = NDArray[np.float64]
 
 SIZES = 10, 20, 60, 200
 AT_ONCE = 200  # paths of the pool in one replay

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.table import Table
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 from dtrbandit.intervals import ABOUT, FULL, TOO_FEW, bootstrap_t, interval, level_of
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.parallel import map_unordered
-
-Array = NDArray[np.float64]
 
 HORIZON, POOL = 2_000, 40_000
 AT_ONCE = 400  # paths of the pool in one study

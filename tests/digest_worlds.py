@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 import dtrbandit as dtr
 from courses import stream
 from dtrbandit.environments import PotentialOutcomes
-
-Array = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Array
 
 
 class Leaving:

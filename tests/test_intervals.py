@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from dtrbandit.intervals import (
     ENOUGH,
@@ -22,9 +21,8 @@ from dtrbandit.intervals import (
     spread_of_paths,
     student_quantile,
 )
+from dtrbandit.kernels.arrays import Array
 from effort import scaled
-
-Array = NDArray[np.float64]
 
 
 @pytest.mark.parametrize(

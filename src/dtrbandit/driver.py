@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.kernels import constants as c
-from dtrbandit.kernels.arrays import Floats, Integers, Matrix
+from dtrbandit.kernels.arrays import Array, Integers, Matrix
 from dtrbandit.policies.state import PolicyState
 
 BUILT_FROM = c.BUILT_FROM
@@ -46,7 +46,7 @@ class Driver:
 
     def play(
         self,
-        events: Integers, column: Integers, features: Floats,
+        events: Integers, column: Integers, features: Array,
         enters: NDArray[np.uint8], leaf: Integers, outcome: Matrix,
     ) -> None:  # fmt: skip
         """Take events in order, decide for those who arrive, and write down their arms and reasons.

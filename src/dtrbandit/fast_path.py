@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.contexts import LARGEST
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.kernels.stream import ROUNDS, uniforms
 from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.commands import Command, Complete, Enroll, Respond

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Array
 
 LEVEL = 0.95
 FEWEST, ENOUGH = 200, 500  # paths for an interval of about 90 %, and for one of 95 %

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.kernels.constants import RANK_TOLERANCE
-
-Array = NDArray[np.float64]
 
 
 class ScaledRows(NamedTuple):

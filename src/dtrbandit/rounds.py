@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
-
-Array = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Array
 
 POINTS = 200
 Times = Literal["all"] | Sequence[int] | NDArray[np.int64] | None

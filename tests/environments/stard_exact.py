@@ -11,11 +11,10 @@ from math import erf, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.environments import stard_law as law
+from dtrbandit.kernels.arrays import Array
 
-Array = NDArray[np.float64]
 First = Callable[[Array, Array, Array], Array]  # start₁, slope₁, pref₁ → P(a₁ = +1)
 Second = Callable[[Array, Array, Array], Array]  # start₂, slope₂, pref₂ → P(a₂ = +1) after an SSRI
 

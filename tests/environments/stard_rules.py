@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Array
+
 BAND = 5.0  # standard errors
 POPULATION = 20_000_000  # rows behind the known values that are rounded to three digits
 

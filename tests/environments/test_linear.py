@@ -12,9 +12,9 @@ from dtrbandit.courses import potential_courses
 from dtrbandit.environments import Linear, PotentialOutcomes
 from dtrbandit.environments.potential_outcomes import along
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Array
 from environments.linear_problems import every_problem
 
-Array = NDArray[np.float64]
 UNITS = 100_000
 BAND = 5.0
 

@@ -13,11 +13,11 @@ import dtrbandit as dtr
 from dtrbandit.datasets import OFFLINE
 from dtrbandit.environments import STARD, Environment, PotentialOutcomes, checked, stard_law
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Array, Mask
 from dtrbandit.testing import EnvironmentContract
 from environments import stard_exact as exact
-from environments.stard_rules import Array, always, assert_mean, never, offline_first, offline_second
+from environments.stard_rules import always, assert_mean, never, offline_first, offline_second
 
-Mask = NDArray[np.bool_]
 Log = dict[str, NDArray[Any]]
 MANY = 1_000_000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dtrbandit.environments import STARD, stard_law
+from dtrbandit.kernels.arrays import Array
 from environments import stard_exact as exact
-from environments.stard_rules import Array
 
 
 def test_first_q_functions_are_sums_over_every_course_that_follows() -> None:

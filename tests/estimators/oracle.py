@@ -13,13 +13,13 @@ import dtrbandit as dtr
 from dtrbandit.estimators.exact import ExactLearner
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.record import Assigned, Completed, Corrected, Enrolled, History, Responded
 from dtrbandit.record.events import Fact as Event
 from estimators.few_units import LABELS
 from estimators.few_units import bare_design as bare_design
 from plain.least_squares import least_squares
 
-Vector = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 

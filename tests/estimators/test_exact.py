@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from dtrbandit.environments import Synthetic
 from dtrbandit.estimators.exact import ExactLearner
 from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Array
 from effort import seeded
 from estimators import oracle
 from estimators.few_units import observed_units, small_design
 from estimators.oracle import Both, RandomTrial, all_plans, bare_design, refit, well_behaved
 from plain.least_squares import least_squares
 
-Array = NDArray[np.float64]
 # With columns 1e4 apart the minimum-norm rule itself is good to about 1e-8, in the learner and in the plain refit
 # alike (checked against rational arithmetic: 7e-9 and 2e-8).
 TOLERANCE = 1e-7

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from dtrbandit.estimators.forced import ForcedLearner
 from dtrbandit.estimators.observed import Observed
+from dtrbandit.kernels.arrays import Array
 from estimators.few_units import bare_design, observed_units, small_design
 from plain.least_squares import least_squares
 
-Array = NDArray[np.float64]
 DESIGN = small_design()
 FORCED = range(0, 40, 2)  # the units of forced rounds
 

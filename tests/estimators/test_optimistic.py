@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.estimators.optimistic import OptimisticLearner
 from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Array
 from estimators.few_units import bare_design, observed_units, small_design
 
-Array = NDArray[np.float64]
 DESIGN, N = small_design(), 60
 BETA, RIDGE = 0.7, 2.0
 DIVISORS = np.array([[2.0, 1.0, 1.0], [1.0, 4.0, 0.5], [0.8, 1.5, 3.0]])

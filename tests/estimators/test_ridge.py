@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.estimators.ridge import RidgeRegression
+from dtrbandit.kernels.arrays import Array
 from estimators.few_units import bare_design
-
-Array = NDArray[np.float64]
 
 
 def one_stage(d: int, *, penalty: float = 1.0) -> RidgeRegression:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Array
 
 
 def newton(x: Array, y: Array, weights: Array | None = None, *, ridge: Array | float = 0.0) -> Array:

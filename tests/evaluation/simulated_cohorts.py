@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort
-
-Array = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Array
 
 STARD = dtr.Design(
     [

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.kernels.triangular import LeastSquares, rotation
 from effort import seeded
 from estimators.oracle import Both, bare_design
 from plain.least_squares import least_squares
 
-Array = NDArray[np.float64]
 Whole = NDArray[np.object_]  # whole numbers and fractions, of any size
 both_solvers = pytest.mark.parametrize("stages", [1, 2], ids=["the last stage", "a stage before the last"])
 

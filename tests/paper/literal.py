@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Matrix, Vector
+
 Plan = tuple[int, ...]
 Arrival = tuple[int, int]  # (t, m): stage m of unit t; its outcome where m is the number of stages
 Estimates = list[list[Vector | None]]  # [stage][arm]

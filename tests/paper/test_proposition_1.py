@@ -11,11 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from dtrbandit.environments import PotentialOutcomes, Synthetic
+from dtrbandit.kernels.arrays import Array
 
-Array = NDArray[np.float64]
 Polynomial = Sequence[Fraction]  # coefficients of 1, x, x^2, ...
 
 ONE = Fraction(1)

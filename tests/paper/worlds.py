@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from paper.literal import Arrival, Plan, Vector
-
-Array = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Array, Vector
+from paper.literal import Arrival, Plan
 
 TWO_BY_TWO: tuple[Plan, ...] = ((0, 0), (0, 1), (1, 0), (1, 1))
 THREE_PLANS: tuple[Plan, ...] = ((0, 0), (0, 1), (1, 1))

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from plain.least_squares import Fit, least_squares
 from plain.samples import Samples
 

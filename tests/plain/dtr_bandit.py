@@ -19,12 +19,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.parameters import each, positive, whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Mask, Vector
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
 from dtrbandit.record.events import (
     ArmClosed,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.kernels.arrays import Matrix, Vector
 
 TOLERANCE = 1e-10  # of the largest singular value of the scaled rows
 

@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.parameters import each, positive
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
 from dtrbandit.record.events import ArmClosed, Completed, Corrected, Fact, Overridden, Responded, Taught, Voided
 from dtrbandit.record.histories import History

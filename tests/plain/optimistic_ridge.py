@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
+from dtrbandit.kernels.arrays import Matrix, Vector
 from plain.samples import Samples
 
 

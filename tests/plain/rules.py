@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dtrbandit.design.formula import Vector
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.policies.policy import Choice, feasible_arms
 from dtrbandit.record.histories import History
 from plain.backward_induction import Coefficients, Fits

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.record.histories import History
 from plain.masks import arms_for_a_max
 

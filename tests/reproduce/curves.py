@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce import FIGURES, Claim
 from dtrbandit.simulation.manifest import Manifest
 
-Array = NDArray[np.float64]
 Curve = Callable[[Array, int], Array]  # from rounds and the number of a path to its regret
 
 HORIZON, PATHS = 2_000, 40

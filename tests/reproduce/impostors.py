@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce import Claim
 
-Array = NDArray[np.float64]
 Law = Callable[[Array], Array]  # mean regret up to rounds
 
 RUNS, AT_MOST = 200, 10

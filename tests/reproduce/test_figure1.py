@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce import FIGURES
 from dtrbandit.reproduce.figure1 import DTRB, EPSILON_GREEDY, GREEDY, LSVI_UCB
 from reproduce.curves import Curve, logarithmic, power, sometimes, study_of, study_with, told
-from reproduce.impostors import AT_MOST, LINE, LOGARITHM, PATHS, POWER_03, ROOT, RUNS, Array, Law, noisy
+from reproduce.impostors import AT_MOST, LINE, LOGARITHM, PATHS, POWER_03, ROOT, RUNS, Law, noisy
 
 STUCK, LEARNS = power(0.2, 1.0), logarithmic(5.0)
 AS_IN_FIGURE_1: dict[str, Curve] = {

@@ -9,6 +9,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce import Claim, Verdict
 from dtrbandit.reproduce.rates import (
     Curve,
@@ -25,19 +26,7 @@ from dtrbandit.reproduce.rates import (
 )
 from reproduce.curves import logarithmic as logarithm
 from reproduce.curves import power, sometimes, study_of
-from reproduce.impostors import (
-    AT_MOST,
-    LATE_POWER_03,
-    LATE_ROOT,
-    LINE,
-    LOGARITHM,
-    POWER_03,
-    ROOT,
-    Array,
-    Law,
-    held,
-    noisy,
-)
+from reproduce.impostors import AT_MOST, LATE_POWER_03, LATE_ROOT, LINE, LOGARITHM, POWER_03, ROOT, Law, held, noisy
 
 BLOCK = 20
 

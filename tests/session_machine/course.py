@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.policies.registry import forces_plans, learns
-from paper.literal import Vector, feasible_arms, hat_estimates, schedule, tilde_estimates
+from paper.literal import feasible_arms, hat_estimates, schedule, tilde_estimates
 from plain.masks import plans_left
 from policies.twins import Twins
 from session_machine.naive import Earlier, NaiveUnit, draw, earlier_unit

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.grammar import Reader, Token
+from dtrbandit.kernels.arrays import Mask
 
-Mask = NDArray[np.bool_]
 Columns = Mapping[str, float] | Mapping[str, NDArray[np.float64]]
 Value = str | float
 Names = dict[str, Token]  # each column, and where it was named first

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import as_float, is_among, shown
 from dtrbandit.errors import ObservationError
+from dtrbandit.kernels.arrays import Vector
 
 LARGEST = 1e100  # sums of squares of anything larger could overflow
 

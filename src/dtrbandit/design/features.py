@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Matrix, Vector
 
 FeatureFunction = Callable[[Mapping[str, NDArray[np.float64]]], Matrix]
 

@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.grammar import Reader
 from dtrbandit.errors import DesignError
-from dtrbandit.kernels.arrays import Matrix as Matrix
-from dtrbandit.kernels.arrays import Vector as Vector
+from dtrbandit.kernels.arrays import Matrix, Vector
 
 
 class Column(NamedTuple):

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Tree
-from dtrbandit.environments.potential_outcomes import Array, Mask, PotentialOutcomes, along, observed
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes, along, observed
+from dtrbandit.kernels.arrays import Array, Mask
 
 
 class ByNode(NamedTuple):

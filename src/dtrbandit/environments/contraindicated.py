@@ -10,8 +10,9 @@ import numpy as np
 from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
-from dtrbandit.environments.potential_outcomes import Environment, Mask, PotentialOutcomes, require_environment
+from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, require_environment
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Mask
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from dtrbandit.design.spec import MOST_STAGES, Design
 from dtrbandit.design.stages import MOST_ARMS, Stage
 from dtrbandit.design.values import shown
 from dtrbandit.environments.linear_stage import LinearStage, linear_stage
-from dtrbandit.environments.potential_outcomes import Array, PotentialOutcomes, units_first
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes, units_first
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Array
 
 MOST_FEATURES = 256
 

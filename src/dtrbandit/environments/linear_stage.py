@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtrbandit.environments.potential_outcomes import Array
+from dtrbandit.kernels.arrays import Array
 
 SPACING = 2.25  # above 2: other pairs of arms cross at crossings, or halfway between them, where no context lies
 DEFICIT = 1.0  # the largest gap

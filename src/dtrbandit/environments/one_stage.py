@@ -11,7 +11,8 @@ from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import MOST_ARMS, Stage
 from dtrbandit.environments.linear import Linear
-from dtrbandit.environments.potential_outcomes import Array, PotentialOutcomes
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes
+from dtrbandit.kernels.arrays import Array
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,16 +7,13 @@ from itertools import product
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Array, Mask
 from dtrbandit.words import counted
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class PotentialOutcomes(NamedTuple):

@@ -15,10 +15,11 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.design.values import shown
 from dtrbandit.environments import stard_values
-from dtrbandit.environments.potential_outcomes import Array, PotentialOutcomes, units_first
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes, units_first
 from dtrbandit.environments.stard_law import REMISSION
 from dtrbandit.environments.stard_nature import draw_nature, treat
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Array
 
 ARMS = SSRI, OTHER = "ssri", "other"
 STATUSES = REMITTED, DROPPED_OUT, STAGE_2 = "remitted", "dropped out", "stage 2"

@@ -11,10 +11,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Array
+
 Numbers = Array | float
 Indices = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 LAST = 26  # the worst score of a stage; the best is 0
 REMISSION = 5  # the worst score in remission

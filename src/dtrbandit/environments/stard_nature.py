@@ -8,7 +8,8 @@ import numpy as np
 
 from dtrbandit.environments import stard_law as law
 from dtrbandit.environments import stard_values
-from dtrbandit.environments.stard_law import Array, Indices, Mask
+from dtrbandit.environments.stard_law import Indices
+from dtrbandit.kernels.arrays import Array, Mask
 
 
 class Nature(NamedTuple):

@@ -27,7 +27,6 @@ from dtrbandit.environments.stard_law import (
     WEEKS,
     WEEKS_BEFORE,
     WEEKS_FIRST,
-    Array,
     end2_mean,
     end_mean,
     expected,
@@ -37,6 +36,7 @@ from dtrbandit.environments.stard_law import (
     start2_mean,
     start_mean,
 )
+from dtrbandit.kernels.arrays import Array
 
 SCORES = np.arange(LAST + 1.0)
 STARTS = np.arange(START[0], START[1] + 1.0)

@@ -9,7 +9,8 @@ import numpy as np
 from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
-from dtrbandit.environments.potential_outcomes import Array, PotentialOutcomes, units_first
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes, units_first
+from dtrbandit.kernels.arrays import Array
 
 DESIGN = Design(
     [

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Matrix
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.observed import Observed
-from dtrbandit.kernels.arrays import Integers, Mask
+from dtrbandit.kernels.arrays import Integers, Mask, Matrix
 
 Coefficients = tuple[Matrix, ...]  # per stage (K_m, d_m), NaN where an arm has no estimate
 

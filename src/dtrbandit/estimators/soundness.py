@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from dtrbandit.kernels import constants as c
 
-Array = NDArray[Any]
-
 
 def is_outside(numbers: Any, low: int, high: int) -> bool:
     """Say whether an array has a number below ``low``, or one that is ``high`` or more."""
@@ -43,7 +41,7 @@ def observed_fault(seen: Any) -> str:
     return course_fault(seen, np.asarray(seen.last))
 
 
-def course_fault(seen: Any, last: Array) -> str:
+def course_fault(seen: Any, last: NDArray[Any]) -> str:
     """Say which unit is not where its arms lead, or has an outcome after a stage at which it had no arm."""
     arms, nodes, following = np.asarray(seen.arms), np.asarray(seen.nodes), np.asarray(seen.following)
     led = np.zeros(len(arms), dtype=np.int64)  # the place in the tree where a unit would stand next
@@ -59,9 +57,9 @@ def course_fault(seen: Any, last: Array) -> str:
     return ""
 
 
-def has_come(seen: Any) -> Array:
+def has_come(seen: Any) -> NDArray[Any]:
     """Return which units have entered the first stage, void ones among them, (capacity,): these cannot do so again."""
-    come: Array = (np.asarray(seen.nodes)[:, 0] >= 0) | (np.asarray(seen.left) == c.VOID)
+    come: NDArray[Any] = (np.asarray(seen.nodes)[:, 0] >= 0) | (np.asarray(seen.left) == c.VOID)
     return come
 
 

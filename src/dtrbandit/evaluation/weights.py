@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtrbandit.design.formula import Vector
+from dtrbandit.kernels.arrays import Vector
 
 
 class ExtremeWeights(UserWarning):

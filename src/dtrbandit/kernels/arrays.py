@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Floats = NDArray[np.float64]  # of three axes or more
+Array = NDArray[np.float64]  # of any number of axes
 Integers = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
 Named = dict[str, NDArray[Any]]

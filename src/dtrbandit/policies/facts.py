@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.errors import ProtocolError
 from dtrbandit.kernels import constants as c
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.policies.policy import Choice
 from dtrbandit.policies.state import PolicyState
 from dtrbandit.policies.teaching import Call, lessons_of, teach

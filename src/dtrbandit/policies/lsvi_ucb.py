@@ -17,7 +17,7 @@ from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.estimators.optimistic import OptimisticLearner
 from dtrbandit.kernels import constants as c
-from dtrbandit.kernels.arrays import Floats, Matrix
+from dtrbandit.kernels.arrays import Array, Matrix
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.parameters import NEUTRAL
 from dtrbandit.policies.policy import Policy
@@ -201,7 +201,7 @@ def knowing_rounds(policy: Policy[Any], design: Design, rounds: int) -> Policy[A
     return policy
 
 
-def warn_if_unscaled(policy: Policy[Any], outcomes: Floats, stages: int, *, name: str, stacklevel: int) -> None:
+def warn_if_unscaled(policy: Policy[Any], outcomes: Array, stages: int, *, name: str, stacklevel: int) -> None:
     """Warn if outcomes plainly exceed LSVI-UCB's scale: their root mean square is over twice stages × scale.
 
     ``outcomes`` are those that it met, NaN where none was seen.

@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.feasibility import Barred, children_left
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.estimators.observed import Observed
 from dtrbandit.kernels import constants as c
-from dtrbandit.kernels.arrays import Integers, Matrix, Named, longer, named, restore, under, within
+from dtrbandit.kernels.arrays import Integers, Matrix, Named, Vector, longer, named, restore, under, within
 from dtrbandit.policies.decisions import DecisionReader
 from dtrbandit.policies.policy import refuse_foreign
 from dtrbandit.policies.restoring import require_lists, require_shapes, require_sound

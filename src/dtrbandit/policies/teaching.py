@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import ProtocolError
+from dtrbandit.kernels.arrays import Matrix, Vector
 from dtrbandit.kernels.constants import ARRIVED, COMPLETED, LEFT
 from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.histories import History

@@ -12,9 +12,9 @@ import numpy as np
 
 from dtrbandit.design.contexts import LARGEST
 from dtrbandit.design.feasibility import Barred, arms_left
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import ObservationError
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.record.events import (
     Assigned,
     Completed,

@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.intervals import LEVEL
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Measured
 from dtrbandit.words import counted
-
-Array = NDArray[np.float64]
 
 FEWEST, ENOUGH = 1_000, 2_000  # paths: for an interval of a ratio of means at all, and for one of 95 %
 RESAMPLES = 2_000

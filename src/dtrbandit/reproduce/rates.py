@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.intervals import LEVEL
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Claim, Measured, Whose, highest, judged, together
 from dtrbandit.reproduce.over_paths import each_of, median, ratio_of_means
 from dtrbandit.simulation.study import Study
 
-Array = NDArray[np.float64]
 Rounds = NDArray[np.int64]
 
 ROOT, EXCLUDED = 1.41, 1.23  # the ratios of √t and of t^0.3, rounded down

@@ -13,12 +13,13 @@ from dtrbandit.design.spec import Design
 from dtrbandit.environments.by_node import reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, checked, require_units
 from dtrbandit.errors import DesignError, ObservationError
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.registry import is_builtin
 from dtrbandit.simulation.closings import require_arms_for_all
 from dtrbandit.simulation.inputs import ARRIVALS, ENVIRONMENT, Inputs
 from dtrbandit.simulation.play_session import play_session
-from dtrbandit.simulation.regret import Arms, Array, Truth
+from dtrbandit.simulation.regret import Arms, Truth
 
 Order = NDArray[np.int32]
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes
+from dtrbandit.kernels.arrays import Array
 
-Array = NDArray[np.float64]
 Arms = NDArray[np.int8]
 
 LOWEST = -np.finfo(np.float64).max  # of a Q that an environment does not give: a unit that left

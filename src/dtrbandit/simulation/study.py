@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from dtrbandit.errors import DesignError, DTRError
 from dtrbandit.intervals import TOO_FEW, band, level_of, no_band, spread_band
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.rounds import POINTS, Times, cumulative, times
 from dtrbandit.simulation.manifest import Manifest
-from dtrbandit.simulation.regret import Arms, Array
+from dtrbandit.simulation.regret import Arms
 from dtrbandit.simulation.summary import StudySummary, Totals, best_policy, summarise
 from dtrbandit.words import counted
 

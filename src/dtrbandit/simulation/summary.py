@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.intervals import (
     ENOUGH,
@@ -19,6 +18,7 @@ from dtrbandit.intervals import (
     mean_over_paths,
     spread_of_paths,
 )
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.words import counted
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-Array = NDArray[np.float64]
 
 REGRET, OUTCOME = "regret", "mean reward"  # the second is an outcome; its name is public
 

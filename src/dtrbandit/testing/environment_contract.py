@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from dtrbandit.courses import potential_courses
 from dtrbandit.design.tree import Plan
 from dtrbandit.environments.potential_outcomes import (
-    Array,
     Environment,
     LinearEnvironment,
     PotentialOutcomes,
@@ -32,6 +31,7 @@ from dtrbandit.environments.potential_outcomes import (
     leavers,
     observed,
 )
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.words import counted
 
 FEW = 200

@@ -16,7 +16,8 @@ import numpy as np
 from dtrbandit.design.parameters import each, positive, spread, whole
 from dtrbandit.design.tree import Plan
 from dtrbandit.environments.potential_outcomes import Environment
-from dtrbandit.theory.evidence import UNITS, Array, Evidence, Mask, Visit, evidence_of
+from dtrbandit.kernels.arrays import Array, Mask
+from dtrbandit.theory.evidence import UNITS, Evidence, Visit, evidence_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.design.feasibility import arms_left
 from dtrbandit.design.parameters import whole
@@ -22,11 +21,9 @@ from dtrbandit.engine import Session
 from dtrbandit.environments.by_node import by_node, reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment
 from dtrbandit.errors import DesignError, ProtocolError
+from dtrbandit.kernels.arrays import Array, Mask
 from dtrbandit.record.histories import UnitRecord
 from dtrbandit.words import counted
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 UNITS = 20_000
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment, along, require_environment
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.theory.constants import Constants
 from dtrbandit.theory.diversity import Diversity, estimate_diversity
-from dtrbandit.theory.evidence import UNITS, Array, Evidence, from_units
+from dtrbandit.theory.evidence import UNITS, Evidence, from_units
 from dtrbandit.theory.margin import Margin, estimate_margin
 
 LINEAR = 1e-8  # of the largest |Q|: misfits below are rounding errors

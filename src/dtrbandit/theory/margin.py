@@ -18,7 +18,8 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.tree import Plan
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError
-from dtrbandit.theory.evidence import UNITS, Array, Evidence, Visit, evidence_of
+from dtrbandit.kernels.arrays import Array
+from dtrbandit.theory.evidence import UNITS, Evidence, Visit, evidence_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.policies.policy import Policy
 from dtrbandit.trial.ledger import COMPLETED, FORCED, FREE, FREED, VOIDED, WITHDRAWN, Ledger
-
-Array = NDArray[np.float64]
 
 BARS = 24  # of allocation
 POINTS = 40  # of lines

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dtrbandit.evaluation.propensities.logistic import fit_logistic, independent, separated
-from evaluation.plain_logistic import Array, multinomial, newton
+from dtrbandit.kernels.arrays import Array
+from evaluation.plain_logistic import multinomial, newton
 
 RNG = np.random.default_rng(0)
 N = 400

@@ -13,11 +13,11 @@ import pytest
 
 import dtrbandit as dtr
 import open_data
-from dtrbandit.design.condition import Mask
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation import Cohort, ExtremeWeights, logging_value
 from dtrbandit.evaluation.propensities.model import PropensityModel
-from evaluation.plain_logistic import Array, fitted
+from dtrbandit.kernels.arrays import Array, Mask
+from evaluation.plain_logistic import fitted
 from evaluation.simulated_cohorts import cohort_of, confounded_smart, fewer_and_fewer_arms
 
 PAPER_STAYING = "qids_start1*C(first) + qids_slope1*C(first) + preference1*C(first) + qids_slope2"

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort
+from dtrbandit.kernels.arrays import Array
 from evaluation.simulated_cohorts import cohort_of, expit
 
-Array = NDArray[np.float64]
 Arms = NDArray[np.int64]
 
 DESIGN = dtr.Design(

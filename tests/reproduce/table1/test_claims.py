@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Verdict
 from dtrbandit.reproduce.table1.claims import by_cohort, by_path, by_truth, claims
 from dtrbandit.reproduce.table1.entries import ENTRIES, PAPER
-
-Array = NDArray[np.float64]
 
 
 def as_in_the_paper(**changed: float) -> dict[str, Array]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from dtrbandit.datasets import stard_cohort_table
 from dtrbandit.datasets.stard import COHORT_SEED
 from dtrbandit.environments import STARD
 from dtrbandit.evaluation import Cohort, PropensityModel, logging_value
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce import TABLE1
 from dtrbandit.reproduce.table1.entries import PAPER
 from dtrbandit.reproduce.table1.notes import NEAR
 from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.versions import COMPUTED, PENALTY, TEXT, Version
-
-Array = NDArray[np.float64]
 
 
 @pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.ExtremeWeights")  # of other seeds

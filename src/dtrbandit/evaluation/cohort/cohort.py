@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
 from dtrbandit.design.contexts import LARGEST
 from dtrbandit.design.feasibility import Barred, sets_of
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.evaluation.cohort.exclusions import infeasible_arms
@@ -26,6 +24,7 @@ from dtrbandit.evaluation.cohort.roles import Roles
 from dtrbandit.evaluation.cohort.scheduled import as_scheduled, forced_alone, overridden
 from dtrbandit.evaluation.cohort.teaching import teaching
 from dtrbandit.evaluation.cohort.validation import FrameReader, in_rows
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.record.events import Event, Taught
 from dtrbandit.words import counted
 

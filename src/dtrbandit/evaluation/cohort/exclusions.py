@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.design.condition import Mask
 from dtrbandit.design.feasibility import left_for_sets, sets_of
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.evaluation.cohort.frames import numbers
+from dtrbandit.kernels.arrays import Mask
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.delimited import UNREADABLE, read_delimited
-from dtrbandit.design.condition import Mask
 from dtrbandit.design.contexts import LARGEST
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.stages import Stage
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Mask, Vector
 
 if TYPE_CHECKING:
     import pandas as pd

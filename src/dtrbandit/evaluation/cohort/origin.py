@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Matrix
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Mask, Matrix
 from dtrbandit.record.events import Event
 from dtrbandit.words import counted
 

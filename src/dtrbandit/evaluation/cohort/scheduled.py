@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.design.condition import Mask
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort.origin import RANDOMISED, Origin, Recorded
+from dtrbandit.kernels.arrays import Mask
 
 if TYPE_CHECKING:
     from dtrbandit.evaluation.cohort.cohort import Cohort

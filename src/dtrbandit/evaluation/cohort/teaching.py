@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.design.condition import Mask
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.validation import in_rows
+from dtrbandit.kernels.arrays import Mask
 from dtrbandit.record.events import Taught
 from dtrbandit.record.histories import Context
 from dtrbandit.record.values import Values

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import ObservationError
@@ -26,6 +24,7 @@ from dtrbandit.evaluation.cohort.exclusions import Left, read_exclusions
 from dtrbandit.evaluation.cohort.frames import NO_ARM, UNKNOWN_ARM, arm_numbers, infinite, numbers, texts
 from dtrbandit.evaluation.cohort.left_out import LeftOut, Missing
 from dtrbandit.evaluation.cohort.roles import Roles, require_columns
+from dtrbandit.kernels.arrays import Mask, Vector
 
 if TYPE_CHECKING:
     import pandas as pd

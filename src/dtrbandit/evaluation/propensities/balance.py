@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Formula, Matrix, Vector
+from dtrbandit.design.formula import Formula
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.propensities.risk_sets import feature_matrix, main_effects
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 
 if TYPE_CHECKING:
     import pandas as pd

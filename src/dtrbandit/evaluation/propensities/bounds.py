@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Matrix
 
 Bounds = tuple[float, float]
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
@@ -19,6 +18,7 @@ from dtrbandit.evaluation.propensities.logistic import Logistic
 from dtrbandit.evaluation.propensities.overlap import plot_overlap
 from dtrbandit.evaluation.propensities.risk_sets import RiskSet, unobserved_columns
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
+from dtrbandit.kernels.arrays import Matrix, Vector
 from dtrbandit.words import counted
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.kernels.arrays import Matrix, Vector
 
 Numbers = NDArray[np.int64]
 

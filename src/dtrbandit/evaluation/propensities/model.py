@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Formula, Matrix, Vector
+from dtrbandit.design.formula import Formula
 from dtrbandit.design.parameters import real
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError, NotEstimable
@@ -29,6 +28,7 @@ from dtrbandit.evaluation.propensities.risk_sets import (
     unobserved_columns,
 )
 from dtrbandit.evaluation.weights import ExtremeWeights, largest_weight
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.words import counted
 
 Known = float | Mapping[str, float]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.cohort.scheduled import recorded_of
 from dtrbandit.evaluation.propensities.risk_sets import RiskSet
+from dtrbandit.kernels.arrays import Matrix
 from dtrbandit.words import counted
 
 RECORDED, SHARES = "recorded", "shares"

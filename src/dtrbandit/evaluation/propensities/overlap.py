@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.panels import BINS, names_as_they_are, panel
 from dtrbandit.evaluation.propensities.risk_sets import STAYED, RiskSet
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.plots import colour_of
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Column, Formula, Indicator, Matrix, Term, Vector, parse_formula
+from dtrbandit.design.formula import Column, Formula, Indicator, Term, parse_formula
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 
 OUTCOME = "outcome"  # where a unit stays to after the last stage
 ENTRY = "entry to "  # and a stage: until it was known whether enter_if lets a unit in

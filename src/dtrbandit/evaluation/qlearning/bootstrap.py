@@ -19,15 +19,12 @@ from functools import partial
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.qlearning.induction import Sample
+from dtrbandit.kernels.arrays import Array, Mask
 from dtrbandit.parallel import map_unordered
 from dtrbandit.rank import scaled_rows
-
-Array = NDArray[np.float64]
 
 LOW, HIGH = 0.025, 0.975
 MOST_REDRAWN = 0.05

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, ObservationError
-from dtrbandit.evaluation.qlearning.bootstrap import Array
 from dtrbandit.evaluation.qlearning.uncertainty import Uncertainty
+from dtrbandit.kernels.arrays import Array, Vector
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.evaluation.qlearning.bootstrap import Array, reflected, resample_size, resampled, resampled_weights
+from dtrbandit.evaluation.qlearning.bootstrap import reflected, resample_size, resampled, resampled_weights
 from dtrbandit.evaluation.qlearning.induction import Sample, backward_induction
 from dtrbandit.evaluation.qlearning.regularity import regularity
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.parallel import map_unordered
 
 XIS = tuple(step / 40 for step in range(1, 21))  # 0.025 to 0.5

@@ -16,12 +16,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.qlearning.regression import Regression, regress
 from dtrbandit.evaluation.qlearning.staying import Staying, staying_of
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 
 Dropouts = Literal["imputed", "complete", "weighted"]
 DROPOUTS: tuple[Dropouts, ...] = ("imputed", "complete", "weighted")

@@ -25,9 +25,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Matrix
 from dtrbandit.evaluation.qlearning.induction import StageFit
 from dtrbandit.evaluation.qlearning.regression import Regression
+from dtrbandit.kernels.arrays import Matrix
 
 Rows = NDArray[np.int64]
 

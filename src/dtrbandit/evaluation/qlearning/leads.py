@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix
 from dtrbandit.evaluation.panels import BINS, names_as_they_are, panel
+from dtrbandit.kernels.arrays import Matrix
 from dtrbandit.plots import PALETTE
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.contexts import history_arms, history_features
-from dtrbandit.design.formula import Matrix
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, NotEstimable, ObservationError, ProtocolError
@@ -33,6 +32,7 @@ from dtrbandit.evaluation.qlearning.rule import rule_in_words
 from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary
 from dtrbandit.evaluation.qlearning.uncertainty import Bootstrap, Uncertainty
 from dtrbandit.evaluation.qlearning.who import plot_who
+from dtrbandit.kernels.arrays import Matrix
 from dtrbandit.words import counted
 
 if TYPE_CHECKING:

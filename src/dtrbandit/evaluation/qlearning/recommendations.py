@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.qlearning.contrasts import interval_table
 from dtrbandit.evaluation.qlearning.uncertainty import SANDWICH, Uncertainty
+from dtrbandit.kernels.arrays import Matrix, Vector
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.rank import scaled_rows
 
 LEVERAGE_ONE = 1.0 - 1e-8

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
 from dtrbandit.evaluation.qlearning.induction import Sample, StageFit
 from dtrbandit.evaluation.qlearning.influence import influences, root_of
+from dtrbandit.kernels.arrays import Mask
 
 NEAR = NormalDist().inv_cdf(1 - 0.001 / 2) ** 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.words import short_number
 
 INTERCEPT = "1"

@@ -19,12 +19,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.evaluation.propensities.bounds import least
 from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities
-
-Array = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Array, Mask, Matrix, Vector
 
 MOST_STEPS, SMALL_STEP = 40, 1e-9  # of Newton's iteration, on terms of unit spread
 SINGULAR = 1e-12  # a smaller determinant of a Hessian with unit diagonal is none

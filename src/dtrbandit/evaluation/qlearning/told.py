@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Matrix
 from dtrbandit.evaluation.qlearning.uncertainty import Uncertainty
+from dtrbandit.kernels.arrays import Mask, Matrix
 
 AT_A_TIME = 2_000  # comparisons, for memory
 

@@ -17,11 +17,12 @@ import numpy as np
 
 from dtrbandit.design.parameters import real, whole
 from dtrbandit.errors import NotEstimable
-from dtrbandit.evaluation.qlearning.bootstrap import Array, reflected, resample_size, resampled
+from dtrbandit.evaluation.qlearning.bootstrap import reflected, resample_size, resampled
 from dtrbandit.evaluation.qlearning.double import Chosen, Double, choose_xi, chosen_for, parts_of
 from dtrbandit.evaluation.qlearning.induction import Sample, StageFit
 from dtrbandit.evaluation.qlearning.influence import influences, root_of
 from dtrbandit.evaluation.qlearning.regularity import Regularity, regularity
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.parallel import check_jobs
 
 REACH = NormalDist().inv_cdf(0.975)

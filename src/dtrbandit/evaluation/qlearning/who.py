@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.panels import LABEL_WIDTH, names_as_they_are, panel
@@ -24,6 +23,7 @@ from dtrbandit.evaluation.qlearning.typical import (
     typical_in_words,
 )
 from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, Uncertainty
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.plots import PALETTE
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from dtrbandit.kernels import constants as c
-from dtrbandit.kernels.arrays import Floats, Integers, Matrix, Vector
+from dtrbandit.kernels.arrays import Array, Integers, Matrix, Vector
 from dtrbandit.policies.state import PolicyState
 
 BUILT_FROM = c.BUILT_FROM
@@ -39,7 +39,7 @@ class Rows:
     """
 
     def __init__(
-        self, state: PolicyState, features: Floats, arms: Integers, outcome: Vector, roots: Integers, drawn: Matrix
+        self, state: PolicyState, features: Array, arms: Integers, outcome: Vector, roots: Integers, drawn: Matrix
     ) -> None:
         self.state, self.features, self.arms = state, features, arms
         self.outcome, self.roots, self.drawn = outcome, roots, drawn
@@ -66,7 +66,7 @@ class Rows:
         for row in range(agreeing.shape[0]):
             agreeing[row] = self.agrees(row, unit)
 
-    def ask_chances(self, unit: int, chances: Floats) -> None:
+    def ask_chances(self, unit: int, chances: Array) -> None:
         """Fill ``chances`` (n, M, K): how probable each arm is for a row in this free round.
 
         The row has its own earlier arms. Stages at which it had none are left as they are. The policy learns nothing.

@@ -15,10 +15,10 @@ from dtrbandit.errors import DesignError, DTRError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.replay.paths import Inputs, play_path, prepare, room
 from dtrbandit.evaluation.weights import ExtremeWeights
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.parallel import map_unordered
 from dtrbandit.policies.policy import Policy
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 UNITS, PATHS_OF = 2, 3  # streams of a resample, beside those of a path

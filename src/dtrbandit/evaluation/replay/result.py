@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.evaluation.replay.uncertainty import COHORTS, PATHS, mean_interval, worth
 from dtrbandit.intervals import REPLAY, TOO_FEW, Band, Interval, no_band, spread_band
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.rounds import POINTS, Times, cumulative, times
 from dtrbandit.words import counted
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 
 FEW = 0.8  # of the acceptance rate that is to be expected
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
+from dtrbandit.kernels.arrays import Vector
 
 Rows = NDArray[np.int64]
 

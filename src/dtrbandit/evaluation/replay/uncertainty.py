@@ -14,11 +14,9 @@ centre.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.intervals import FULL, LEVEL, REPLAY, TOO_FEW, Interval, interval, level_of
-
-Array = NDArray[np.float64]
+from dtrbandit.kernels.arrays import Array
 
 PATHS, COHORTS = "over paths through this cohort", "over cohorts"
 QUANTILE = 1.96  # of the normal law, for 95 %

@@ -34,8 +34,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.cohort.origin import CERTAIN
@@ -48,6 +46,7 @@ from dtrbandit.evaluation.values.asked import Asked, weights_at_enrolment
 from dtrbandit.evaluation.values.augmented import OutcomeModel, augmented_scores, fitted_means
 from dtrbandit.evaluation.values.decisions import Arms
 from dtrbandit.evaluation.values.forks import Fork, forks, inverse_weights
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 
 GROWTH = 0.05  # by which known outcomes grow until outcome models are fitted again
 SPARE = 2  # units more than terms, so that the mean squared error of what a regression predicts is finite

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from dtrbandit.belief import Belief, believed
 from dtrbandit.design.feasibility import sets_of
-from dtrbandit.design.formula import Vector
 from dtrbandit.errors import DesignError, LogError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.cohort.origin import CERTAIN
@@ -36,6 +35,7 @@ from dtrbandit.evaluation.cohort.scheduled import recorded_of
 from dtrbandit.evaluation.replay.kernel import Rows
 from dtrbandit.evaluation.replay.players import CohortArrays, arrays_of, masks_of
 from dtrbandit.evaluation.values.decisions import Arms
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.policies.lsvi_ucb import looks_only_back
 from dtrbandit.policies.registry import is_builtin
 from dtrbandit.record.events import Event

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
@@ -37,6 +36,7 @@ from dtrbandit.evaluation.propensities.risk_sets import (
 )
 from dtrbandit.evaluation.qlearning.regression import regress
 from dtrbandit.evaluation.values.forks import Fork
+from dtrbandit.kernels.arrays import Matrix, Vector
 
 FEWEST = 3  # units for each coefficient: fewer fit their own outcomes, and say nothing of others
 

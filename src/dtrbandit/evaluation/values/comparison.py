@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Matrix, Vector
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 
 DRAWS = 20_000
 LEVEL = 0.95

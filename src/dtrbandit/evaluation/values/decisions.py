@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.formula import Matrix
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.kernels.arrays import Matrix
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.histories import History
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
+from dtrbandit.kernels.arrays import Vector
 
 REACH = 1.959964  # of the normal distribution, 95 % two-sided
 WEIGHTED, AUGMENTED, REGRESSION, CROSS_FITTED = "weighted", "augmented", "q-learning", "cross-fitted"

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.design.parameters import whole
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, NotEstimable
@@ -33,6 +32,7 @@ from dtrbandit.evaluation.values.learned import Learner, learned_value
 from dtrbandit.evaluation.values.regression import regression_value
 from dtrbandit.evaluation.values.result import Values
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
+from dtrbandit.kernels.arrays import Vector
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.words import counted
 

@@ -17,14 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Vector
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities
 from dtrbandit.evaluation.propensities.model import ADAPTIVE, PropensityModel
 from dtrbandit.evaluation.propensities.risk_sets import RiskSet
 from dtrbandit.evaluation.values.decisions import Arms
+from dtrbandit.kernels.arrays import Mask, Vector
 
 
 class Fork(NamedTuple):

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.propensities.fitted import FittedPropensities
+from dtrbandit.kernels.arrays import Matrix, Vector
 
 
 def hajek(cohort: Cohort, weights: Vector) -> tuple[float, Vector]:

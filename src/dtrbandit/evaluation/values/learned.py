@@ -24,8 +24,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Vector
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.qlearning.cross_fitted import CrossFitted, finds_cross_fitted
@@ -36,6 +34,7 @@ from dtrbandit.evaluation.values.estimate import CROSS_FITTED, REACH, Estimate, 
 from dtrbandit.evaluation.values.forks import forks, inverse_weights, known_propensities
 from dtrbandit.evaluation.values.regression import teachable
 from dtrbandit.evaluation.weights import ExtremeWeights, effective_sample_size, largest_weight
+from dtrbandit.kernels.arrays import Mask, Vector
 
 FOLDS, BLOCKS, FIRST = 5, 10, 0.3
 SEED = 0  # of the order of units where none is asked for

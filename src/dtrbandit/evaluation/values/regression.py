@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrbandit.design.formula import Vector
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.qlearning.induction import Dropouts, Sample, backward_induction, sample_of
 from dtrbandit.evaluation.qlearning.influence import influences
 from dtrbandit.evaluation.values.decisions import Arms
+from dtrbandit.kernels.arrays import Vector
 
 
 def regression_value(cohort: Cohort, decided: Arms) -> tuple[float, Vector]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.design.formula import Matrix, Vector
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.values.comparison import contenders, joint_reach
@@ -25,6 +24,7 @@ from dtrbandit.evaluation.values.estimate import (
     Estimate,
 )
 from dtrbandit.evaluation.values.forest import plot_forest
+from dtrbandit.kernels.arrays import Matrix, Vector
 from dtrbandit.words import counted, short_number
 
 if TYPE_CHECKING:

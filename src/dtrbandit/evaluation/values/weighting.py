@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.condition import Mask
-from dtrbandit.design.formula import Vector
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.values.forks import known_propensities
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
+from dtrbandit.kernels.arrays import Mask, Vector
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.histories import History
 from dtrbandit.words import counted

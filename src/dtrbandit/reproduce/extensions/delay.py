@@ -10,6 +10,7 @@ import numpy as np
 from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.durations import Exponential
 from dtrbandit.environments.synthetic import Synthetic
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.plots import colour_of, plain_axes
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim, Measured, Whose, highest, judged, together
@@ -26,7 +27,7 @@ from dtrbandit.reproduce.extensions.growth import free_rounds_slower_than_root
 from dtrbandit.reproduce.extensions.pictures import draw_regret
 from dtrbandit.reproduce.over_paths import each_of, median, ratio_of_means, share
 from dtrbandit.reproduce.panels import note, panels, title
-from dtrbandit.reproduce.rates import Array, logarithmic, mean_ratio, slower_than_root, typical_ratio
+from dtrbandit.reproduce.rates import logarithmic, mean_ratio, slower_than_root, typical_ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,9 +11,10 @@ import numpy as np
 
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import Environment
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim
-from dtrbandit.reproduce.rates import Array, Curve, curve
+from dtrbandit.reproduce.rates import Curve, curve
 from dtrbandit.reproduce.reproduction import Reproduction, Size, more_paths, study_in, written
 from dtrbandit.simulation.inputs import ArrivalOrder
 from dtrbandit.simulation.study import Study

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.schedule import place
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.extensions.extension import DTRB, Setting
-from dtrbandit.reproduce.rates import Array
 from dtrbandit.simulation.study import Study
 
 

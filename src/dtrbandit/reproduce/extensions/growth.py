@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Claim, Whose, highest, judged, together
 from dtrbandit.reproduce.extensions.extension import Setting, Studies
 from dtrbandit.reproduce.extensions.forced_rounds import forced_rounds, free_regret
 from dtrbandit.reproduce.over_paths import each_of, median
-from dtrbandit.reproduce.rates import Array
 from dtrbandit.simulation.study import Study
 
 ROOT = 0.5  # the exponent of √T

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dtrbandit.environments.one_stage import OneStage
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim, Measured, judged, together
 from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
@@ -30,7 +31,6 @@ from dtrbandit.reproduce.extensions.growth import exponents
 from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals
 from dtrbandit.reproduce.over_paths import each_of, median
 from dtrbandit.reproduce.panels import panels, title
-from dtrbandit.reproduce.rates import Array
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 

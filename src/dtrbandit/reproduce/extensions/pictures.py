@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.intervals import band
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.reproduce.extensions.extension import DTRB, Studies
-from dtrbandit.reproduce.rates import Array
 from dtrbandit.rounds import times
 
 if TYPE_CHECKING:

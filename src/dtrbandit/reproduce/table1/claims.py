@@ -21,15 +21,14 @@ from math import isnan
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.evaluation.replay.uncertainty import over_paths
 from dtrbandit.intervals import interval, mean_over_paths
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Claim, Verdict, together
 from dtrbandit.reproduce.over_paths import each_of
 from dtrbandit.reproduce.table1.entries import DELTAS, DTRB, LOGGING, OFFLINE, ONLINE, QS, named
 
-Array = NDArray[np.float64]
 Averages = Mapping[str, Array]
 
 AHEAD, BEHIND, OPEN = Verdict.HOLDS, Verdict.REFUTED, Verdict.OPEN  # of the claim that one is ahead of another

@@ -8,16 +8,14 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.errors import DTRError
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.parallel import map_unordered
 from dtrbandit.reproduce.reproduction import Size
 from dtrbandit.reproduce.table1.entries import ENTRIES, LOGGING, OFFLINE, ONLINE
 from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.playing import played
-
-Array = NDArray[np.float64]
 
 COHORTS, PATHS = 30, 3
 FEWEST = 2  # cohorts; where few paths are asked for, there are half as many cohorts

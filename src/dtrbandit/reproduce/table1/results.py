@@ -8,19 +8,17 @@ from math import hypot, isnan
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.evaluation import Replay
 from dtrbandit.evaluation.replay.uncertainty import over_paths
 from dtrbandit.intervals import Interval, MeanOverPaths, mean_over_paths
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Claim
 from dtrbandit.reproduce.table1.claims import Averages, by_cohort, by_path, claims
 from dtrbandit.reproduce.table1.entries import ENTRIES, LOGGING, OFFLINE, ONLINE, PAPER
 from dtrbandit.reproduce.table1.over_cohorts import Distribution, OverCohorts
 from dtrbandit.reproduce.table1.patients import Benchmarks, Patients
 from dtrbandit.reproduce.table1.versions import TEXT
-
-Array = NDArray[np.float64]
 
 FEW = 10  # the paper's paths
 
