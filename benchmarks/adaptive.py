@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dtrbandit as dtr
-from dtrbandit.evaluation.cohort.scheduled import recorded_of
+from dtrbandit.evaluation.cohort.origin import recorded_of
 from dtrbandit.evaluation.values.adaptive import adaptive_value, levels, predictable_scores, recorded_models
 from dtrbandit.evaluation.values.asked import Asked, ask
 from dtrbandit.evaluation.values.augmented import OutcomeModel

@@ -26,7 +26,7 @@ from dtrbandit.evaluation import (
     evaluate,
     replay,
 )
-from dtrbandit.evaluation.cohort.left_out import Missing
+from dtrbandit.evaluation.cohort.frames import Missing
 from dtrbandit.evaluation.qlearning.induction import Dropouts
 from dtrbandit.evaluation.replay.result import in_words, rounds_to_draw, show_caution
 from dtrbandit.intervals import TOO_FEW

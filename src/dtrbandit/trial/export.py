@@ -53,7 +53,7 @@ def write_units(log: Sequence[Event], design: Design, path: str | Path, format: 
 
 def _frame(log: Sequence[Event], design: Design, place: Path) -> tuple[pd.DataFrame, Exported]:
     """Return a row for each unit: contexts, arms given, outcome, what was decided, and what it could not have."""
-    from dtrbandit.evaluation.cohort.from_log import OUTCOME, UNIT, log_frame
+    from dtrbandit.evaluation.cohort.logs import OUTCOME, UNIT, log_frame
     from dtrbandit.evaluation.cohort.origin import COLUMN, RANDOMISED
 
     frame, _, origin, excluded = log_frame(log, design)

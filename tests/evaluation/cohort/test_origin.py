@@ -9,8 +9,12 @@ import pandas as pd
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.environments import Synthetic
+from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.cohort.origin import Origin, Recorded, Waiting
+from evaluation import cohorts
+from evaluation.collected import LEAVERS, leavers_session, synthetic_session
 from evaluation.tiny_trials import ONE_STAGE
 
 RECORDED = Recorded(
@@ -91,3 +95,130 @@ def test_a_frame_says_how_its_arms_came_about_if_its_reader_does() -> None:
         dtr.DesignError, match="origin must be one of 'randomised', 'observational', 'adaptive', or None"
     ):
         told(origin="by chance")  # type: ignore[arg-type]  # wrong on purpose
+
+
+def overridden_session() -> dtr.Session:
+    """Return four forced rounds, of which two are overridden at the first stage and one at the second.
+
+    The plans are a-a, a-b, b-b and b-c. After the override of u1 to b its plan cannot go on, and after that of u2 its
+    plan a-b can; but other arms are feasible then.
+    """
+    session = dtr.Session(LEAVERS, dtr.DTRBandit(q=1, delta=1.0))
+    for unit, override in (("u1", "b"), ("u2", "b"), ("u3", None), ("u4", None)):
+        session.enroll(unit, {"x": 0.5})
+        if override:
+            session.override(unit, override, reason="allergy")
+        session.respond(unit, {"r": 1.0})
+        session.complete(unit, 1.0)
+    session.override("u4", "b", reason="allergy")
+    session.enroll("u5", {"x": 0.5})
+    session.respond("u5", {"r": -1.0})
+    session.override("u5", "b", reason="allergy")
+    session.complete("u5", 2.0)
+    return session
+
+
+def test_units_without_overrides_are_as_they_were() -> None:
+    cohort = Cohort.from_log(leavers_session(dtr.UniformRandom(), 20, seed=0).log)
+
+    assert not cohort.overridden.any()
+    assert cohort.as_scheduled() is cohort
+
+
+def test_as_scheduled_a_unit_has_the_arms_decided_and_is_left_out_if_these_cannot_follow_each_other() -> None:
+    cohort = Cohort.from_log(overridden_session().log)
+
+    scheduled = cohort.as_scheduled()
+
+    assert cohort.overridden.any(axis=1).tolist() == [True, True, False, True, True]
+    assert scheduled.units == ("u3", "u4", "u5")  # u1 and u2 had other second arms to choose from
+    assert [plan[: 1 + (plan[1] >= 0)] for plan in scheduled.arms.tolist()] == [[1, 1], [1, 2], [0]]
+    assert scheduled.origin is not None
+    assert (scheduled.origin.overridden, scheduled.origin.freed) == (2, 2)
+    assert scheduled.outcome.tolist() == [1.0, 1.0, 2.0]
+    assert not scheduled.overridden.any()
+
+
+def test_forced_rounds_alone_are_those_of_the_schedule_with_its_arms() -> None:
+    session = synthetic_session(dtr.DTRBandit(q=2, delta=0.5), 40, seed=1)
+
+    forced = Cohort.from_log(session.log).forced()
+
+    # blocks of 8 rounds: the first, the second and the fourth are forced
+    assert forced.units == tuple(f"u{t}" for t in (*range(1, 17), *range(25, 33)))
+    assert forced.arms.tolist() == [[0, 0], [0, 0], [0, 1], [0, 1], [1, 0], [1, 0], [1, 1], [1, 1]] * 3
+    assert forced.collected_by is None
+    assert "Forced rounds of DTRBandit alone, 24 of 40 units: a randomised trial." in str(forced)
+
+
+def test_of_forced_rounds_those_that_an_override_freed_are_left_out_and_counted() -> None:
+    forced = Cohort.from_log(overridden_session().log).forced()
+
+    assert forced.units == ("u3", "u4", "u5")
+    assert forced.arms.tolist() == [[1, 1], [1, 2], [0, -1]]
+    assert forced.origin is not None
+    assert (forced.origin.overridden, forced.origin.freed, forced.origin.among) == (2, 2, 5)
+
+
+def test_q_learning_has_intervals_for_forced_rounds_and_none_for_all() -> None:
+    cohort = Cohort.from_log(synthetic_session(dtr.DTRBandit(q=5, delta=0.5), 100, seed=1).log)
+
+    everybody, forced = (dtr.QLearning(own.design).fit(own).coef_ for own in (cohort, cohort.forced()))
+
+    assert everybody["low"].isna().all()
+    assert forced["low"].notna().all()
+
+
+def test_without_forced_rounds_or_a_log_there_is_nothing_to_return() -> None:
+    with pytest.raises(NotEstimable, match="none of the 10 units was in a forced round of UniformRandom"):
+        Cohort.from_log(leavers_session(dtr.UniformRandom(), 10, seed=0).log).forced()
+    with pytest.raises(dtr.DesignError, match=r"no decisions are on record .* Cohort.from_log\(log\)"):
+        cohorts.branching(20, seed=0).forced()
+
+
+def test_forced_rounds_are_a_trial_whose_units_keep_what_was_observed() -> None:
+    cohort = Cohort.from_log(leavers_session(dtr.DTRBandit(q=3, delta=0.5), 60, seed=2).log)
+
+    forced = cohort.forced()
+
+    rows = np.isin(cohort.units, forced.units)
+    np.testing.assert_array_equal(forced.outcome, cohort.outcome[rows])
+    np.testing.assert_array_equal(forced.contexts[1]["r"], cohort.contexts[1]["r"][rows])
+    np.testing.assert_array_equal(forced.arms, cohort.arms[rows])
+
+
+def test_a_forced_unit_with_one_arm_left_is_kept_whatever_its_plan_was() -> None:
+    """Left out only after plans with the arm that it cannot have, such units would be too few."""
+    session = dtr.Session(Synthetic().design, dtr.DTRBandit(q=2, delta=0.5), seed=0)
+    for t in range(8):  # each of four plans twice
+        exclude = {"second": ["2"]} if t % 2 else None
+        session.enroll(f"u{t}", {"x1": 0.5})
+        session.respond(f"u{t}", {"x2": 0.5}, exclude=exclude, reason="allergy" if exclude else None)
+        session.complete(f"u{t}", 1.0)
+
+    forced = Cohort.from_log(session.log).forced()
+
+    assert len(forced) == 8
+    assert forced.arms[1::2, 1].tolist() == [0, 0, 0, 0]
+    assert forced.origin is not None
+    assert forced.origin.freed == 0
+    shares = forced.with_propensities(dtr.PropensityModel(choice={"first": "shares", "second": "shares"})).propensities
+    assert shares is not None
+    assert shares.probability.tolist() == [0.25, 0.5] * 4  # who had no choice at the second stage has that of the first
+
+
+def test_that_units_with_contraindications_are_too_few_in_forced_rounds_is_said() -> None:
+    """A unit that cannot have its scheduled plan is decided freely from the first stage on."""
+    session = dtr.Session(Synthetic().design, dtr.DTRBandit(q=2, delta=0.5), seed=0)
+    for t in range(8):
+        session.enroll(
+            f"u{t}", {"x1": 0.5}, exclude={"second": ["2"]} if t % 2 else None, reason="allergy" if t % 2 else None
+        )
+        session.respond(f"u{t}", {"x2": 0.5})
+        session.complete(f"u{t}", 1.0)
+
+    forced = Cohort.from_log(session.log).forced()
+
+    assert len(forced) == 6
+    assert "2 units could not have some arm" in str(forced)
+    assert "so that such units are too few here" in " ".join(str(forced).split())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import dtrbandit as dtr
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation import Cohort
-from dtrbandit.evaluation.cohort.scheduled import recorded_of
+from dtrbandit.evaluation.cohort.origin import recorded_of
 from dtrbandit.evaluation.values import adaptive
 from dtrbandit.evaluation.values.adaptive import (
     adaptive_value,

@@ -14,7 +14,7 @@ import dtrbandit as dtr
 from dtrbandit.belief import believed
 from dtrbandit.environments import Synthetic
 from dtrbandit.evaluation import Cohort
-from dtrbandit.evaluation.cohort.scheduled import recorded_of
+from dtrbandit.evaluation.cohort.origin import recorded_of
 from dtrbandit.evaluation.replay.players import arrays_of
 from dtrbandit.evaluation.values.adaptive import levels
 from dtrbandit.evaluation.values.asked import Asked, _chances, ask, weights_at_enrolment

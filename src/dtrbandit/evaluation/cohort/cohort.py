@@ -14,15 +14,18 @@ from dtrbandit.design.contexts import LARGEST
 from dtrbandit.design.feasibility import Barred, sets_of
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ObservationError
-from dtrbandit.evaluation.cohort.exclusions import infeasible_arms
-from dtrbandit.evaluation.cohort.frames import Recode, read_frame
-from dtrbandit.evaluation.cohort.from_log import OUTCOME, UNIT, log_frame
-from dtrbandit.evaluation.cohort.in_words import in_words
-from dtrbandit.evaluation.cohort.left_out import LeftOut, Missing, require_missing
-from dtrbandit.evaluation.cohort.origin import ADAPTIVE, Kind, Origin
-from dtrbandit.evaluation.cohort.roles import Roles
-from dtrbandit.evaluation.cohort.scheduled import as_scheduled, forced_alone, overridden
-from dtrbandit.evaluation.cohort.teaching import teaching
+from dtrbandit.evaluation.cohort.frames import (
+    LeftOut,
+    Missing,
+    Recode,
+    Roles,
+    infeasible_arms,
+    read_frame,
+    require_missing,
+)
+from dtrbandit.evaluation.cohort.logs import OUTCOME, UNIT, log_frame, teaching
+from dtrbandit.evaluation.cohort.origin import ADAPTIVE, Kind, Origin, as_scheduled, forced_alone, overridden
+from dtrbandit.evaluation.cohort.summary import in_words
 from dtrbandit.evaluation.cohort.validation import FrameReader, in_rows
 from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.record.events import Event, Taught

@@ -20,10 +20,20 @@ from numpy.typing import NDArray
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import ObservationError
-from dtrbandit.evaluation.cohort.exclusions import Left, read_exclusions
-from dtrbandit.evaluation.cohort.frames import NO_ARM, UNKNOWN_ARM, arm_numbers, infinite, numbers, texts
-from dtrbandit.evaluation.cohort.left_out import LeftOut, Missing
-from dtrbandit.evaluation.cohort.roles import Roles, require_columns
+from dtrbandit.evaluation.cohort.frames import (
+    NO_ARM,
+    UNKNOWN_ARM,
+    Left,
+    LeftOut,
+    Missing,
+    Roles,
+    arm_numbers,
+    infinite,
+    numbers,
+    read_exclusions,
+    require_columns,
+    texts,
+)
 from dtrbandit.kernels.arrays import Mask, Vector
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from dtrbandit.design.parameters import real
 from dtrbandit.design.values import as_float, shown
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.propensities.bounds import as_bounds, bounded, least
-from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities
+from dtrbandit.evaluation.cohort.origin import recorded_of
+from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities, as_bounds, bounded, least
 from dtrbandit.evaluation.propensities.logistic import Logistic, fit_logistic
-from dtrbandit.evaluation.propensities.on_record import RECORDED, SHARES, on_record
 from dtrbandit.evaluation.propensities.risk_sets import (
     RiskSet,
     feature_matrix,
@@ -32,7 +31,7 @@ from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.words import counted
 
 Known = float | Mapping[str, float]
-UNIFORM = "uniform"
+UNIFORM, RECORDED, SHARES = "uniform", "recorded", "shares"
 NAMED = (UNIFORM, RECORDED, SHARES)  # probabilities that need no formula
 ADAPTIVE = (
     "{policy} chose the arms of these units by what earlier ones had taught it. No model fitted afterwards knows that. "
@@ -245,3 +244,39 @@ def _warn_of(fitted: FittedPropensities, among: Mask, whom: str, consequence: st
         ExtremeWeights,
         stacklevel=4,
     )
+
+
+def on_record(entry: str, cohort: Cohort, risk_set: RiskSet) -> Matrix:
+    """Return the probabilities that the entry of a ``PropensityModel`` names, (r, K)."""
+    return recorded_probabilities(cohort, risk_set) if entry == RECORDED else shares(cohort, risk_set)
+
+
+def recorded_probabilities(cohort: Cohort, risk_set: RiskSet) -> Matrix:
+    """Return the probabilities that a log recorded for a choice, (r, K); NaN where it has none."""
+    _, recorded = recorded_of(cohort)
+    changed = cohort.overridden[risk_set.rows, risk_set.m]
+    if changed.any():
+        unit, many = cohort.units[risk_set.rows[np.argmax(changed)]], counted(int(changed.sum()), "unit")
+        raise DesignError(
+            f"{risk_set}: another arm than was decided was given to {many}, such as {unit!r}, and "
+            "nobody recorded how probable that was; use cohort.as_scheduled(), where the arms decided count"
+        )
+    labels = cohort.design.stages[risk_set.m].arms
+    columns = [labels.index(option) for option in risk_set.options]
+    return np.asarray(recorded.propensities[risk_set.m][risk_set.rows][:, columns])
+
+
+def shares(cohort: Cohort, risk_set: RiskSet) -> Matrix:
+    """Return for each option its share among the units with the same arms before, (r, K).
+
+    That is the probability where arms are given in fixed numbers, whatever the order, to units that come as they come.
+    In whole forced blocks without leavers it is the number of plans with the arm over that of plans that agree so far.
+    Case weights do not enter: they are about units, not about the schedule.
+    """
+    happened = risk_set.happened[:, None] == np.arange(len(risk_set.options))
+    _, group = np.unique(cohort.arms[risk_set.rows, : risk_set.m], axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    counts = np.zeros((int(group.max()) + 1, len(risk_set.options)))
+    np.add.at(counts, group, happened)
+    found: Matrix = (counts / counts.sum(axis=1, keepdims=True))[group]
+    return found

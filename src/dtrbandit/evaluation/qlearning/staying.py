@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.evaluation.propensities.bounds import least
-from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities
+from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities, least
 from dtrbandit.kernels.arrays import Array, Mask, Matrix, Vector
 
 MOST_STEPS, SMALL_STEP = 40, 1e-9  # of Newton's iteration, on terms of unit spread

@@ -19,7 +19,7 @@ from dtrbandit.deciding import checked, learning
 from dtrbandit.design.feasibility import sets_of
 from dtrbandit.design.spec import Design
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.cohort.exclusions import infeasible_arms
+from dtrbandit.evaluation.cohort.frames import infeasible_arms
 from dtrbandit.evaluation.replay.facts import CohortFacts
 from dtrbandit.evaluation.replay.kernel import Rows as OfferedRows
 from dtrbandit.evaluation.replay.sampling import Rows

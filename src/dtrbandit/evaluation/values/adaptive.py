@@ -36,10 +36,9 @@ from numpy.typing import NDArray
 
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.cohort.origin import CERTAIN
-from dtrbandit.evaluation.cohort.scheduled import recorded_of
+from dtrbandit.evaluation.cohort.origin import CERTAIN, recorded_of
 from dtrbandit.evaluation.propensities.fitted import FittedModel
-from dtrbandit.evaluation.propensities.on_record import recorded_probabilities
+from dtrbandit.evaluation.propensities.model import recorded_probabilities
 from dtrbandit.evaluation.propensities.risk_sets import risk_sets
 from dtrbandit.evaluation.qlearning.regression import regress
 from dtrbandit.evaluation.values.asked import Asked, weights_at_enrolment

@@ -30,8 +30,7 @@ from dtrbandit.belief import Belief, believed
 from dtrbandit.design.feasibility import sets_of
 from dtrbandit.errors import DesignError, LogError
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.cohort.origin import CERTAIN
-from dtrbandit.evaluation.cohort.scheduled import recorded_of
+from dtrbandit.evaluation.cohort.origin import CERTAIN, recorded_of
 from dtrbandit.evaluation.replay.kernel import Rows
 from dtrbandit.evaluation.replay.players import CohortArrays, arrays_of, masks_of
 from dtrbandit.evaluation.values.decisions import Arms
