@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")  # Okabe & Ito
 COLOURS = *PALETTE, "#7F7F7F"  # of curves
 DASHES = ("-", "--", "-.", ":")
+LEGEND_LINE = 0.19  # inches of a name in a legend
 
 
 class Curve(NamedTuple):
@@ -70,6 +71,16 @@ def plain_axes(ax: Axes | None, x: str, y: str) -> Axes:
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def legend_above(ax: Axes, own_picture: bool) -> None:
+    """Put the legend above the axes, where no line runs through it; ``own_picture`` grows by its height."""
+    if own_picture:
+        width, height = ax.figure.get_size_inches()  # type: ignore[union-attr]  # no part of a figure: panel made it
+        ax.figure.set_size_inches(width, height + LEGEND_LINE * len(ax.lines))  # type: ignore[union-attr]  # likewise
+    legend = ax.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # labels of arms are shown as they are
 
 
 def _axes(label: int) -> Axes:

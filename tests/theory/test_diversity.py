@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -9,6 +10,8 @@ import dtrbandit as dtr
 from dtrbandit import theory
 from dtrbandit.environments import Linear, Synthetic
 from dtrbandit.theory.evidence import Evidence, Visit
+
+mpl.use("Agg")
 
 
 def test_estimates_find_phi_and_p_of_section_5_2() -> None:
@@ -93,3 +96,20 @@ def test_features_that_do_not_span_have_phi_zero() -> None:
     assert found.p == (0.5,)
     assert found.phi[0] == pytest.approx(0.0, abs=1e-12)
     assert found.holds == (False,)
+
+
+def test_the_picture_shows_phi_against_delta() -> None:
+    import matplotlib.pyplot as plt
+
+    found = theory.estimate_diversity(Synthetic(), np.random.default_rng(0), delta=0.2, units=2000)
+    ax = found.plot()
+
+    curves, dots = ax.lines[::2], ax.lines[1::2]
+    assert [line.get_label() for line in curves] == ["first", "second"]
+    assert [float(np.ravel(line.get_ydata())[0]) for line in dots] == list(found.phi)
+    assert [line.get_label() for line in dots] == [
+        f"{name} at Δ = 0.2: φ = {phi:.2g}" for name, phi in zip(("first", "second"), found.phi, strict=True)
+    ]
+    assert len(ax.get_legend_handles_labels()[1]) == len(ax.lines)
+    assert all(float(np.max(line.get_ydata())) > phi for line, phi in zip(curves, found.phi, strict=True))
+    plt.close("all")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dtrbandit import theory
-from dtrbandit.theory.synthetic import LARGEST_DELTA
+from dtrbandit.theory.constants import LARGEST_DELTA
 
 mpl.use("Agg")
 

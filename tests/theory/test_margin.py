@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -11,6 +12,8 @@ import dtrbandit as dtr
 from dtrbandit import theory
 from dtrbandit.environments import Linear, OneStage, Synthetic
 from dtrbandit.theory.evidence import Evidence, Visit
+
+mpl.use("Agg")
 
 
 def gaps_of(values: np.ndarray) -> Evidence:
@@ -140,3 +143,23 @@ def test_what_is_not_known_is_not_called_infinite_or_nan() -> None:
 def test_impossible_requests_are_refused(options: dict[str, object], found: str) -> None:
     with pytest.raises(dtr.DesignError, match=found):
         theory.estimate_margin(Synthetic(), **{"rng": np.random.default_rng(0), **options})  # type: ignore[arg-type]
+
+
+def test_the_picture_shows_each_stage_with_its_power_law() -> None:
+    import matplotlib.pyplot as plt
+
+    margin = theory.estimate_margin(Synthetic(), np.random.default_rng(0), units=2000)
+    ax = plt.subplots()[1]
+
+    assert margin.plot(ax) is ax
+    first, second = margin.stages
+    assert ax.get_legend_handles_labels()[1] == [
+        "first: 1 and 2",
+        f"bound γκ^α of {first}",
+        "second: 1 and 2 after 1",
+        "second: 1 and 2 after 2",
+        f"bound γκ^α of {second}",
+    ]
+    assert len({(line.get_color(), line.get_linestyle()) for line in ax.lines}) == len(ax.lines) == 5
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+    plt.close("all")

@@ -1,4 +1,4 @@
-"""The report: what it says where assumptions hold, and where each of them fails."""
+"""Each assumption that fails is named, in words."""
 
 from __future__ import annotations
 
@@ -10,15 +10,80 @@ from dtrbandit import theory
 from dtrbandit.environments import (
     ArrivalProcess,
     Exponential,
+    Linear,
     LogNormal,
+    OneStage,
     Synthetic,
 )
-from theory.cases import Quiet
-from theory.told import fails, told
+from dtrbandit.environments.potential_outcomes import Environment
+from theory.cases import Curved, Leaving, Quiet
+
+
+def short_report(
+    environment: Environment, *, q: int = 2, delta: float = 0.2, arrivals: ArrivalProcess | None = None
+) -> theory.Report:
+    return theory.report(environment, q=q, delta=delta, arrivals=arrivals, horizon=400, paths=2, units=8000)
+
+
+def fails(report: theory.Report) -> dict[str, str]:
+    """Return what fails, with the words."""
+    return {finding.subject: finding.words for finding in report.findings if finding.verdict == "fails"}
+
+
+def test_one_stage_is_not_said_to_be_an_extension() -> None:
+    report = short_report(Linear(stages=1), delta=0.3)
+
+    assert fails(report) == {}
+    assert not report.promised
+    assert "one stage with 2 arms: the bandit that section 4 embeds" in str(report)
+
+
+def test_unbounded_features_and_arms_that_are_alike_are_named() -> None:
+    found = fails(short_report(OneStage(second_arms=2), delta=0.3))
+
+    assert "features look unbounded" in found["bounded features"]
+    assert "at stage stage2 with Δ = 0.3 no history has arms 1, 2 best by Δ" in found["diversity"]
+
+
+def test_curved_q_functions_are_named() -> None:
+    found = fails(short_report(Curved()))
+
+    assert "at stage first Q is off its best linear fit" in found["linear Q"]
+
+
+def test_infeasible_plans_are_covered_by_no_theorem_and_leavers_are_left_out() -> None:
+    report = short_report(Leaving(), delta=0.3)
+
+    assert "3 of 4 plans are feasible" in fails(report)["scope"]
+    assert "units may leave early" in str(report)
+    assert report.instance.linear
+    assert report.instance.evidence.visits[1].reached.mean() == pytest.approx(0.75, abs=0.02)  # P(z > −½)
+
+
+def test_stages_with_their_own_alpha_are_told_about_m() -> None:
+    report = short_report(Linear(margin=(0.5, 6.0)), delta=0.3)
+
+    notes = {finding.subject: finding.words for finding in report.findings if finding.verdict == "note"}
+
+    assert "takes the smaller α" in notes["M"]
+    assert "each stage's own" in notes["M"]
+    assert report.bound_as_proved != report.bound
+
+
+def test_more_arms_have_no_constants_and_more_stages_no_theorem() -> None:
+    arms, stages = short_report(Linear(arms=3, suboptimal=1), delta=0.3), short_report(Linear(stages=3), delta=0.3)
+
+    assert fails(arms) == {}
+    assert "arm 1 is worse by Δ everywhere" in str(arms)
+    assert "proves nothing" in fails(stages)["scope"]
+    for report in (arms, stages):
+        assert report.bound is report.ratio is None
+        assert not report.promised
+        assert "no bound with constants" in str(report)
 
 
 def test_on_section_5_2_everything_holds_but_the_size_of_q() -> None:
-    report = told(Synthetic())
+    report = short_report(Synthetic())
     constants = report.constants
     assert constants is not None
 
@@ -37,7 +102,7 @@ def test_on_section_5_2_everything_holds_but_the_size_of_q() -> None:
 
 
 def test_regret_is_that_of_the_same_study() -> None:
-    report = told(Synthetic())
+    report = short_report(Synthetic())
 
     study = dtr.simulate(Synthetic(), [dtr.DTRBandit(q=2, delta=0.2)], horizon=400, paths=2, seed=0)
 
@@ -81,7 +146,7 @@ def test_with_delays_the_bound_is_no_promise_since_the_theorem_has_an_order_only
 
 
 def test_a_delta_beyond_every_gap_fails_and_the_best_one_is_shown_instead() -> None:
-    report = told(Synthetic(), delta=10.0)
+    report = short_report(Synthetic(), delta=10.0)
 
     assert "at stage second with Δ = 10 no history has arms 1, 2 best by Δ" in fails(report)["diversity"]
     assert report.instance.constants is None
@@ -90,8 +155,8 @@ def test_a_delta_beyond_every_gap_fails_and_the_best_one_is_shown_instead() -> N
 
 
 def test_log_normal_delays_are_not_covered_and_exponential_ones_are() -> None:
-    heavy = told(Synthetic(), arrivals=ArrivalProcess(response=LogNormal(5.0, 1.0)))
-    light = told(Synthetic(), arrivals=ArrivalProcess(response=Exponential(5.0)))
+    heavy = short_report(Synthetic(), arrivals=ArrivalProcess(response=LogNormal(5.0, 1.0)))
+    light = short_report(Synthetic(), arrivals=ArrivalProcess(response=Exponential(5.0)))
 
     assert "not sub-exponential" in fails(heavy)["delay"]
     assert heavy.delay_cost is None

@@ -4,14 +4,20 @@
 """
 
 from dtrbandit.theory.bounds import (
+    Delay,
     RegretTerms,
+    SubExponential,
     c_1,
     c_2,
     c_tilde_1,
     c_tilde_2,
     c_tilde_3,
+    delay_cost,
+    delay_of,
+    delay_penalty,
     f,
     f_as_proved,
+    feedback_fails,
     informative_from,
     peeling_depth,
     regret_bound,
@@ -20,34 +26,28 @@ from dtrbandit.theory.bounds import (
     regret_terms_as_proved,
     smallest_q,
     smallest_q_as_proved,
+    sub_exponential,
     worst_regret,
 )
-from dtrbandit.theory.concentration import (
+from dtrbandit.theory.constants import Constants, synthetic_constants, synthetic_gap, synthetic_p, synthetic_phi
+from dtrbandit.theory.diversity import Diversity, estimate_diversity
+from dtrbandit.theory.evidence import Evidence, from_environment, from_session, from_units
+from dtrbandit.theory.good_events import EventRates, event_rates
+from dtrbandit.theory.instance import Instance
+from dtrbandit.theory.lemmas import (
     design_fails,
     design_fails_as_proved,
+    forced_pull_bounds,
+    forced_pull_lemma,
+    forced_pull_table,
+    forced_pulls,
     hat_fails,
     ols_tail,
     tilde_fails,
     tilde_fails_as_proved,
 )
-from dtrbandit.theory.constants import Constants
-from dtrbandit.theory.delay import (
-    Delay,
-    SubExponential,
-    delay_cost,
-    delay_of,
-    delay_penalty,
-    feedback_fails,
-    sub_exponential,
-)
-from dtrbandit.theory.diversity import Diversity, estimate_diversity
-from dtrbandit.theory.evidence import Evidence, from_environment, from_session, from_units
-from dtrbandit.theory.forced_pulls import forced_pull_bounds, forced_pull_lemma, forced_pull_table, forced_pulls
-from dtrbandit.theory.good_events import EventRates, event_rates
-from dtrbandit.theory.instance import Instance
 from dtrbandit.theory.margin import Margin, alpha_is_one, alpha_is_one_as_proved, estimate_margin
 from dtrbandit.theory.report import Report, report
-from dtrbandit.theory.synthetic import synthetic_constants, synthetic_gap, synthetic_p, synthetic_phi
 
 __all__ = [
     "Constants",

@@ -17,6 +17,7 @@ from dtrbandit.design.parameters import each, positive, spread, whole
 from dtrbandit.design.tree import Plan
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.kernels.arrays import Array, Mask
+from dtrbandit.plots import colour_of, legend_above, plain_axes
 from dtrbandit.theory.evidence import UNITS, Evidence, Visit, evidence_of
 
 if TYPE_CHECKING:
@@ -78,9 +79,17 @@ class Diversity:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw φ_m against Δ_m for each stage, the other Δ as they are; a dot marks the Δ_m of this estimate."""
-        from dtrbandit.theory.pictures import plot_diversity
-
-        return plot_diversity(self, ax)
+        own_picture = ax is None
+        ax = plain_axes(ax, "Δ", "φ, the smallest eigenvalue")
+        evidence = self.evidence
+        for m, stage in enumerate(evidence.design.stages):
+            colour, before, own = colour_of(m), self.delta[:m], self.delta[m]
+            tried = deltas(evidence, m)
+            ax.plot(tried, profile(evidence, m, tried, before), color=colour, linewidth=2, label=stage.name)
+            ax.plot(own, self.phi[m], "o", color=colour, label=f"{stage.name} at Δ = {own:.3g}: φ = {self.phi[m]:.2g}")
+        ax.set_ylim(bottom=0)
+        legend_above(ax, own_picture)
+        return ax
 
     def __str__(self) -> str:
         lines = [f"Diversity with Δ = {', '.join(f'{delta:.3g}' for delta in self.delta)}, from {self.source}"]

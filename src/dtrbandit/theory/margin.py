@@ -19,6 +19,7 @@ from dtrbandit.design.tree import Plan
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.arrays import Array
+from dtrbandit.plots import COLOURS, colour_of, legend_above, plain_axes
 from dtrbandit.theory.evidence import UNITS, Evidence, Visit, evidence_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 NEAR = 0.1  # of the gaps: those that α is estimated from
 NEAREST = 0.02  # of the gaps: those below any κ at which γ is judged, since fewer say little
 LARGEST = 4.0  # α that γ is estimated for: a larger one makes bounds no better, and any smaller than the true α holds
+UNBROKEN = "-", "-.", ":"  # lines of the laws of gaps; bounds are broken lines
 SAME = 1e-12  # gaps below this share of the largest |Q| are rounding errors of 0
 
 Between = Literal["pairs", "best"]
@@ -103,9 +105,26 @@ class Margin:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw P(0 < gap ≤ κ) against κ on logarithmic scales, with γκ^α: a straight line of slope α."""
-        from dtrbandit.theory.pictures import plot_margin
-
-        return plot_margin(self, ax)
+        own_picture, drawn = ax is None, 0
+        ax = plain_axes(ax, "κ (log scale)", "P(0 < gap ≤ κ) (log scale)")
+        for stage, gaps in zip(self.stages, self.gaps, strict=True):
+            known, first = [own for own in gaps if len(own.values)], drawn
+            for own in known:
+                below = np.unique(np.geomspace(1, len(own.values), 200).astype(int))
+                colour, dash = colour_of(drawn), UNBROKEN[drawn // len(COLOURS) % len(UNBROKEN)]
+                label = f"{stage.stage}: {own.named(self.design)}"
+                ax.plot(own.values[below - 1], below / own.units, dash, color=colour, linewidth=1.5, label=label)
+                drawn += 1
+            if known and np.isfinite(stage.power):
+                ends = min(own.values[0] for own in known), max(own.values[-1] for own in known)
+                kappa = np.geomspace(*ends, 200)
+                bound = np.minimum(stage.gamma * kappa**stage.power, 1)
+                ax.plot(kappa, bound, "--", color=colour_of(first), lw=1, label=f"bound γκ^α of {stage}")
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        if ax.lines:
+            legend_above(ax, own_picture)
+        return ax
 
     def __str__(self) -> str:
         lines = [f"Margin, from {self.source}", *(f"  {stage}" for stage in self.stages)]
