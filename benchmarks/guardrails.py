@@ -59,8 +59,8 @@ COUNTED, TURNS = 4_000, 7
 def in_words(values: NDArray[np.float64], digits: int = 1) -> str:
     """Return a mean over paths with its interval, and what that is worth unless it is 95 %."""
     found = mean_over_paths(values, seed=0)
-    worth = "" if found.interval == "95 %" else f", {found.interval}"
-    return f"{found.mean:.{digits}f} ({found.low:.{digits}f} to {found.high:.{digits}f}{worth})"
+    worth = "" if found.level == "95 %" else f", {found.level}"
+    return f"{found.estimate:.{digits}f} ({found.low:.{digits}f} to {found.high:.{digits}f}{worth})"
 
 
 # -- a floor -------------------------------------------------------------------------------------------------

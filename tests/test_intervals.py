@@ -19,7 +19,6 @@ from dtrbandit.intervals import (
     interval,
     mean_over_paths,
     spread_of_paths,
-    student_quantile,
 )
 from dtrbandit.kernels.arrays import Array
 from effort import scaled
@@ -37,12 +36,24 @@ from effort import scaled
         (999, 1.9623415),
     ],
 )
-def test_students_quantiles_are_those_of_the_tables(freedom: int, expected: float) -> None:
-    assert student_quantile(freedom) == pytest.approx(expected, abs=5e-7)
+def test_limits_are_standard_errors_times_the_quantiles_of_the_tables(freedom: int, expected: float) -> None:
+    found = interval(np.arange(freedom + 1.0))
+
+    assert (found.high - found.estimate) / found.std_error == pytest.approx(expected, abs=5e-7)
 
 
 def test_with_one_degree_of_freedom_the_quantile_is_a_tangent() -> None:
-    assert student_quantile(1, level=0.8) == pytest.approx(np.tan(0.4 * np.pi))
+    found = interval(np.array([0.0, 2.0]), level=0.8)
+
+    assert found.high == pytest.approx(1 + np.tan(0.4 * np.pi))
+
+
+def test_a_single_path_has_no_interval() -> None:
+    found = interval(np.array([3.0]))
+
+    assert float(found.estimate) == 3.0
+    assert found.level == TOO_FEW
+    assert np.isnan([found.std_error, found.low, found.high]).all()
 
 
 def test_intervals_cover_the_mean_as_often_as_they_say() -> None:
@@ -104,16 +115,16 @@ def test_the_number_of_paths_alone_decides_whether_there_is_an_interval() -> Non
 
     few, some, enough = (mean_over_paths(values[:n], seed=0) for n in (FEWEST - 1, FEWEST, ENOUGH))
 
-    assert few.interval == TOO_FEW
+    assert few.level == TOO_FEW
     assert np.isnan([few.std_error, few.low, few.high]).all()
-    assert (some.interval, enough.interval) == ("about 90 %", "95 %")
-    assert some.low < some.mean < some.high
+    assert (some.level, enough.level) == ("about 90 %", "95 %")
+    assert some.low < some.estimate < some.high
 
 
 def test_paths_that_are_all_equal_have_an_interval_of_no_width() -> None:
     found = mean_over_paths(np.full(200, 3.7), seed=0)
 
-    assert (found.low, found.mean, found.high) == pytest.approx((3.7, 3.7, 3.7))
+    assert (found.low, found.estimate, found.high) == pytest.approx((3.7, 3.7, 3.7))
 
 
 def test_bootstrap_t_covers_a_skewed_mean_as_often_as_it_says() -> None:

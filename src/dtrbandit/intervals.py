@@ -12,7 +12,6 @@ and ``REPLAY`` has the same two numbers (docs/replay.md).
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -20,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.kernels.arrays import Array
+from dtrbandit.resampling import resampled_counts
 
 LEVEL = 0.95
+REACH = 1.959963984540054  # of a 95 % interval of the normal law, in standard errors
 FEWEST, ENOUGH = 200, 500  # paths for an interval of about 90 %, and for one of 95 %
 REPLAY = 20, 60  # the same for average outcomes of replay
 TOO_FEW, ABOUT, FULL = "too few paths for an interval", "about 90 %", "95 %"
@@ -31,17 +32,17 @@ STREAM = 7  # of the seed: resamples do not depend on what else the seed drew
 NOTHING = 1e-12  # of the largest squared distance from the mean: a smaller variance is a rounding error of 0
 
 
-class MeanOverPaths(NamedTuple):
-    """Means over the first axis with standard errors and intervals; NaN where paths are too few.
+class Interval(NamedTuple):
+    """Estimates with standard errors and intervals, which are NaN where there is none.
 
-    ``interval`` says what the interval is worth: "95 %", "about 90 %" or "too few paths for an interval".
+    ``level`` says what the intervals are worth: "95 %", "about 90 %" or "too few paths for an interval".
     """
 
-    mean: Array
+    estimate: Array
     std_error: Array
     low: Array
     high: Array
-    interval: str
+    level: str = FULL
 
 
 class Spread(NamedTuple):
@@ -72,7 +73,7 @@ def level_of(paths: int, needed: tuple[int, int] = (FEWEST, ENOUGH)) -> str:
     return TOO_FEW if paths < fewest else ABOUT if paths < enough else FULL
 
 
-def mean_over_paths(values: Array, *, seed: int, level: float = LEVEL) -> MeanOverPaths:
+def mean_over_paths(values: Array, *, seed: int, level: float = LEVEL) -> Interval:
     """Return the mean over paths, the first axis, with a bootstrap-t interval if there are enough of them.
 
     A higher ``level`` is for intervals that are to hold together.
@@ -80,15 +81,20 @@ def mean_over_paths(values: Array, *, seed: int, level: float = LEVEL) -> MeanOv
     Examples
     --------
     >>> few = mean_over_paths(np.array([1.0, 2.0, 3.0]), seed=0)
-    >>> few.mean, few.low, few.interval
+    >>> few.estimate, few.low, few.level
     (np.float64(2.0), np.float64(nan), 'too few paths for an interval')
     """
-    mean, worth = values.mean(axis=0), level_of(len(values))
+    worth = level_of(len(values))
     if worth == TOO_FEW:
-        unknown = np.full_like(mean, np.nan)[()]
-        return MeanOverPaths(mean, unknown, unknown, unknown, worth)
+        return no_interval(values.mean(axis=0))
     low, high = bootstrap_t(values, seed=seed, level=level)
-    return MeanOverPaths(mean, _std_error(values), low, high, worth)
+    return Interval(values.mean(axis=0), _std_error(values), low, high, worth)
+
+
+def no_interval(estimate: Array) -> Interval:
+    """Return estimates over too few paths."""
+    unknown = np.full_like(estimate, np.nan)[()]
+    return Interval(estimate, unknown, unknown, unknown, TOO_FEW)
 
 
 def spread_of_paths(values: Array) -> Spread:
@@ -100,8 +106,8 @@ def spread_of_paths(values: Array) -> Spread:
 def band(values: Array, *, seed: int) -> Band:
     """Return what surrounds the mean over paths in a picture: its interval, or with too few paths their spread."""
     found = mean_over_paths(values, seed=seed)
-    if found.interval != TOO_FEW:
-        return Band(found.low, found.high, f"mean, {found.interval} band")
+    if found.level != TOO_FEW:
+        return Band(found.low, found.high, f"mean, {found.level} band")
     return spread_band(values)
 
 
@@ -153,18 +159,12 @@ def resampled_t(values: Array, *, seed: int) -> Array:
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM,)))
     found, size = [], max(1, AT_ONCE // n)
     for start in range(0, RESAMPLES, size):
-        counts = _counts(rng, min(size, RESAMPLES - start), n)
+        counts = resampled_counts(rng, n, resamples=min(size, RESAMPLES - start))
         mean, square = np.split(counts @ both / n, 2, axis=1)
         variance = square - mean**2
         with np.errstate(divide="ignore", invalid="ignore"):
             found.append(np.where(variance > least, mean / np.sqrt(variance / (n - 1)), np.nan))
     return np.concatenate(found)
-
-
-def _counts(rng: np.random.Generator, resamples: int, n: int) -> Array:
-    """Return how often each path was drawn into each resample, (resamples, n)."""
-    drawn = rng.integers(n, size=(resamples, n)) + n * np.arange(resamples)[:, None]
-    return np.bincount(drawn.ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.float64)
 
 
 def _quantile(ordered: Array, count: NDArray[np.int64], share: float) -> Array:
@@ -182,48 +182,19 @@ def _std_error(values: Array) -> Array:
     return found
 
 
-class Interval(NamedTuple):
-    """Means over the first axis with standard errors and t-intervals, which are NaN for a single path."""
-
-    mean: Array
-    std_error: Array
-    low: Array
-    high: Array
-
-
 def interval(values: Array, *, level: float = LEVEL) -> Interval:
-    """Return the mean over paths or cohorts, the first axis, and its t-interval.
+    """Return the mean over paths or cohorts, the first axis, with Student's interval; NaN for a single one.
 
     Examples
     --------
     >>> interval(np.array([1.0, 2.0, 3.0])).low.round(3)
     np.float64(-0.484)
     """
-    paths = len(values)
+    from scipy.special import stdtrit
+
     mean = values.mean(axis=0)
-    std_error = values.std(axis=0, ddof=1) / math.sqrt(paths) if paths > 1 else np.full_like(mean, np.nan)
-    reach = student_quantile(paths - 1, level) * std_error if paths > 1 else std_error
+    if len(values) == 1:
+        return no_interval(mean)
+    std_error = _std_error(values)
+    reach = float(stdtrit(len(values) - 1, (1 + level) / 2)) * std_error
     return Interval(mean, std_error, mean - reach, mean + reach)
-
-
-@lru_cache(maxsize=64)
-def student_quantile(freedom: int, level: float = LEVEL) -> float:
-    """Return t with P(|T| ≤ t) = ``level`` for a whole number of degrees of freedom, by bisection.
-
-    The probability is a finite sum in the angle arctan(t / √ν) (Abramowitz & Stegun, 26.7.3 and 26.7.4).
-
-    Examples
-    --------
-    >>> round(student_quantile(1), 3), round(student_quantile(10), 3)
-    (12.706, 2.228)
-    """
-    odd = freedom % 2
-    i = np.arange(1, (freedom - odd) // 2)
-    weights = np.cumprod(np.concatenate([[1.0], 2 * i / (2 * i + 1) if odd else (2 * i - 1) / (2 * i)]))
-    powers = 2 * np.arange(len(weights)) + odd
-    low, high = 0.0, math.pi / 2
-    for _ in range(60):
-        angle = (low + high) / 2
-        total = math.sin(angle) * float(weights @ math.cos(angle) ** powers) if freedom > 1 else 0.0
-        low, high = (angle, high) if ((angle + total) * 2 / math.pi if odd else total) < level else (low, angle)
-    return math.sqrt(freedom) * math.tan(angle)

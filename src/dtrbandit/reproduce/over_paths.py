@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from dtrbandit.intervals import LEVEL
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Measured
+from dtrbandit.resampling import resampled_counts
 from dtrbandit.words import counted
 
 FEWEST, ENOUGH = 1_000, 2_000  # paths: for an interval of a ratio of means at all, and for one of 95 %
@@ -119,7 +120,6 @@ def _log_ratios(over: Array, under: Array, counts: Array) -> tuple[Array, Array]
 @lru_cache(maxsize=4)
 def _resamples(paths: int) -> Array:
     """Return how often each path is drawn in each resample, (resamples, paths). They are the same for every claim."""
-    drawn = np.random.default_rng(paths).integers(paths, size=(RESAMPLES, paths))
-    counts = np.stack([np.bincount(row, minlength=paths) for row in drawn]).astype(np.float64)
+    counts = resampled_counts(np.random.default_rng(paths), paths, resamples=RESAMPLES)
     counts.flags.writeable = False
     return counts

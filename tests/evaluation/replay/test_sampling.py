@@ -105,6 +105,16 @@ def test_weights_that_are_given_or_estimated_are_not_cautioned_about() -> None:
     assert sampling_weights(cohort.with_propensities(dtr.PropensityModel()), None).caution is None
 
 
+@pytest.mark.parametrize(("more", "cautioned"), [(38, False), (39, True)])
+def test_plans_are_plainly_uneven_where_chi_squared_exceeds_its_quantile(more: int, cautioned: bool) -> None:
+    """χ² is 2·more²/200, and 15.137 is exceeded with a probability of 0.0001 (one degree of freedom, tables)."""
+    design, counts = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")]), [200 + more, 200 - more]
+    arms = np.repeat([0, 1], counts)[:, None]
+    cohort = Cohort(design, tuple(map(str, range(400))), ({"x": np.zeros(400)},), arms, np.zeros(400), np.ones(400))
+
+    assert (unequal(cohort) is not None) == cautioned
+
+
 def test_fair_coins_are_rarely_taken_for_unfair() -> None:
     """In 0.01 % of the cases; here in none of 300."""
     design, rng = coins(8, EVEN).design, np.random.default_rng(5)

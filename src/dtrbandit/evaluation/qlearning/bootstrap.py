@@ -25,6 +25,7 @@ from dtrbandit.evaluation.qlearning.induction import Sample
 from dtrbandit.kernels.arrays import Array, Mask
 from dtrbandit.parallel import map_unordered
 from dtrbandit.rank import scaled_rows
+from dtrbandit.resampling import resampled_counts
 
 LOW, HIGH = 0.025, 0.975
 MOST_REDRAWN = 0.05
@@ -77,7 +78,8 @@ def _batch(
     rng = np.random.default_rng([*seed, number])
     found, redrawn, missing = [], 0, resamples
     while missing:
-        coefficients, whole = refitted(sample, _counts(len(sample.outcome), size, missing, rng), first)
+        counts = resampled_counts(rng, len(sample.outcome), resamples=missing, size=size)
+        coefficients, whole = refitted(sample, counts, first)
         found.append(coefficients[whole])
         missing -= int(whole.sum())
         redrawn += int((~whole).sum())
@@ -97,12 +99,6 @@ def reflected(estimates: Array, resampled: Array) -> tuple[Array, Array]:
     """Return the limits [θ̂ − u, θ̂ − l] of estimates (L,) from those of resamples, (B, L)."""
     low, high = np.quantile(resampled - estimates, [LOW, HIGH], axis=0)
     return estimates - high, estimates - low
-
-
-def _counts(n: int, size: int, resamples: int, rng: np.random.Generator) -> Array:
-    """Draw how often each resample has each unit, (B, n)."""
-    drawn = rng.integers(n, size=(resamples, size)) + n * np.arange(resamples)[:, None]
-    return np.bincount(drawn.ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.float64)
 
 
 def refitted(sample: Sample, counts: Array, first: int) -> tuple[Array, Mask]:

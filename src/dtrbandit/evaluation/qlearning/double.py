@@ -23,6 +23,7 @@ from dtrbandit.evaluation.qlearning.induction import Sample, backward_induction
 from dtrbandit.evaluation.qlearning.regularity import regularity
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.parallel import map_unordered
+from dtrbandit.resampling import resampled_rows
 
 XIS = tuple(step / 40 for step in range(1, 21))  # 0.025 to 0.5
 TOGETHER = 4  # values of ξ that are tried on a resample while it is at hand
@@ -97,7 +98,7 @@ def _drawn(sample: Sample, rng: np.random.Generator) -> Sample:
     """Return a resample that has a row for each arm, with weights as it fits them itself."""
     n = len(sample.outcome)
     while True:
-        own = sample.of(rng.integers(n, size=n))
+        own = sample.of(resampled_rows(rng, n))
         (weights,), whole = resampled_weights(own, np.ones((1, n)))
         if whole.all() and all(rows.any(axis=0).all() for rows in own.rows):
             return own._replace(weights=weights)

@@ -73,7 +73,7 @@ def _difference(one: str, other: str, named: Mapping[str, Replay]) -> dict[str, 
     return {
         "policy": one,
         "other": other,
-        "difference": float(found.mean),
+        "difference": float(found.estimate),
         "std_error": float(found.std_error),
         "low": float(found.low),
         "high": float(found.high),

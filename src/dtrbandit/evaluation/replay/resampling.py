@@ -18,6 +18,7 @@ from dtrbandit.evaluation.weights import ExtremeWeights
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.parallel import map_unordered
 from dtrbandit.policies.policy import Policy
+from dtrbandit.resampling import resampled_rows
 
 Rows = NDArray[np.int64]
 
@@ -40,8 +41,7 @@ class Resampling:
 
     def rows(self, number: int) -> Rows:
         """Return the units of a resample, with replacement, (n,); they are the same for every policy."""
-        n = len(self.cohort)
-        return np.random.default_rng(self.inputs.stream(number, UNITS)).integers(n, size=n)
+        return resampled_rows(np.random.default_rng(self.inputs.stream(number, UNITS)), len(self.cohort))
 
     def prepared(self, number: int) -> Inputs:
         """Return what the paths through a resample share, its propensities estimated anew."""

@@ -172,8 +172,9 @@ class Replay:
         import pandas as pd
 
         rounds = times(self.horizon, at)
-        words = {"interval": self.interval, "interval_over": self.interval_over}
-        return pd.DataFrame({"t": rounds, **self._interval_at(rounds)._asdict(), **words})
+        mean, std_error, low, high, _ = self._interval_at(rounds)
+        limits = {"mean": mean, "std_error": std_error, "low": low, "high": high}
+        return pd.DataFrame({"t": rounds, **limits, "interval": self.interval, "interval_over": self.interval_over})
 
     def summary(self) -> pd.DataFrame:
         """Return the result in one row, to be stacked with those of other policies."""
@@ -206,8 +207,8 @@ class Replay:
         """Return what surrounds the average outcome up to rounds in a picture: its interval, or the spread of paths."""
         if self.interval == TOO_FEW:
             return spread_band(self._averages(rounds))
-        _, _, low, high = self._interval_at(rounds)
-        return Band(low, high, f"mean, {self.interval} band\n{self.interval_over}")
+        found = self._interval_at(rounds)
+        return Band(found.low, found.high, f"mean, {self.interval} band\n{self.interval_over}")
 
     def __repr__(self) -> str:
         return f"<Replay of {self.policy}: {self._size_in_words()}, value {self.value:.4g}>"

@@ -18,7 +18,7 @@ from dtrbandit.kernels.arrays import Vector
 Rows = NDArray[np.int64]
 
 DRAWS = 4096  # made at a time
-RARELY = 3.719  # standard deviations, which a normal number exceeds with a probability of 0.0001
+RARELY = 0.0001  # P below which plans were plainly not equally frequent
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +73,11 @@ def unequal(cohort: Cohort) -> str | None:
     """Say why units were not equally likely to have the arms they had, if that shows in the data; else None.
 
     It shows where units left early: they had fewer choices than others. It also shows where plans were not equally
-    frequent among the units that have all their arms, by a χ² test whose P is below 0.0001. What it cannot show is that
+    frequent among the units that have all their arms, by a χ² test whose P is below ``RARELY``. It cannot show that
     arms depended on covariates.
     """
+    from scipy.special import chdtri
+
     remedy = "the value is biased; estimate propensities (cohort.with_propensities(PropensityModel()), or no --equal)"
     if left := int(cohort.left_early.sum()):
         return (
@@ -86,24 +88,13 @@ def unequal(cohort: Cohort) -> str | None:
     plans = np.array(cohort.design.arm_plans)
     counts = (treated[:, None, :] == plans).all(axis=2).sum(axis=0)
     expected = len(treated) / len(plans)
-    if len(plans) > 1 and expected and ((counts - expected) ** 2).sum() / expected > _quantile(len(plans) - 1):
+    most = float(chdtri(len(plans) - 1, RARELY)) if len(plans) > 1 else np.inf
+    if expected and ((counts - expected) ** 2).sum() / expected > most:
         return (
             "rows are drawn with equal weights, but plans were not equally frequent: units had them "
             f"{counts.min():,} to {counts.max():,} times, where {expected:,.0f} are to be expected; {remedy}"
         )
     return None
-
-
-def _quantile(freedom: int) -> float:
-    """Return the quantile of χ² that is exceeded with a probability of 0.0001 (Wilson & Hilferty's approximation).
-
-    Examples
-    --------
-    >>> round(_quantile(3), 1)  # exactly 21.1
-    21.8
-    """
-    spread = 2 / (9 * freedom)
-    return float(freedom * (1 - spread + RARELY * spread**0.5) ** 3)
 
 
 def _even(cohort: Cohort) -> str:

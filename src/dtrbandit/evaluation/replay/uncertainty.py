@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrbandit.intervals import FULL, LEVEL, REPLAY, TOO_FEW, Interval, interval, level_of
+from dtrbandit.intervals import FULL, LEVEL, REACH, REPLAY, TOO_FEW, Interval, interval, level_of, no_interval
 from dtrbandit.kernels.arrays import Array
 
 PATHS, COHORTS = "over paths through this cohort", "over cohorts"
-QUANTILE = 1.96  # of the normal law, for 95 %
 
 
 def worth(paths: int, over: str) -> str:
@@ -31,9 +30,7 @@ def over_paths(values: Array, *, level: float = LEVEL) -> Interval:
     """Return the mean of values (P, …) with Student's interval over paths; NaN with too few of them."""
     if worth(len(values), PATHS) != TOO_FEW:
         return interval(values, level=level)
-    mean = values.mean(axis=0)
-    unknown = np.full_like(mean, np.nan)[()]
-    return Interval(mean, unknown, unknown, unknown)
+    return no_interval(values.mean(axis=0))
 
 
 def mean_interval(values: Array, resampled: Array | None) -> Interval:
@@ -53,11 +50,11 @@ def over_cohorts(values: Array, resampled: Array) -> Interval:
     Examples
     --------
     >>> found = over_cohorts(np.array([1.0, 1.0]), np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]))
-    >>> found.mean, found.std_error
+    >>> found.estimate, found.std_error
     (np.float64(1.0), np.float64(1.0))
     """
     within = resampled.var(axis=1, ddof=1).mean(axis=0) / resampled.shape[1]
     between = np.maximum(resampled.mean(axis=1).var(axis=0, ddof=1) - within, 0.0)
     mean = values.mean(axis=0)
     std_error = np.sqrt(between + values.var(axis=0, ddof=1) / len(values))
-    return Interval(mean, std_error, mean - QUANTILE * std_error, mean + QUANTILE * std_error)
+    return Interval(mean, std_error, mean - REACH * std_error, mean + REACH * std_error)

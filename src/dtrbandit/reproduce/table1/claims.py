@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dtrbandit.evaluation.replay.uncertainty import over_paths
-from dtrbandit.intervals import interval, mean_over_paths
+from dtrbandit.intervals import Interval, interval, mean_over_paths
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Claim, Verdict, together
 from dtrbandit.reproduce.over_paths import each_of
@@ -56,20 +56,21 @@ Measure = Callable[[Array, float], Lead]  # of differences, at a level
 
 def by_cohort(differences: Array, level: float) -> Lead:
     """Return how far one is ahead, from the difference on each cohort."""
-    mean, _, low, high = (float(number) for number in interval(differences, level=level))
-    return Lead(mean, low, high)
+    return _lead(interval(differences, level=level))
 
 
 def by_path(differences: Array, level: float) -> Lead:
     """Return how far one is ahead, from the difference on each path of replay; no limits with too few paths."""
-    mean, _, low, high = (float(number) for number in over_paths(differences, level=level))
-    return Lead(mean, low, high)
+    return _lead(over_paths(differences, level=level))
 
 
 def by_truth(differences: Array, level: float) -> Lead:
     """Return how far one is truly ahead, from the difference on each simulated path; no limits with too few paths."""
-    found = mean_over_paths(differences, seed=0, level=level)
-    return Lead(float(found.mean), float(found.low), float(found.high))
+    return _lead(mean_over_paths(differences, seed=0, level=level))
+
+
+def _lead(found: Interval) -> Lead:
+    return Lead(float(found.estimate), float(found.low), float(found.high))
 
 
 def claims(averages: Averages, measure: Measure) -> tuple[Claim, ...]:

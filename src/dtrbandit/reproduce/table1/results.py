@@ -11,7 +11,7 @@ import numpy as np
 
 from dtrbandit.evaluation import Replay
 from dtrbandit.evaluation.replay.uncertainty import over_paths
-from dtrbandit.intervals import Interval, MeanOverPaths, mean_over_paths
+from dtrbandit.intervals import Interval, mean_over_paths
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Claim
 from dtrbandit.reproduce.table1.claims import Averages, by_cohort, by_path, claims
@@ -32,10 +32,10 @@ class Estimate(NamedTuple):
     high: float | None = None
 
     @classmethod
-    def of(cls, found: Interval | MeanOverPaths) -> Estimate:
+    def of(cls, found: Interval) -> Estimate:
         """Return a mean with its interval, if it has one."""
         error, low, high = (None if isnan(number) else float(number) for number in found[1:4])
-        return cls(float(found.mean), error, low, high)
+        return cls(float(found.estimate), error, low, high)
 
 
 def replayed(averages: Array) -> Estimate:
