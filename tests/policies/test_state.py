@@ -298,13 +298,13 @@ def test_a_question_leaves_no_copy_behind(policy: BuiltinPolicy) -> None:
     known = state.root_for(((1, 0),))
     before = bits(state)
 
-    asked = state.root_to_ask_for(((2, 1),))
+    asked = state.root_to_decide(((2, 1),))
     right = leads_where_it_should(state, asked, ((2, 1),))
-    state.forget_question()
+    state.clear_spare_copy()
 
     assert right
     assert asked == 2 * state.observed.nodes_of_tree
-    assert state.root_to_ask_for(((1, 0),)) == known
+    assert state.root_to_decide(((1, 0),)) == known
     assert bits(state) == before
 
 

@@ -144,7 +144,7 @@ class ExactLearner(Levels):
             first = self.add_row(unit, m, 0.0)
         self.add_cross(unit, m, label)
         if contenders > 1:
-            self.place(m, unit, node, label, lead)
+            self.insert(m, unit, node, label, lead)
         return True, first
 
     def relabel(self, m: int) -> bool:

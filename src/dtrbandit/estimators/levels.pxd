@@ -16,7 +16,7 @@ cdef class Levels(Labels):
     cdef public long long rechecks
 
     @cython.locals(j=cython.longlong, slot=cython.longlong, length=cython.double)
-    cdef void place(self, long long m, long long unit, long long node, long long label, double lead) noexcept nogil
+    cdef void insert(self, long long m, long long unit, long long node, long long label, double lead) noexcept nogil
     @cython.locals(level=cython.longlong)
     cdef long long find_level(self, long long m, long long start, double lead) noexcept nogil
     @cython.locals(fill=cython.longlong, slot=cython.longlong)

@@ -98,7 +98,7 @@ class Levels(Labels):
 
     # -- units in levels -------------------------------------------------------------------------------------
 
-    def place(self, m: int, unit: int, node: int, label: int, lead: float) -> None:
+    def insert(self, m: int, unit: int, node: int, label: int, lead: float) -> None:
         """Put a unit, with its node and features ``psi`` at stage m + 1, into its level; zeros need none."""
         length = self.whitened_length(m)
         if length > 0.0:

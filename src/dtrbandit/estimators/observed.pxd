@@ -21,7 +21,7 @@ cdef class Observed:
     @cython.locals(m=cython.longlong, j=cython.longlong)
     cpdef void erase(self, long long unit) noexcept nogil
     cpdef long long stands_at(self, long long unit, long long m) noexcept nogil
-    @cython.locals(place=cython.longlong, following=cython.longlong)
+    @cython.locals(bare=cython.longlong, following=cython.longlong)
     cpdef long long walk(self, long long node, long long arm) noexcept nogil
     cpdef bint same_place(self, long long node, long long other) noexcept nogil
     @cython.locals(node=cython.longlong, feasible=cython.bint)

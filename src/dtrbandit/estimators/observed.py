@@ -135,8 +135,8 @@ class Observed:
 
     def walk(self, node: int, arm: int) -> int:
         """Return where an arm that was really given leads, feasible or not, within the same copy of the tree."""
-        place = node % self.nodes_of_tree
-        following: int = node - place + self.following[place, arm]
+        bare = node % self.nodes_of_tree  # the same node in the design's own tree
+        following: int = node - bare + self.following[bare, arm]
         return following
 
     def same_place(self, node: int, other: int) -> bool:

@@ -36,7 +36,7 @@ cdef class OptimisticLearner:
     cpdef long long next_node(self, long long unit, long long m) noexcept nogil
     @cython.locals(k=cython.longlong, highest=cython.double)
     cdef double imputed(self, long long m, long long node) noexcept nogil
-    @cython.locals(block=cython.longlong, place=cython.longlong, j=cython.longlong)
+    @cython.locals(block=cython.longlong, slot=cython.longlong, j=cython.longlong)
     cdef void store(self, long long m, long long a, long long node) noexcept nogil
 
     @cython.locals(a=cython.longlong, j=cython.longlong)

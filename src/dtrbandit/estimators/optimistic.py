@@ -75,7 +75,7 @@ class OptimisticLearner:
         self.values, self.valued = np.zeros((links, 0, arms, c.ROWS)), np.zeros((links, 0, arms), dtype=np.int64)
         # of a row: divided features, of the next stage and its own, and R⁻ᵀφ
         self.phi, self.row, self.work = (np.zeros(most) for _ in range(3))
-        # of a sweep, for each place of a block: Σ φ·target, the target, wᵀφ, ‖R⁻ᵀφ‖² and an entry of R⁻ᵀφ
+        # of a sweep, for each slot of a block: Σ φ·target, the target, wᵀφ, ‖R⁻ᵀφ‖² and an entry of R⁻ᵀφ
         self.sums = np.zeros((arms, most, c.ROWS))
         self.target, self.mean, self.square, self.entry = (np.zeros(c.ROWS) for _ in range(4))
         self.start()
@@ -193,12 +193,12 @@ class OptimisticLearner:
             self.used[m] += 1
             self.latest[m, node] = block
             self.node[m, block] = node
-        place = self.fill[m, block]
-        self.fill[m, block] = place + 1
+        slot = self.fill[m, block]
+        self.fill[m, block] = slot + 1
         for j in range(self.observed.dimension[m, a]):
-            self.own[m, block, j, place] = self.row[j]
+            self.own[m, block, j, slot] = self.row[j]
         for j in range(self.observed.widest[m + 1]):
-            self.later[m, block, j, place] = self.phi[j]
+            self.later[m, block, j, slot] = self.phi[j]
 
     # -- all rows --------------------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class OptimisticLearner:
             self.fits.solve(m, a)
 
     def add_imputed(self, m: int, changed: int) -> None:
-        """Add Σ φ·target over the blocks of stage ``m``, place by place within a block, then over the places."""
+        """Add Σ φ·target over the blocks of stage ``m``, slot by slot within a block, then over the slots."""
         for k in range(self.observed.arm_count[m + 1]):
             self.fits.invert(m + 1, k)
         for a in range(self.observed.arm_count[m]):
@@ -296,7 +296,7 @@ class OptimisticLearner:
             self.square[i] += value * value
 
     def add_products(self, m: int, block: int) -> None:
-        """Add φ·target of a block's rows to the sums of their arm, each place to its own."""
+        """Add φ·target of a block's rows to the sums of their arm, slot by slot."""
         a = self.arm_before[self.node[m, block] % self.observed.nodes_of_tree]
         for j in range(self.observed.dimension[m, a]):
             for i in range(self.fill[m, block]):

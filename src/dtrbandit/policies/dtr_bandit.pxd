@@ -25,5 +25,5 @@ cdef class DTRBanditState(ForcedRoundsState):
     @cython.locals(k=cython.longlong, a=cython.longlong, j=cython.longlong)
     cdef void freeze(self, long long latest) noexcept nogil
     cdef void refit_forced(self, long long first) noexcept nogil
-    cdef void suppose(self, long long unit, long long m, long long arm, bint forced) noexcept nogil
-    cdef void retract(self, long long unit, long long m) noexcept nogil
+    cdef void assume(self, long long unit, long long m, long long arm, bint forced) noexcept nogil
+    cdef void undo(self, long long unit, long long m) noexcept nogil

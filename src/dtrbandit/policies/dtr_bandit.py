@@ -211,14 +211,14 @@ class DTRBanditState(ForcedRoundsState):
             self.forced.refit(first, self.stale - 1)
             self.stale = first
 
-    def suppose(self, unit: int, m: int, arm: int, forced: bool) -> None:
+    def assume(self, unit: int, m: int, arm: int, forced: bool) -> None:
         """Note a scheduled arm that the unit's later stages look for."""
         self.keep_plan(unit, m, arm, forced)
         if forced:
             self.forced.scheduled[unit, m] = arm
 
-    def retract(self, unit: int, m: int) -> None:
-        """Take a supposed arm back."""
+    def undo(self, unit: int, m: int) -> None:
+        """Undo ``assume``: no arm is scheduled for the unit."""
         self.forced.scheduled[unit, m] = -1
         self.planned[unit] = -1
 

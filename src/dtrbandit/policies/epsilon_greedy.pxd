@@ -14,14 +14,14 @@ cdef class EpsilonGreedyState(PlanState):
     @cython.locals(greedy=cython.longlong, pick=cython.longlong, arm=cython.longlong, passed=cython.longlong, a=cython.longlong)
     cdef long long explore(self, long long others, double u) noexcept nogil
 
-    @cython.locals(place=cython.longlong)
+    @cython.locals(index=cython.longlong)
     cdef long long next_pull(self) noexcept nogil
     @cython.locals(plan=cython.longlong)
-    cdef long long plan_of_pull(self, long long place) noexcept nogil
+    cdef long long plan_of_pull(self, long long index) noexcept nogil
     cdef void note(self, long long fact, long long unit, long long m, double value) noexcept nogil
-    @cython.locals(place=cython.longlong)
+    @cython.locals(index=cython.longlong)
     cdef void pull_if_possible(self, long long unit) noexcept nogil
     @cython.locals(plan=cython.longlong, node=cython.longlong)
     cdef bint ends(self, long long fact, long long unit, long long m) noexcept nogil
-    cdef void suppose(self, long long unit, long long m, long long arm, bint forced) noexcept nogil
-    cdef void retract(self, long long unit, long long m) noexcept nogil
+    cdef void assume(self, long long unit, long long m, long long arm, bint forced) noexcept nogil
+    cdef void undo(self, long long unit, long long m) noexcept nogil

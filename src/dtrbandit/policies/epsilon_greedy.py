@@ -162,17 +162,17 @@ class EpsilonGreedyState(PlanState):
     # -- initial pulls ---------------------------------------------------------------------------------------
 
     def next_pull(self) -> int:
-        """Return the place of the next initial pull, −1 when all are made. Plans with a closed arm are passed over."""
-        for place in range(self.made, self.owed):
-            if self.leads_on(self.pulls[place], 0, 0):
-                return place
+        """Return the index of the next initial pull, −1 when all are made; plans with a closed arm are skipped."""
+        for index in range(self.made, self.owed):
+            if self.leads_on(self.pulls[index], 0, 0):
+                return index
         return -1
 
-    def plan_of_pull(self, place: int) -> int:
-        """Return the plan of the initial pull at a place, −1 if there is none."""
-        if place < 0:
+    def plan_of_pull(self, index: int) -> int:
+        """Return the plan of an initial pull, −1 if there is none."""
+        if index < 0:
             return -1
-        plan: int = self.pulls[place]
+        plan: int = self.pulls[index]
         return plan
 
     def note(self, fact: int, unit: int, m: int, value: float) -> None:
@@ -189,10 +189,10 @@ class EpsilonGreedyState(PlanState):
 
     def pull_if_possible(self, unit: int) -> None:
         """Take the next initial pull for a unit that can take it; otherwise it stays for the next unit."""
-        place = self.next_pull()
-        if place >= 0 and self.leads_on(self.pulls[place], self.observed.nodes[unit, 0], 0):
-            self.pulled[unit] = self.pulls[place]
-            self.made = place + 1
+        index = self.next_pull()
+        if index >= 0 and self.leads_on(self.pulls[index], self.observed.nodes[unit, 0], 0):
+            self.pulled[unit] = self.pulls[index]
+            self.made = index + 1
 
     def ends(self, fact: int, unit: int, m: int) -> bool:
         """Say whether a fact ends a unit's initial pull before its last arm."""
@@ -201,13 +201,13 @@ class EpsilonGreedyState(PlanState):
             return self.next_of_plan(plan, unit, m) >= 0 and not self.leads_on(plan, node, m)
         return fact == c.LEFT or fact == c.VOIDED or (fact == c.LOST and m < self.observed.stages)
 
-    def suppose(self, unit: int, m: int, arm: int, forced: bool) -> None:
+    def assume(self, unit: int, m: int, arm: int, forced: bool) -> None:
         """Note the initial pull that the unit's later stages look for."""
         if m == 0 and forced:
             self.pulled[unit] = self.plan_of_pull(self.next_pull())
 
-    def retract(self, unit: int, m: int) -> None:
-        """Take a supposed pull back."""
+    def undo(self, unit: int, m: int) -> None:
+        """Undo ``assume``: the unit has no initial pull."""
         self.pulled[unit] = -1
 
     # -- from Python -----------------------------------------------------------------------------------------

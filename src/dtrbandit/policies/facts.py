@@ -31,7 +31,7 @@ from dtrbandit.record.events import (
 )
 from dtrbandit.record.histories import History
 
-Told = tuple[Call, Vector | None]
+CallWithFeatures = tuple[Call, Vector | None]
 
 
 def decide_for(state: PolicyState, history: History, u: float) -> Decision:
@@ -43,10 +43,10 @@ def decide_for(state: PolicyState, history: History, u: float) -> Decision:
         raise _misfit(state, history, "a decision")
     if features[m] is not state.at_hand:
         _lay_out(state, history, m, features[m])
-    here = node + state.root_to_ask_for(excluded[m]) if excluded else node
+    here = node + state.root_to_decide(excluded[m]) if excluded else node
     arm = state.ask(state.observed.taught + t - 1, m, here, u)
     if excluded:
-        state.forget_question()
+        state.clear_spare_copy()
     if arm < 0:
         raise _misfit(state, history, "a decision")
     return state.decision(unit, t, m, arm)
@@ -118,7 +118,7 @@ def _number(state: PolicyState, history: History) -> int:
     return state.taught + history.round - 1
 
 
-def _arrived(state: PolicyState, history: History, event: Assigned) -> Told:
+def _arrived(state: PolicyState, history: History, event: Assigned) -> CallWithFeatures:
     _, t, node, features, arms, _, _, excluded = history
     m = len(arms) - 1
     forced = 1.0 if event.decision.reason == "forced" else 0.0
@@ -128,11 +128,11 @@ def _arrived(state: PolicyState, history: History, event: Assigned) -> Told:
     return (c.ARRIVED, state.taught + t - 1, m, before, arms[m], forced), features[m]
 
 
-def _completed(state: PolicyState, history: History, event: Completed) -> Told:
+def _completed(state: PolicyState, history: History, event: Completed) -> CallWithFeatures:
     return (c.COMPLETED, state.taught + history.round - 1, len(history.arms) - 1, -1, -1, event.outcome), None
 
 
-def _left(state: PolicyState, history: History, event: Responded) -> Told:
+def _left(state: PolicyState, history: History, event: Responded) -> CallWithFeatures:
     m, node = len(history.arms), history.node
     if len(history.features) <= m:
         return (c.LEFT, _number(state, history), m, -1, -1, 0.0), None
@@ -141,11 +141,11 @@ def _left(state: PolicyState, history: History, event: Responded) -> Told:
     return (c.LEFT, _number(state, history), m, node, -1, 0.0), history.features[m]
 
 
-def _lost(state: PolicyState, history: History, event: Withdrawn) -> Told:
+def _lost(state: PolicyState, history: History, event: Withdrawn) -> CallWithFeatures:
     return (c.LOST, _number(state, history), len(history.arms), -1, -1, 0.0), None
 
 
-CALLS: Mapping[type, Callable[[PolicyState, History, Any], Told]] = {
+CALLS: Mapping[type, Callable[[PolicyState, History, Any], CallWithFeatures]] = {
     Assigned: _arrived,
     Completed: _completed,
     Responded: _left,

@@ -18,8 +18,8 @@ cdef class PolicyState:
     cdef void explain(self, long long unit, long long m) noexcept nogil
     cdef void note(self, long long fact, long long unit, long long m, double value) noexcept nogil
     cdef void learn(self, long long fact, long long unit, long long m) noexcept nogil
-    cdef void suppose(self, long long unit, long long m, long long arm, bint forced) noexcept nogil
-    cdef void retract(self, long long unit, long long m) noexcept nogil
+    cdef void assume(self, long long unit, long long m, long long arm, bint forced) noexcept nogil
+    cdef void undo(self, long long unit, long long m) noexcept nogil
 
     cdef void take(self, long long fact, long long unit, long long m, long long index, double value) noexcept nogil
     cpdef bint take_if_it_fits(self, long long fact, long long unit, long long m, long long index, long long arm, double value) noexcept

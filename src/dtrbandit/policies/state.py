@@ -92,14 +92,14 @@ class PolicyState:
     def learn(self, fact: int, unit: int, m: int) -> None:
         """Learn from a fact that is written down."""
 
-    def suppose(self, unit: int, m: int, arm: int, forced: bool) -> None:
-        """Note an arm where the unit's later stages look for it, and nowhere else.
+    def assume(self, unit: int, m: int, arm: int, forced: bool) -> None:
+        """Act as if a unit had been given an arm, so that its later stages can be decided; learn nothing.
 
-        Replay needs this to ask for a row that it may not accept.
+        Replay must decide for all stages of a row before it accepts the row. ``undo`` follows.
         """
 
-    def retract(self, unit: int, m: int) -> None:
-        """Take back what was supposed."""
+    def undo(self, unit: int, m: int) -> None:
+        """Undo ``assume``."""
 
     def relearn(self) -> None:
         """Learn everything again from what is written down."""
@@ -241,9 +241,9 @@ class PolicyState:
         return self.observed.taught
 
     def reserve(self, capacity: int) -> None:
-        """Make room for at least ``capacity`` units, and for half as many again as there is room for.
+        """Make room for at least ``capacity`` units.
 
-        Who enrols must wait for it: that is why there is no more.
+        Growing blocks an enrolment, so it grows by half.
         """
         room = self.observed.capacity
         if capacity > room:
@@ -263,21 +263,21 @@ class PolicyState:
         number = self.copies.get(excluded)
         if number is None:
             number = len(self.copies)
-            self._make_room_for_copies(number + 2)  # always for one more: a question makes no room
+            self._make_room_for_copies(number + 2)  # keep one spare copy: decide must not allocate
             self._write_copy(number, excluded)
             self.copies[excluded] = number
         return number * self.observed.nodes_of_tree
 
-    def root_to_ask_for(self, excluded: Barred) -> int:
-        """Return the root of the copy for a question: a question leaves no copy behind (``forget_question``)."""
+    def root_to_decide(self, excluded: Barred) -> int:
+        """Return the root of the copy of the tree to decide with. A new one is written into the spare copy."""
         number = self.copies.get(excluded)
         if number is None:
             number = len(self.copies)
             self._write_copy(number, excluded)
         return number * self.observed.nodes_of_tree
 
-    def forget_question(self) -> None:
-        """Clear a copy of the tree that was made for a question."""
+    def clear_spare_copy(self) -> None:
+        """Clear the spare copy of the tree, in which a decision may have put new contraindications."""
         np.asarray(self.observed.child)[len(self.copies) * self.observed.nodes_of_tree :] = -1
 
     def close_arm(self, m: int, arm: int) -> None:

@@ -112,14 +112,14 @@ class Rows:
         """
         arm = self.arms[row, m]
         self.state.observed.arms[number, m] = arm
-        self.state.suppose(number, m, arm, forced)
+        self.state.assume(number, m, arm, forced)
         return self.state.observed.walk(node, arm)
 
     def retract(self, number: int, treated: int) -> None:
         """Take back the arms of so many stages."""
         for k in range(treated):
             self.state.observed.arms[number, k] = -1
-            self.state.retract(number, k)
+            self.state.undo(number, k)
 
     def accept(self, row: int, unit: int) -> None:
         """Let a policy learn what happened to a row, fact by fact (Algorithm 2, line 8)."""

@@ -116,10 +116,10 @@ def _chances(belief: Belief, units: CohortArrays, past: NDArray[np.int64]) -> ND
     for number, excluded in enumerate(sets):
         (own,) = np.nonzero(barring == number)
         asked, found = past[own], chances[own]
-        roots = np.full(len(own), state.root_to_ask_for(excluded), dtype=np.int64)
+        roots = np.full(len(own), state.root_to_decide(excluded), dtype=np.int64)
         rows = Rows(state, units.features[asked], units.arms[asked], units.outcome[asked], roots, nothing)
         rows.ask_chances(next_unit, found)
-        state.forget_question()
+        state.clear_spare_copy()
         chances[own] = found
     return chances
 
