@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dtrbandit.design.identity import identity
+from dtrbandit.design.identity import difference, identity
 
 numbers = count()
 
@@ -356,3 +356,24 @@ def test_another_process_agrees_to_the_letter() -> None:
     assert identity(written("def f(x): return f'{x:>{3}}', x + 1\n").f) == {
         "source": "acea149933237e281e1a8ec013048451"  # pragma: allowlist secret
     }
+
+
+# -- in what two descriptions differ: the first place, by name, and what stands there
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "says"),
+    [
+        ({"a": 1}, {"a": 1}, None),
+        (1, 2, "it is 1 there and 2 here"),
+        ({"a": 1}, {"a": 1, "b": None}, "it, b is missing there and None here"),
+        ({"a": 1, "b": 2}, {"a": 1}, "it, b is 2 there and missing here"),
+        ([1, {"name": "s", "x": 1}], [1, {"name": "s", "x": 2}], "it, 's', x is 1 there and 2 here"),
+        ([1, 2], [1], "it is [1, 2] there and [1] here"),
+        ("ab", "ac", "it is 'ab' there and 'ac' here"),
+        ({"function": "f", "identity": {"g": "1"}}, {"function": "f", "identity": {"g": "2"}},
+         "it, 'f', g is '1' there and '2' here"),
+    ],
+)  # fmt: skip
+def test_the_first_difference_is_named(there: object, here: object, says: str | None) -> None:
+    assert difference(there, here, "it") == says

@@ -19,9 +19,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.parameters import each, positive, whole
+from dtrbandit.design.feasibility import Plan
 from dtrbandit.design.spec import Design
-from dtrbandit.design.tree import Plan
+from dtrbandit.design.values import each, positive, whole
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.arrays import Mask, Vector
 from dtrbandit.policies.policy import Choice, certain, feasible_arms

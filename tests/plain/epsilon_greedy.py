@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dtrbandit.design.parameters import real
+from dtrbandit.design.feasibility import Plan
 from dtrbandit.design.spec import Design
-from dtrbandit.design.tree import Plan
+from dtrbandit.design.values import real
 from dtrbandit.policies.policy import Choice, certain, feasible_arms
 from dtrbandit.record.events import (
     ArmClosed,

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from dtrbandit.design.parameters import each, positive
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import each, positive
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.arrays import Vector
 from dtrbandit.policies.policy import Choice, certain, feasible_arms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dtrbandit.design.tree import Plan
+from dtrbandit.design.feasibility import Plan
 
 Pairs = set[tuple[int, int]]
 

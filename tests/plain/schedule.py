@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dtrbandit.design.tree import Plan, Tree
+from dtrbandit.design.feasibility import Plan, Tree
 
 
 class Place(NamedTuple):

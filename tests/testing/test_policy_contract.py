@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.design.tree import Tree, grow_tree
+from dtrbandit.design.feasibility import Tree, grow_tree
 from dtrbandit.policies import Choice
 from dtrbandit.policies.policy import certain
 from dtrbandit.record import History

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dtrbandit.design import Design
-from dtrbandit.design.built import built
-from dtrbandit.design.toml_text import TomlText, unknown
+from dtrbandit.design.toml_text import TomlText, built, unknown
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.policy import Policy

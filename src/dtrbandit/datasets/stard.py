@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from dtrbandit.design.parameters import whole
+from dtrbandit.design.values import whole
 from dtrbandit.environments.stard import DROPPED_OUT, REMITTED, SSRI, STAGE_2, STARD
 from dtrbandit.policies.fixed_regime import FixedRegime
 

@@ -1,19 +1,163 @@
-"""What is left of a design's arms for a unit with contraindications, and once arms are closed.
+"""Which arms are feasible: the plans of a design, their tree, and what is left of it for a unit.
 
-A look ahead is part of it: an arm after which no arm is left is not feasible either.
+A node of the tree is the arms given so far. Contraindications of a unit and closed arms take arms away. So does a look
+ahead: an arm after which no arm is left is not feasible either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.tree import Tree
+from dtrbandit.design.values import shown
+from dtrbandit.errors import DesignError
 
+if TYPE_CHECKING:
+    from dtrbandit.design.stages import Stage
+
+MOST_PLANS = 10_000
+
+Plan = tuple[int, ...]
 Barred = tuple[tuple[int, int], ...]  # stages and arms, by number, in order
+
+
+# -- plans ------------------------------------------------------------------------------------------------------
+
+
+def checked_plans(stages: tuple[Stage, ...], plans: object) -> list[Plan]:
+    """Return plans as arm numbers in lexicographic order, or say what is wrong with them.
+
+    None stands for every combination of arms.
+    """
+    if plans is None:
+        if prod(len(stage.arms) for stage in stages) > MOST_PLANS:
+            raise DesignError(f"a design may have {MOST_PLANS} plans; name the feasible ones with plans=")
+        return list(product(*(range(len(stage.arms)) for stage in stages)))
+    if isinstance(plans, str) or not isinstance(plans, Sequence) or not 0 < len(plans) <= MOST_PLANS:
+        raise DesignError(f"plans must be a list of 1 to {MOST_PLANS} plans, found {shown(plans)}")
+    for plan in plans:
+        _check_plan(stages, plan)
+    numbers = sorted({arm_numbers(stages, plan) for plan in plans})
+    if len(numbers) < len(plans):
+        raise DesignError(f"plans must all be different, found {shown([list(plan) for plan in plans])}")
+    for m, stage in enumerate(stages):
+        used = {plan[m] for plan in numbers}
+        unused = [label for arm, label in enumerate(stage.arms) if arm not in used]
+        if unused:
+            raise DesignError(f"stage {stage.name!r}: no plan gives {unused}; drop these arms or add a plan")
+    return numbers
+
+
+def _check_plan(stages: tuple[Stage, ...], plan: object) -> None:
+    if isinstance(plan, str) or not isinstance(plan, Sequence) or len(plan) != len(stages):
+        raise DesignError(
+            f"plan {shown(plan)} must name one arm for each of the stages {[stage.name for stage in stages]}"
+        )
+    for stage, arm in zip(stages, plan, strict=True):
+        if arm not in stage.arms:
+            raise DesignError(
+                f"plan {shown(list(plan))}: unknown arm {shown(arm)} at stage {stage.name!r}, "
+                f"whose arms are {list(stage.arms)}"
+            )
+
+
+def arm_numbers(stages: Sequence[Stage], plan: Sequence[str]) -> Plan:
+    """Return a plan as the numbers of its arms."""
+    return tuple(stage.arms.index(arm) for stage, arm in zip(stages, plan, strict=True))
+
+
+def arm_labels(stages: Sequence[Stage], plan: Plan) -> tuple[str, ...]:
+    """Return a plan as the labels of its arms."""
+    return tuple(stage.arms[arm] for stage, arm in zip(stages, plan, strict=True))
+
+
+# -- the tree ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Which arms are feasible after which.
+
+    Attributes
+    ----------
+    child
+        (inner nodes, arms): the next node or leaf, −1 where the arm is infeasible. Node 0 is the root; leaf
+        ``len(child) + p`` ends plan ``p``.
+    feasible
+        For each inner node, whether each arm of its stage is feasible; empty for a leaf. This is the same for
+        all units.
+    """
+
+    child: NDArray[np.int64]
+    feasible: tuple[tuple[bool, ...], ...]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"child": self.child, "feasible": self.feasible}  # without what was computed
+
+    @cached_property
+    def following(self) -> tuple[tuple[int, ...], ...]:
+        """``child`` as plain numbers, for one unit at a time."""
+        return tuple(tuple(row) for row in self.child.tolist())
+
+    @cached_property
+    def arms_to(self) -> tuple[Plan, ...]:
+        """The arms that lead to each node."""
+        arms_to: list[Plan] = [()] * len(self.feasible)
+        for node, row in enumerate(self.following):
+            for arm, following in enumerate(row):
+                if following >= 0:
+                    arms_to[following] = (*arms_to[node], arm)
+        return tuple(arms_to)
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """The node before each node, −1 for the root."""
+        return tuple(self.after(arms[:-1]) if arms else -1 for arms in self.arms_to)
+
+    def after(self, arms: Plan) -> int:
+        """Return the node that ``arms`` lead to from the root, −1 if they are infeasible."""
+        node = 0
+        for arm in arms:
+            node = self.following[node][arm]
+            if node < 0:
+                break
+        return node
+
+
+def grow_tree(plans: tuple[Plan, ...], arms: tuple[int, ...]) -> Tree:
+    """Return the tree of feasible plans, given the number of arms at each stage.
+
+    Nodes are numbered stage by stage, in lexicographic order within a stage.
+
+    Examples
+    --------
+    >>> grow_tree(((0, 0), (0, 1), (1, 1)), (2, 2)).child.tolist()
+    [[1, 2], [3, 4], [-1, 5]]
+    """
+    prefixes = [sorted({plan[:m] for plan in plans}) for m in range(len(arms) + 1)]
+    number = {prefix: n for n, prefix in enumerate(prefix for layer in prefixes for prefix in layer)}
+    inner = sum(map(len, prefixes[:-1]))
+    child = np.full((inner, max(arms)), -1, dtype=np.int64)
+    for prefix, n in number.items():
+        if prefix:
+            child[number[prefix[:-1]], prefix[-1]] = n
+    child.flags.writeable = False
+    feasible = tuple(
+        tuple(bool(child[number[prefix], arm] >= 0) for arm in range(arms[m]))
+        for m, layer in enumerate(prefixes[:-1])
+        for prefix in layer
+    )
+    return Tree(child, (*feasible, *(() for _ in plans)))
+
+
+# -- contraindicated and closed arms ----------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1024)
@@ -22,7 +166,7 @@ def arms_left(tree: Tree, excluded: Barred, closed: Barred = ()) -> tuple[tuple[
 
     Examples
     --------
-    >>> from dtrbandit.design.tree import grow_tree
+    >>> from dtrbandit.design.feasibility import grow_tree
     >>> arms_left(grow_tree(((0, 0), (0, 1), (1, 1)), (2, 2)), ((1, 1),))[:3]
     ((True, False), (True, False), (False, False))
     """

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.identity import describe
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.arrays import Matrix, Vector
 
@@ -76,8 +77,3 @@ def computed_features(
         )
     names = tuple(f"{describe(function)}[{j}]" for j in range(trial.shape[1]))
     return ComputedFeatures(function, columns, names)
-
-
-def describe(function: object) -> str:
-    """Return a function's name, for messages and logs."""
-    return getattr(function, "__qualname__", type(function).__qualname__)

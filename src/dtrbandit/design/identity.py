@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum, EnumType
 from functools import cached_property, partial
 from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import TypeGuard
 
 import numpy as np
 
 from dtrbandit.design.attributes import is_written, state
-from dtrbandit.design.features import describe
 from dtrbandit.design.source import constants, defaults, digest, enclosed, global_names, source_of
+from dtrbandit.design.values import shown
 
 INSTALLED = {"site-packages", "dist-packages"}
 OURS = {"dtrbandit", "joblib", "matplotlib", "numpy", "pandas", "pyarrow", "scipy", "sklearn"}  # with what we need
@@ -193,3 +194,57 @@ def _name(thing: object) -> str:
 
 def _text(value: object) -> str:
     return hex(value) if isinstance(value, int) and abs(value) >= 2**63 else repr(value)  # repr has a limit of digits
+
+
+def describe(function: object) -> str:
+    """Return a function's name, for messages and logs."""
+    return getattr(function, "__qualname__", type(function).__qualname__)
+
+
+# -- two descriptions ------------------------------------------------------------------------------------------
+
+
+NOTHING = object()
+
+
+def difference(there: object, here: object, place: str) -> str | None:
+    """Say where two descriptions first differ and what each has there; None if they are equal.
+
+    Examples
+    --------
+    >>> difference({"name": "Greedy"}, {"name": "DTRBandit", "q": 1}, "policy")
+    "policy, name is 'Greedy' there and 'DTRBandit' here"
+    >>> difference({"stage": [{"name": "first", "arms": ["a"]}]}, {"stage": [{"name": "first", "arms": []}]}, "design")
+    "design, stage, 'first', arms is ['a'] there and [] here"
+    """
+    if there == here:
+        return None
+    if isinstance(there, Mapping) and isinstance(here, Mapping):
+        return _within(there, here, f"{place}{_called(there, here)}")
+    if _is_list(there) and _is_list(here) and len(there) == len(here):
+        found = (difference(a, b, place) for a, b in zip(there, here, strict=True))
+        return next(each for each in found if each is not None)
+    return f"{place} is {_found(there)} there and {_found(here)} here"
+
+
+def _within(there: Mapping[object, object], here: Mapping[object, object], place: str) -> str:
+    keys = dict.fromkeys([*there, *here])
+    found = (
+        difference(there.get(key, NOTHING), here.get(key, NOTHING), place if key == "identity" else f"{place}, {key}")
+        for key in keys
+    )
+    return next(each for each in found if each is not None)
+
+
+def _called(there: Mapping[object, object], here: Mapping[object, object]) -> str:
+    """Return the name that both share: that of a stage, a policy or a function."""
+    names = [there[key] for key in ("name", "function") if key in there and there[key] == here.get(key)]
+    return "".join(f", {name!r}" for name in dict.fromkeys(map(str, names)))
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _found(value: object) -> str:
+    return "missing" if value is NOTHING else shown(value)

@@ -7,7 +7,7 @@ P = 4 the one for two.
 
 from __future__ import annotations
 
-from dtrbandit.design.tree import Plan
+from dtrbandit.design.feasibility import Plan
 from dtrbandit.kernels import constants as c
 
 BUILT_FROM = c.BUILT_FROM

@@ -9,11 +9,9 @@ from functools import cached_property
 from math import prod
 from pathlib import Path
 
-from dtrbandit.design.parsed import ParsedStage, parse_stages
-from dtrbandit.design.plans import arm_labels, arm_numbers, checked_plans
-from dtrbandit.design.stages import Stage, require_keys
+from dtrbandit.design.feasibility import Plan, Tree, arm_labels, arm_numbers, checked_plans, grow_tree
+from dtrbandit.design.stages import ParsedStage, Stage, parse_stages, require_keys
 from dtrbandit.design.toml_text import TomlText
-from dtrbandit.design.tree import Plan, Tree, grow_tree
 from dtrbandit.design.values import is_among, shown
 from dtrbandit.errors import DesignError
 from dtrbandit.words import counted

@@ -1,17 +1,21 @@
-"""A stage: the arms that may be given there, and the features that describe a unit that arrives."""
+"""A stage: its arms, and the features that describe a unit that arrives; as written, and as parsed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple
 
-from dtrbandit.design.features import FeatureFunction, describe
-from dtrbandit.design.identity import identity
-from dtrbandit.design.parameters import positive
-from dtrbandit.design.values import shown
+from dtrbandit.design.condition import Condition, parse_condition
+from dtrbandit.design.features import FeatureFunction, FeatureMap, computed_features
+from dtrbandit.design.formula import Formula, parse_formula
+from dtrbandit.design.identity import describe, identity
+from dtrbandit.design.values import label, labels, positive, require_keys, shown
 from dtrbandit.errors import DesignError
 
 MOST_ARMS = 64
+OPTIONAL = ("columns", "enter_if", "expected_days")
 
 
 @dataclass(frozen=True)
@@ -86,37 +90,69 @@ class Stage:
         return cls(**entries)  # type: ignore[arg-type]  # checked by __post_init__
 
 
-OPTIONAL = ("columns", "enter_if", "expected_days")
+# -- as parsed ------------------------------------------------------------------------------------------------
 
 
-def require_keys(entries: object, *, required: Sequence[str], optional: Sequence[str], where: str) -> None:
-    """Refuse anything but a table with exactly these keys."""
-    if not isinstance(entries, Mapping):
-        raise DesignError(f"{where} must be a table, found {shown(entries)}")
-    for key in entries:
-        if key not in required and key not in optional:
-            raise DesignError(f"{where}: unknown key {shown(key)}; allowed are {', '.join((*required, *optional))}")
-    for key in required:
-        if key not in entries:
-            raise DesignError(f"{where}: {key!r} is missing; needed are {', '.join(required)}")
+class ParsedStage(NamedTuple):
+    """A stage whose formula and condition have been read.
+
+    Attributes
+    ----------
+    condition
+        The condition of ``enter_if``; None if every unit enters.
+    columns
+        The columns of the stage's context.
+    pieces
+        Where the features are found in the packed columns, if each feature is 1 or a column; else None. The packed
+        columns are a 1 and then all columns up to this stage, in order, as doubles.
+    """
+
+    features: FeatureMap
+    condition: Condition | None
+    columns: tuple[str, ...]
+    pieces: tuple[slice, ...] | None
 
 
-def label(text: object, what: str) -> str:
-    """Return a short printable text as a plain str, or say what was found instead."""
-    if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > 200:
-        raise DesignError(f"{what} must be a printable text of 1 to 200 characters, found {shown(text)}")
-    if text != text.strip():  # two labels that look the same would be two
-        raise DesignError(f"{what} must not begin or end with a space, found {shown(text)}; write {text.strip()!r}")
-    return str(text)
+def parse_stages(stages: Sequence[Stage]) -> tuple[ParsedStage, ...]:
+    """Return each stage as parsed. A column belongs to the first stage that names it."""
+    parsed: list[ParsedStage] = []
+    known: dict[str, int] = {}  # the columns so far, numbered from 1
+    for m, stage in enumerate(stages):
+        condition = _condition(stage, [each.name for each in stages])
+        named = dict.fromkeys((*(condition.columns if condition else ()), *(stage.columns or ())))
+        features = _features(stage, stages[:m], known=(*known, *named))
+        named = {**dict.fromkeys(features.columns), **named}
+        own = tuple(column for column in named if column not in known)
+        known.update(zip(own, count(len(known) + 1)))
+        parsed.append(ParsedStage(features, condition, own, _pieces(features, known)))
+    return tuple(parsed)
 
 
-def labels(texts: object, what: str, *, least: int = 1, most: int | None = None) -> tuple[str, ...]:
-    """Return a tuple of distinct labels, or say what is wrong with them."""
-    if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise DesignError(f"{what} must be a list of texts, found {shown(texts)}")
-    if most is not None and len(texts) > most:
-        raise DesignError(f"{what} may be {most} at most, found {len(texts)}")
-    plain = tuple(label(text, f"{what}: each") for text in texts)
-    if len(set(plain)) < len(plain) or len(plain) < least:
-        raise DesignError(f"{what} must be at least {least} and all different, found {shown(list(plain))}")
-    return plain
+def _features(stage: Stage, before: Sequence[Stage], *, known: tuple[str, ...]) -> FeatureMap:
+    where = _where(stage, "features")
+    if isinstance(stage.features, str):
+        return parse_formula(stage.features, earlier={each.name: each.arms for each in before}, where=where)
+    given = (*known, *(each.name for each in before))
+    return computed_features(stage.features, stage.columns or (), known=given, where=where)
+
+
+def _condition(stage: Stage, stages: Sequence[str]) -> Condition | None:
+    if stage.enter_if is None:
+        return None
+    return parse_condition(stage.enter_if, where=_where(stage, "enter_if"), stages=stages)
+
+
+def _pieces(features: FeatureMap, known: Mapping[str, int]) -> tuple[slice, ...] | None:
+    if not isinstance(features, Formula) or not features.plain:
+        return None
+    pieces: list[slice] = []
+    for term in features.terms:
+        start = 8 * known[str(term[0])] if term else 0
+        if pieces and pieces[-1].stop == start:
+            start = pieces.pop().start
+        pieces.append(slice(start, 8 * (known[str(term[0])] if term else 0) + 8))
+    return tuple(pieces)
+
+
+def _where(stage: Stage, text: str) -> str:
+    return f"stage {stage.name!r}: {text}"

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.parameters import each, real, spread, whole
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import each, real, shown, spread, whole
 from dtrbandit.environments.durations import Duration, Exponential, Fixed, Times
 from dtrbandit.errors import DesignError
 

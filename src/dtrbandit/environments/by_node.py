@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.feasibility import Tree
 from dtrbandit.design.spec import Design
-from dtrbandit.design.tree import Tree
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes, along, observed
 from dtrbandit.kernels.arrays import Array, Mask
 

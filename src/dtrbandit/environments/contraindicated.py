@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import real, shown
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, require_environment
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.arrays import Mask

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.parameters import positive, real
+from dtrbandit.design.values import positive, real
 
 Size = int | tuple[int, ...]
 Times = NDArray[np.float64]

@@ -13,11 +13,10 @@ from math import prod
 
 import numpy as np
 
-from dtrbandit.design.parameters import each, positive, real, spread, whole
-from dtrbandit.design.plans import MOST_PLANS
+from dtrbandit.design.feasibility import MOST_PLANS
 from dtrbandit.design.spec import MOST_STAGES, Design
 from dtrbandit.design.stages import MOST_ARMS, Stage
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import each, positive, real, shown, spread, whole
 from dtrbandit.environments.linear_stage import LinearStage, linear_stage
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes, units_first
 from dtrbandit.errors import DesignError

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import MOST_ARMS, Stage
+from dtrbandit.design.values import whole
 from dtrbandit.environments.linear import Linear
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes
 from dtrbandit.kernels.arrays import Array

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from dtrbandit.design.feasibility import Plan
 from dtrbandit.design.spec import Design
-from dtrbandit.design.tree import Plan
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.arrays import Array, Mask

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.parameters import real, whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import real, shown, whole
 from dtrbandit.environments import stard_values
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes, units_first
 from dtrbandit.environments.stard_law import REMISSION

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
+from dtrbandit.design.values import whole
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes, units_first
 from dtrbandit.kernels.arrays import Array
 

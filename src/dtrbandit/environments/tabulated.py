@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import whole
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes, checked
 from dtrbandit.errors import DesignError
 

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from dtrbandit.design.parameters import each, positive, whole
 from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import each, positive, whole
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates, factors_by_arm, per_stage
 from dtrbandit.estimators.forced import ForcedLearner

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import real
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.estimators.soundness import has_come, is_outside
 from dtrbandit.kernels import constants as c

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from dtrbandit.design.parameters import real
+from dtrbandit.design.feasibility import Plan
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
-from dtrbandit.design.tree import Plan
+from dtrbandit.design.values import real
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Matrix

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from dtrbandit.design.parameters import real
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import real
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.parameters import NEUTRAL
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dtrbandit.design.parameters import each, positive
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import each, positive
 from dtrbandit.errors import DesignError
 from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.estimators.observed import Observed

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dtrbandit.design.differences import difference
-from dtrbandit.design.features import describe
-from dtrbandit.design.identity import identity
-from dtrbandit.design.parameters import tuples
+from dtrbandit.design.identity import describe, difference, identity
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import tuples
 from dtrbandit.errors import DesignError, LogError
 from dtrbandit.policies.parameters import parameters_of
 from dtrbandit.policies.policy import Policy

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
-from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import whole
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.policies.builtin_policy import BuiltinPolicy

@@ -9,9 +9,8 @@ import numpy as np
 
 from dtrbandit.courses import Courses
 from dtrbandit.design.feasibility import Barred, arms_left
-from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import shown, whole
 from dtrbandit.errors import DesignError
 from dtrbandit.record.events import ArmClosed
 from dtrbandit.record.trial_rules import number_of_arm, require_arms_everywhere

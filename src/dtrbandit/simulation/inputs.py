@@ -10,9 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import shown, whole
 from dtrbandit.environments.potential_outcomes import (
     Environment,
     PotentialOutcomes,

@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 import numpy as np
 
 from dtrbandit._version import NUMERICS, __version__
-from dtrbandit.design.differences import difference
-from dtrbandit.design.features import describe
+from dtrbandit.design.identity import describe, difference
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.plain_values import policy_to_dict

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dtrbandit.design.built import built, called, table_at
-from dtrbandit.design.parameters import tuples, whole
 from dtrbandit.design.spec import Design
-from dtrbandit.design.toml_text import TomlText, unknown
-from dtrbandit.design.values import shown
+from dtrbandit.design.toml_text import TomlText, built, called, table_at, unknown
+from dtrbandit.design.values import shown, tuples, whole
 from dtrbandit.environments import DURATIONS, ENVIRONMENTS, ArrivalProcess
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.policies import UniformRandom

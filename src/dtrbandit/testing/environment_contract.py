@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.courses import potential_courses
-from dtrbandit.design.tree import Plan
+from dtrbandit.design.feasibility import Plan
 from dtrbandit.environments.potential_outcomes import (
     Environment,
     LinearEnvironment,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.parameters import positive, real, whole
+from dtrbandit.design.values import positive, real, whole
 from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.durations import Duration, Exponential, Fixed, Gamma
 from dtrbandit.errors import DesignError

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from dtrbandit.design.parameters import positive, real, whole
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import positive, real, shown, whole
 from dtrbandit.environments.synthetic import FIRST, SECOND
 from dtrbandit.errors import DesignError
 

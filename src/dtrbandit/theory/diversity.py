@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.parameters import each, positive, spread, whole
-from dtrbandit.design.tree import Plan
+from dtrbandit.design.feasibility import Plan
+from dtrbandit.design.values import each, positive, spread, whole
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.kernels.arrays import Array, Mask
 from dtrbandit.plots import colour_of, legend_above, plain_axes

@@ -12,11 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.feasibility import arms_left
-from dtrbandit.design.parameters import whole
+from dtrbandit.design.feasibility import Plan, arms_left
 from dtrbandit.design.spec import Design
-from dtrbandit.design.tree import Plan
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import shown, whole
 from dtrbandit.engine import Session
 from dtrbandit.environments.by_node import by_node, reached
 from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.courses import Courses, Played, at_once, potential_courses
-from dtrbandit.design.parameters import whole
 from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
+from dtrbandit.design.values import whole
 from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dtrbandit.design.parameters import positive, real, whole
+from dtrbandit.design.feasibility import Plan
 from dtrbandit.design.schedule import place
 from dtrbandit.design.spec import Design
-from dtrbandit.design.tree import Plan
+from dtrbandit.design.values import positive, real, whole
 from dtrbandit.theory.bounds import c_2
 from dtrbandit.theory.constants import Constants
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.parameters import each, positive, spread, whole
+from dtrbandit.design.feasibility import Plan
 from dtrbandit.design.spec import Design
-from dtrbandit.design.tree import Plan
+from dtrbandit.design.values import each, positive, spread, whole
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.arrays import Array

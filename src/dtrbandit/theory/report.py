@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.parameters import whole
+from dtrbandit.design.values import whole
 from dtrbandit.environments.arrivals import ArrivalProcess
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.intervals import Spread, mean_over_paths, spread_of_paths

@@ -15,7 +15,7 @@ from typing import Any
 from dtrbandit._version import NUMERICS
 from dtrbandit.belief import Belief, believed
 from dtrbandit.design.spec import Design
-from dtrbandit.design.stages import label
+from dtrbandit.design.values import label
 from dtrbandit.engine import Session
 from dtrbandit.errors import DesignError, LogError, ProtocolError
 from dtrbandit.policies.policy import Policy

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrbandit.design.formula import Formula
-from dtrbandit.design.parameters import real
-from dtrbandit.design.values import as_float, shown
+from dtrbandit.design.values import as_float, real, shown
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.cohort.origin import recorded_of

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dtrbandit.design.parameters import real, whole
+from dtrbandit.design.values import real, whole
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.qlearning.bootstrap import reflected, resample_size, resampled
 from dtrbandit.evaluation.qlearning.double import Chosen, Double, choose_xi, chosen_for, parts_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.parameters import whole
+from dtrbandit.design.values import whole
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.replay.paths import Inputs, play_path, prepare, require_room, room
 from dtrbandit.evaluation.replay.players import earlier_of

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.parameters import whole
 from dtrbandit.design.spec import Design
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import shown, whole
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.replay.facts import CohortFacts

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dtrbandit.design.parameters import whole
-from dtrbandit.design.values import shown
+from dtrbandit.design.values import shown, whole
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.qlearning.qlearning import QLearning
