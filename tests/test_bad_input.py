@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.design import parameters
+from dtrbandit.design import values
 from dtrbandit.policies import Choice
 from dtrbandit.record import Assigned, History, Opened, Taught
 from dtrbandit.record.codec import decode
@@ -279,11 +279,11 @@ ATTEMPTS: dict[str, list[tuple[type[Exception], tuple[str, ...], Attempt]]] = {
             lambda _: dtr.Stage("s", ("a",), "1", expected_days=10**400),
         ),
         (dtr.DesignError, ("too large",), lambda _: dtr.Stage("s", ("a",), "1", expected_days=10**5000)),
-        (dtr.DesignError, ("number", "finite"), lambda _: parameters.real(10**400, "number", low=0)),
-        (dtr.DesignError, ("number", "finite"), lambda _: parameters.positive(10**400, "number")),
-        (dtr.DesignError, ("number", "too large"), lambda _: parameters.positive(10**5000, "number")),
-        (dtr.DesignError, ("number[1]",), lambda _: parameters.each((1, 10**400), "number", parameters.positive)),
-        (dtr.DesignError, ("number", "7"), lambda _: parameters.whole(8, "number", low=1, high=7)),
+        (dtr.DesignError, ("number", "finite"), lambda _: values.real(10**400, "number", low=0)),
+        (dtr.DesignError, ("number", "finite"), lambda _: values.positive(10**400, "number")),
+        (dtr.DesignError, ("number", "too large"), lambda _: values.positive(10**5000, "number")),
+        (dtr.DesignError, ("number[1]",), lambda _: values.each((1, 10**400), "number", values.positive)),
+        (dtr.DesignError, ("number", "7"), lambda _: values.whole(8, "number", low=1, high=7)),
     ],
     "infeasible-plan": [
         (dtr.DesignError, ("ssri", "second"), lambda _: dtr.Design(stages(), plans=[("ssri",)])),

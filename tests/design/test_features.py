@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import dtrbandit as dtr
-from dtrbandit.design.features import computed_features, describe
+from dtrbandit.design.features import computed_features
+from dtrbandit.design.identity import describe
 
 
 def three_ones(_: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:

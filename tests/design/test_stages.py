@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 import dtrbandit as dtr
 from dtrbandit.design.identity import identity
-from dtrbandit.design.stages import labels, parse_stages
+from dtrbandit.design.stages import parse_stages
+from dtrbandit.design.values import labels
 
 
 def test_a_stage_holds_plain_values_whatever_was_given() -> None:

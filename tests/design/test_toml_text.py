@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dtrbandit.design.toml_text import TomlText, built, table_at, toml_tables, unknown
+from dtrbandit.design.toml_text import TomlText, from_table, table_at, toml_tables, unknown
 from dtrbandit.errors import DesignError
 
 TEXT = """# a study
@@ -101,7 +101,7 @@ class Coin:
 
 
 def read(text: str) -> object:
-    return built(TomlText(Path("file.toml"), text), {"Coin": Coin}, "thing", "thing")
+    return from_table(TomlText(Path("file.toml"), text), {"Coin": Coin}, "thing", "thing")
 
 
 def test_a_table_becomes_what_its_name_says_with_its_parameters() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dtrbandit.design import Design
-from dtrbandit.design.toml_text import TomlText, built, unknown
+from dtrbandit.design.toml_text import TomlText, from_table, unknown
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.policy import Policy
@@ -39,7 +39,7 @@ def read_trial(path: str | Path) -> TrialFile:
         if not isinstance(name, str):
             raise DesignError(f"name must be a text, found {shown(name)}")
     design = _design(text)
-    policy = built(text, BUILTIN, "policy", "policy")
+    policy = from_table(text, BUILTIN, "policy", "policy")
     with text.at("policy"):
         policy.init(design)
     return TrialFile(name, design, policy)

@@ -10,9 +10,9 @@ from math import prod
 from pathlib import Path
 
 from dtrbandit.design.feasibility import Plan, Tree, arm_labels, arm_numbers, checked_plans, grow_tree
-from dtrbandit.design.stages import ParsedStage, Stage, parse_stages, require_keys
+from dtrbandit.design.stages import ParsedStage, Stage, parse_stages
 from dtrbandit.design.toml_text import TomlText
-from dtrbandit.design.values import is_among, shown
+from dtrbandit.design.values import is_among, require_keys, shown
 from dtrbandit.errors import DesignError
 from dtrbandit.words import counted
 

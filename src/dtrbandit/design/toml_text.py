@@ -110,7 +110,7 @@ def unknown(what: str, found: object, known: Mapping[str, object] | list[str]) -
 # -- what a table describes by a name and parameters --------------------------------------------------------------
 
 
-def built(text: TomlText, kinds: Kinds, what: str, *keys: str | int) -> Any:
+def from_table(text: TomlText, kinds: Kinds, what: str, *keys: str | int) -> Any:
     """Build what a table describes; an error names the line, and what is allowed there."""
     table = table_at(text, *keys)
     with text.at(*keys):
@@ -129,10 +129,10 @@ def built(text: TomlText, kinds: Kinds, what: str, *keys: str | int) -> Any:
         for name, each in allowed.items():
             if name not in table and each.default is MISSING and each.default_factory is MISSING:
                 raise DesignError(f"{kind.__name__}: the parameter {name!r} is missing")
-    return called(text, kind, {name: tuples(table[name]) for name in allowed if name in table}, keys)
+    return construct(text, kind, {name: tuples(table[name]) for name in allowed if name in table}, keys)
 
 
-def called(text: TomlText, kind: type[Any], parameters: Mapping[str, object], keys: tuple[str | int, ...]) -> Any:
+def construct(text: TomlText, kind: type[Any], parameters: Mapping[str, object], keys: tuple[str | int, ...]) -> Any:
     """Call a class with parameters; an error names the line of the parameter that it is about."""
     try:
         return kind(**parameters)

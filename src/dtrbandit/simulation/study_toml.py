@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dtrbandit.design.spec import Design
-from dtrbandit.design.toml_text import TomlText, built, called, table_at, unknown
+from dtrbandit.design.toml_text import TomlText, construct, from_table, table_at, unknown
 from dtrbandit.design.values import shown, tuples, whole
 from dtrbandit.environments import DURATIONS, ENVIRONMENTS, ArrivalProcess
 from dtrbandit.errors import DesignError, ProtocolError
@@ -33,8 +33,8 @@ def read_study(path: str | Path) -> Inputs:
     """
     text = TomlText.read(Path(path), what="the study")
     _check_entries(text)
-    environment = built(text, ENVIRONMENTS, "environment", "environment")
-    policies = {name: built(text, BUILTIN, "policy", "policies", name) for name in table_at(text, "policies")}
+    environment = from_table(text, ENVIRONMENTS, "environment", "environment")
+    policies = {name: from_table(text, BUILTIN, "policy", "policies", name) for name in table_at(text, "policies")}
     numbers = {key: _whole(text, key, low=low) for key, low in NUMBERS.items() if key in text.tables}
     rest: dict[str, Any] = {**numbers, "arrivals": _arrivals(text), "design": _design(text)}
     with text.at("design" if rest["design"] else "environment"):
@@ -78,15 +78,15 @@ def _arrivals(text: TomlText) -> ArrivalProcess | None:
             if key not in allowed:
                 raise unknown("parameter of arrivals", key, allowed)
     parameters = {key: tuples(table[key]) if key == "dropout" else _durations(text, key) for key in table}
-    process: ArrivalProcess = called(text, ArrivalProcess, parameters, ("arrivals",))
+    process: ArrivalProcess = construct(text, ArrivalProcess, parameters, ("arrivals",))
     return process
 
 
 def _durations(text: TomlText, key: str) -> Any:
     laws = table_at(text, "arrivals")[key]
     if key == "response" and isinstance(laws, list):  # one for each later stage
-        return tuple(built(text, DURATIONS, "duration", "arrivals", key, m) for m in range(len(laws)))
-    return built(text, DURATIONS, "duration", "arrivals", key)
+        return tuple(from_table(text, DURATIONS, "duration", "arrivals", key, m) for m in range(len(laws)))
+    return from_table(text, DURATIONS, "duration", "arrivals", key)
 
 
 def _closings(text: TomlText) -> list[Closing]:
