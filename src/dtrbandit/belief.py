@@ -200,9 +200,10 @@ class Belief:
         histories, design, state, learn = self.histories, self.design, self.state, self._learn
         for sequence, (event, time) in enumerate(events, self.version + 1):
             try:
-                if decide_again or (due is None) is (type(event) is Assigned):
+                kind = type(event)
+                if type(due) is Decision or (due is None) is (kind is Assigned):
                     require_in_turn(event, due)
-                rule = RULES.get(type(event))
+                rule = RULES.get(kind)
                 fact, known = rule(histories, event) if rule else (None, None)
                 if fact is None:
                     refuse(event)
@@ -217,7 +218,7 @@ class Belief:
                 histories.record(fact, known, history, time)
                 if sequence == last_relearning:
                     state.learning = True
-                if type(fact) in TEACHES:
+                if kind in TEACHES:
                     state = self.state = learn(state, history, fact)
             except DTRError as error:
                 told = f"event {sequence} of the log, {type(event).__name__}: {error}"

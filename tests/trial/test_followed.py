@@ -26,13 +26,12 @@ from trial.snapshot_files import files_of, opened_from, rewrite, take_snapshot
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-def test_chunks_keep_decisions_with_what_they_answer(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed, "CHUNK", size)
+def test_chunks_keep_decisions_with_what_they_answer(size: int) -> None:
     trial = begun("memory://")
     fill(trial, 12)
     stored = list(trial._log.storage.read())
 
-    found = list(chunks(stored, EMPTY))
+    found = list(chunks(stored, EMPTY, size=size))
 
     assert [record for records, _ in found for record in records] == list(trial.records())
     assert not [records for records, _ in found if isinstance(records[0].event, dtr.record.Assigned)]
@@ -228,7 +227,7 @@ def test_of_two_bad_records_the_first_is_named(held_back: bool) -> None:
         stored = relinked([*texts[:20], b"[]", *texts[21:]])
 
     with pytest.raises(dtr.LogError, match="a damaged Enrolled event"):
-        list(chunks(checked(stored), EMPTY))
+        list(chunks(checked(stored), EMPTY, size=1_000))
 
 
 @pytest.mark.parametrize("longer", [False, True])

@@ -90,9 +90,8 @@ def checked(stored: Iterable[Stored], head: Head = EMPTY) -> Iterator[Stored]:
     """Give the records that follow a head as they are. Refuse the first whose hash is not the one that must follow."""
     due = head.hash
     for sequence, each in enumerate(stored, head.sequence + 1):
-        text, found = each
-        due = chained(due, text)
-        if due != found:
+        due = chained(due, each.text)
+        if due != (found := each.hash):
             raise LogError(
                 f"the hash of record {sequence} is {shown(found)}, and what is stored leads to {due}: this record, its "
                 "hash or one before it was changed, lost or moved; use a whole copy of the log",

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from dtrbandit.errors import Conflict, LogError, Unavailable
 from dtrbandit.forks import NotInChild, Refusal, at_fork, keep_for_good, new_turn
 from dtrbandit.record.chain import EMPTY, Head, Stored, entries_of
+from dtrbandit.record.events import new
 from dtrbandit.storage.store import ApiKey, Check, IdempotencyKey, TrialEntry
 from dtrbandit.words import counted
 
@@ -243,7 +244,7 @@ class TableLog:
             for sequence, text, known in rows:
                 if sequence != due:
                     raise self._missing(due)
-                yield Stored(_text(text), text_of(known))
+                yield new(Stored, (_text(text), text_of(known)))
                 due += 1
             most = min(2 * most, AT_ONCE) if len(rows) == most else 0
 

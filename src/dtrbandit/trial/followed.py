@@ -17,7 +17,7 @@ from dtrbandit.policies.registry import is_builtin
 from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, record_of
 from dtrbandit.record.codec import Reader
 from dtrbandit.record.collecting import without_collecting
-from dtrbandit.record.events import Assigned, Enrolled, Responded
+from dtrbandit.record.events import Assigned, Enrolled, Responded, new
 from dtrbandit.storage.store import Storage
 from dtrbandit.trial.ledger import StoredFacts
 from dtrbandit.trial.snapshots import AT_THE_END, EVERY, Snapshots, believed_by, copied
@@ -135,7 +135,8 @@ class FollowedLog:
     def _read(self, last: int) -> None:
         """Follow the stored records after the head, up to a record."""
         with without_collecting(last - self.head.sequence):
-            for records, head in chunks(checked(self.storage.read(self.head.sequence), self.head), self.head):
+            stored = checked(self.storage.read(self.head.sequence), self.head)
+            for records, head in chunks(stored, self.head, size=CHUNK):
                 self.fold(records)
                 self.note_stored(head)
                 if self._progress is not None:
@@ -175,7 +176,7 @@ def _again(error: LogError) -> LogError:
     return LogError(str(error), sequence=error.sequence, outside=error.outside)
 
 
-def chunks(stored: Iterable[Stored], head: Head, stop: int = 0) -> Iterator[tuple[list[Record], Head]]:
+def chunks(stored: Iterable[Stored], head: Head, *, size: int, stop: int = 0) -> Iterator[tuple[list[Record], Head]]:
     """Give the records after a head many at a time, a decision with what it answers, and the head after each chunk.
 
     What precedes a record that is refused is given first: it may be wrong, too. A chunk ends after record ``stop``,
@@ -185,11 +186,11 @@ def chunks(stored: Iterable[Stored], head: Head, stop: int = 0) -> Iterator[tupl
     try:
         for sequence, (text, known) in enumerate(stored, head.sequence + 1):
             record = record_of(text, sequence, reader)
-            if chunk and (sequence == stop + 1 or (len(chunk) >= CHUNK and type(record.event) is not Assigned)):
+            if chunk and (sequence == stop + 1 or (len(chunk) >= size and type(record.event) is not Assigned)):
                 yield chunk, head
                 chunk = []
             chunk.append(record)
-            head = Head(sequence, known)
+            head = new(Head, (sequence, known))
     except LogError:
         if chunk and isinstance(chunk[-1].event, Enrolled | Responded):  # its decision may be what is at fault
             chunk.pop()

@@ -27,7 +27,7 @@ NAN = float("nan")
 IN_FLIGHT, COMPLETED, WITHDRAWN, VOIDED = range(4)
 VOID = -1  # the arm of a row that counts nowhere
 FREE, FORCED, FREED = range(3)  # rounds; freed: begun as forced, and decided freely at a later stage
-AMENDMENTS = events.Corrected | events.Overridden
+ENDS: Mapping[type, int] = {events.Completed: COMPLETED, events.Withdrawn: WITHDRAWN, events.Voided: VOIDED}
 SCHEDULED = {"forced", "only_feasible"}  # reasons that leave a forced round one
 
 
@@ -109,26 +109,22 @@ class Ledger:
 
     def append(self, fact: Fact, history: History) -> None:
         """Take in a fact, which has led to this history."""
+        kind: type = type(fact)
         t = history.round
         if isinstance(fact, events.Assigned):
             self._decide(fact.decision, history)
-        elif isinstance(fact, events.Responded):
-            return  # what it led to comes with its decision
-        elif isinstance(fact, events.Enrolled):
+        elif kind is events.Enrolled:
             self.outcomes.append(NAN)
             self.ends.append(IN_FLIGHT)
             self.forced.append(FREE)
             for stage in self.stages:
                 stage.rows.append(-1)
-        elif isinstance(fact, events.Completed):
-            self._end(t, COMPLETED, fact.outcome)
-        elif isinstance(fact, events.Withdrawn):
-            self._end(t, WITHDRAWN, NAN)
-        elif isinstance(fact, events.Voided):
-            self._end(t, VOIDED, NAN)
-            for stage in self.stages:
-                stage.change(t, VOID)
-        elif isinstance(fact, AMENDMENTS):
+        elif kind in ENDS:
+            self._end(t, ENDS[kind], NAN if history.outcome is None or kind is events.Voided else history.outcome)
+            if kind is events.Voided:
+                for stage in self.stages:
+                    stage.change(t, VOID)
+        elif kind is events.Corrected or kind is events.Overridden:
             self._amend(history)
 
     def _decide(self, decision: Decision, history: History) -> None:
@@ -219,10 +215,9 @@ def lead(decision: Decision) -> float:
     >>> lead(Decision("u", 1, "first", "a", "clear", 1.0, {"a": 3.0, "b": 1.0}, {}, ("a",)))
     2.0
     """
-    barred = {arm for arm, _ in decision.infeasible}
-    own = decision.q_tilde
+    own, barred = decision.q_tilde, dict(decision.infeasible)
     pairs = own.pairs() if isinstance(own, Values) else own.items()  # twice as fast
-    known = sorted(q for arm, q in pairs if q is not None and q == q and arm not in barred)
+    known = sorted([q for arm, q in pairs if q is not None and q == q and arm not in barred])
     return known[-1] - known[-2] if len(known) > 1 else NAN
 
 
