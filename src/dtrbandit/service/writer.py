@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import groupby
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -39,14 +40,18 @@ class Takes(Protocol):
         """Answer all in one transaction: a reply or an error for each."""
 
 
+class _Job(NamedTuple):
+    """Other work that writes, as the writer knows a trial. It is never taken together with another."""
+
+    act: Callable[[], object]
+
+    def take(self, _: list[Any]) -> list[Any]:
+        return [self.act()]
+
+
 class _Asked(NamedTuple):
     trial: Takes
     ask: object
-    reply: asyncio.Future[Any]
-
-
-class _Job(NamedTuple):
-    act: Callable[[], object]
     reply: asyncio.Future[Any]
 
 
@@ -54,7 +59,7 @@ class Writer:
     """A thread that lets trials take what is asked, many at a time, and does other work that writes in between."""
 
     def __init__(self) -> None:
-        self._waiting: SimpleQueue[_Asked | _Job | None] = SimpleQueue()
+        self._waiting: SimpleQueue[_Asked | None] = SimpleQueue()  # None: no more comes
         self._thread = threading.Thread(target=self._work, name="dtrbandit-writer", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped = False
@@ -75,26 +80,18 @@ class Writer:
 
     async def ask(self, trial: Takes, ask: object) -> Any:
         """Return what a trial replies, once it is committed; raises what it refuses with."""
-        reply = await self._enqueue(_Asked(trial, ask, self._future()))
-        if isinstance(reply, DTRError):
-            raise reply
-        return reply
-
-    async def do(self, act: Callable[[], Done]) -> Done:
-        """Return what a function gives that writes something else."""
-        done: Done = await self._enqueue(_Job(act, self._future()))
-        return done
-
-    def _future(self) -> asyncio.Future[Any]:
-        return asyncio.get_running_loop().create_future()
-
-    def _enqueue(self, work: _Asked | _Job) -> asyncio.Future[Any]:
         if self._stopped:
             raise Busy("the service is stopping; nothing was decided")
         if self._waiting.qsize() >= MOST_WAITING:
             raise Busy(f"{MOST_WAITING} requests are waiting already; nothing was decided")
-        self._waiting.put(work)
-        return work.reply
+        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.put(_Asked(trial, ask, reply))
+        return await reply
+
+    async def do(self, act: Callable[[], Done]) -> Done:
+        """Return what a function gives that writes something else."""
+        done: Done = await self.ask(_Job(act), None)
+        return done
 
     # -- in the thread ---------------------------------------------------------------------------------------
 
@@ -107,7 +104,7 @@ class Writer:
             self._took = time.monotonic() - began
             self._expected = len(gathered) + (self._came or 0)
 
-    def _gather(self) -> list[_Asked | _Job | None]:
+    def _gather(self) -> list[_Asked | None]:
         """Wait for something, and take with it what else is there or comes soon."""
         gathered = [self._waiting.get()]
         ends = time.monotonic() + self._took / 2
@@ -120,30 +117,26 @@ class Writer:
             pass
         return gathered
 
-    def _turn(self, gathered: list[_Asked | _Job | None]) -> bool:
-        """Do all of it in order; say whether there may be more."""
-        together: list[_Asked] = []
-        for work in gathered:
-            if isinstance(work, _Asked) and (not together or together[0].trial is work.trial):
-                together.append(work)
-                continue
-            self._commit(together)
-            together = [work] if isinstance(work, _Asked) else []
-            if isinstance(work, _Job):
-                self._deliver([(work.reply, *_outcome(work.act))])
-        self._commit(together)
-        return None not in gathered
+    def _turn(self, gathered: list[_Asked | None]) -> bool:
+        """Do all of it in order, what follows each other for one trial together; say whether there may be more."""
+        asked = [each for each in gathered if each is not None]
+        for _, together in groupby(asked, key=lambda each: id(each.trial)):
+            self._commit(list(together))
+        return len(asked) == len(gathered)
 
     def _commit(self, together: list[_Asked]) -> None:
-        if not together:
-            return
-        asks = [each.ask for each in together]
-        replies, error = _outcome(lambda: together[0].trial.take(asks))
-        self.failed = time.monotonic() if isinstance(error, Unavailable) else None
-        given = [None] * len(asks) if error is not None else replies
-        self._deliver([(each.reply, reply, error) for each, reply in zip(together, given, strict=True)])
+        """Let a trial take what is asked of it. If that fails, the requests fail, and the thread goes on."""
+        trial, failed = together[0].trial, None
+        try:
+            replies = trial.take([each.ask for each in together])
+        except Exception as error:  # noqa: BLE001  # whoever waits for it raises it again
+            replies = [error] * len(together)
+            failed = time.monotonic() if isinstance(error, Unavailable) else None
+        if not isinstance(trial, _Job):
+            self.failed = failed
+        self._deliver([(each.reply, reply) for each, reply in zip(together, replies, strict=True)])
 
-    def _deliver(self, replies: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
+    def _deliver(self, replies: list[tuple[asyncio.Future[Any], Any]]) -> None:
         assert self._loop is not None  # start() was called, or no thread would run
         if self._came is None:  # afterwards, who was answered may ask again, and would count twice
             self._came = self._waiting.qsize()
@@ -151,22 +144,14 @@ class Writer:
             self._loop.call_soon_threadsafe(_settle, replies)
 
 
-def _outcome(act: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """Return what a function gives, or what it raises: the request fails, the thread goes on."""
-    try:
-        return act(), None
-    except Exception as error:  # noqa: BLE001  # whoever waits for it raises it again
-        return None, error
-
-
-def _settle(replies: Iterable[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
-    for reply, given, error in replies:
-        if reply.done():  # cancelled: its client left
+def _settle(replies: Iterable[tuple[asyncio.Future[Any], Any]]) -> None:
+    for waiting, reply in replies:
+        if waiting.done():  # cancelled: its client left
             continue
-        if error is None:
-            reply.set_result(given)
+        if isinstance(reply, Exception):
+            waiting.set_exception(reply)
         else:
-            reply.set_exception(error)
+            waiting.set_result(reply)
 
 
 # -- whether the database takes writes ---------------------------------------------------------------------------
@@ -188,7 +173,7 @@ class WriteProbe:
     ) -> None:
         self._writer, self._store = writer, store
         self._seconds, self._doubt = seconds, doubt
-        self._latest: asyncio.Task[DTRError | None] | None = None
+        self._latest: asyncio.Task[None] | None = None
         self._began = 0.0
 
     async def require_writable(self) -> None:
@@ -198,19 +183,16 @@ class WriteProbe:
             raise _refused()
         if self._latest is None or time.monotonic() - self._began >= self._seconds:
             self._began, self._latest = time.monotonic(), asyncio.create_task(self._probe())
-        error = await asyncio.shield(self._latest)
-        if isinstance(error, Busy):
-            raise error
-        if error is not None:
-            refusal(error)  # which tells the log
-            raise _refused()
-
-    async def _probe(self) -> DTRError | None:
         try:
-            await self._writer.do(lambda: self._store().note_check(Check(PROBE, "", time.time(), True)))
+            await asyncio.shield(self._latest)  # which others wait for, too
+        except Busy:
+            raise
         except DTRError as error:
-            return error
-        return None
+            refusal(error)  # which tells the log
+            raise _refused() from None
+
+    async def _probe(self) -> None:
+        await self._writer.do(lambda: self._store().note_check(Check(PROBE, "", time.time(), True)))
 
 
 def _refused() -> Refused:
