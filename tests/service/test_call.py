@@ -16,9 +16,10 @@ from serving.served import Answer, Served
 
 needed("starlette")
 
+from starlette.requests import ClientDisconnect  # noqa: E402
+
 from dtrbandit.service.call import (  # noqa: E402
     DEEPEST,
-    ClientDisconnected,
     NotStrict,
     Receive,
     read_body,
@@ -163,7 +164,7 @@ def test_a_body_that_stops_coming_is_refused() -> None:
 
 
 def test_a_client_that_left_gets_no_answer() -> None:
-    with pytest.raises(ClientDisconnected):
+    with pytest.raises(ClientDisconnect):
         read(sent(b"half", then="http.disconnect"))
 
 

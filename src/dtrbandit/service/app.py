@@ -5,24 +5,31 @@ from __future__ import annotations
 import json
 import logging
 import time
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Protocol
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrbandit.errors import DTRError
-from dtrbandit.service.call import Call, ClientDisconnected
+from dtrbandit.service.call import Call
 from dtrbandit.service.commands import command_of
 from dtrbandit.service.endpoints import ENDPOINTS, Endpoint
+from dtrbandit.service.http import refusing
 from dtrbandit.service.openapi import document
 from dtrbandit.service.problems import MEDIA_TYPE, OF_KEYS, Refused, refusal
 from dtrbandit.service.service import Service
 
+CUT_OFF = Refused(
+    "stopping",
+    "the service had to stop before this was answered; whether it was recorded is not known",
+    remedy="Repeat the same request in a moment: what was recorded is answered as it was.",
+)
 log = logging.getLogger("dtrbandit.service")
 
 
@@ -67,6 +74,10 @@ class Application:
         pages = self._pages if _is_page(scope["path"]) else None
         try:
             await (pages or self._router)(scope, receive, answer.send)
+        except CancelledError:  # the server stops: its time to finish is over
+            if answer.status is not None:
+                raise
+            await refusing(CUT_OFF)(scope, receive, answer.send)
         except Exception as error:  # the edge: a client gets a document, the server's log the rest
             if answer.status is not None:
                 raise
@@ -136,7 +147,7 @@ async def _describe(_: Request) -> Response:
 
 def problem(error: Exception, scope: Scope) -> Response:
     """Return the answer to a request that failed: a problem document."""
-    if isinstance(error, ClientDisconnected):
+    if isinstance(error, ClientDisconnect):
         return Response(status_code=400)  # which nobody reads
     refused = refused_of(error, scope)
     headers = {**refused.headers, **(getattr(error, "headers", None) or {})}

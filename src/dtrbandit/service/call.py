@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from starlette.datastructures import QueryParams
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Scope
 
@@ -163,14 +164,7 @@ def listed(name: str, entries: Iterable[object]) -> bytes:
     return b'{"%s":[%s]}' % (name.encode(), ",".join(map(_ENCODER.encode, entries)).encode())
 
 
-# -- bodies ------------------------------------------------------------------------------------------------------
-
-
-class ClientDisconnected(Exception):  # noqa: N818  # what happened
-    """The client closed the connection before its request was whole: there is nobody to answer."""
-
-
-# -- bytes -------------------------------------------------------------------------------------------------------
+# -- bodies --------------------------------------------------------------------------------------------------------
 
 
 async def read_body(receive: Receive, *, most: int = MOST_BYTES, seconds: float = SECONDS_TO_READ) -> bytes:
@@ -187,7 +181,7 @@ async def _whole(receive: Receive, most: int) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ClientDisconnected
+            raise ClientDisconnect
         body += message.get("body", b"")
         if len(body) > most:
             raise Refused("too-large", f"the body has more than {most:,} bytes")
@@ -324,13 +318,7 @@ _DECODER = json.JSONDecoder(
 
 def _check_texts(value: object) -> None:
     """Refuse half of a surrogate pair: no text in UTF-8 can hold it."""
-    if isinstance(value, str):
-        if any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise NotStrict("a text has half of a surrogate pair (\\ud800 to \\udfff), which is no character")
-    elif isinstance(value, dict):
-        for name, entry in value.items():
-            _check_texts(name)
-            _check_texts(entry)
-    elif isinstance(value, list):
-        for entry in value:
-            _check_texts(entry)
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise NotStrict("a text has half of a surrogate pair (\\ud800 to \\udfff), which is no character") from None

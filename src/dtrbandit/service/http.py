@@ -6,14 +6,14 @@ and so is one that offered an upgrade.
 
 from __future__ import annotations
 
-from asyncio import BaseTransport, CancelledError, TimerHandle, Transport
+from asyncio import BaseTransport, TimerHandle, Transport
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import httptools
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dtrbandit.design.values import shown
@@ -302,32 +302,6 @@ def _written(name: bytes) -> str:
 def refusing(refused: Refused) -> ASGIApp:
     """Return an application that refuses a request."""
     return Response(refused.body(), refused.status, {**refused.headers, "connection": "close"}, MEDIA_TYPE)
-
-
-def telling_if_cut_off(application: ASGIApp) -> ASGIApp:
-    """Return an application that says so in words if it is ended before it has answered."""
-    cut_off = Refused(
-        "stopping",
-        "the service had to stop before this was answered; whether it was recorded is not known",
-        remedy="Repeat the same request in a moment: what was recorded is answered as it was.",
-    )
-
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
-
-        async def passed_on(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
-        try:
-            await application(scope, receive, passed_on)
-        except CancelledError:
-            if begun or scope["type"] != "http":
-                raise
-            await refusing(cut_off)(scope, receive, send)
-
-    return answer
 
 
 def as_http(refused: Refused) -> bytes:

@@ -8,13 +8,12 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrbandit.errors import DTRError
 from dtrbandit.service.app import refused_of
-from dtrbandit.service.call import ClientDisconnected
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
 from dtrbandit.web import bedside_routes, entry_routes, reader_routes, stream
@@ -113,5 +112,5 @@ async def _no_answer(_: Request, __: Exception) -> Response:
 
 _HANDLERS: dict[Any, Any] = {
     **dict.fromkeys((Refused, DTRError, Declined, HTTPException, Exception), _show_problem),
-    ClientDisconnected: _no_answer,
+    ClientDisconnect: _no_answer,
 }
