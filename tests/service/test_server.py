@@ -22,7 +22,7 @@ from serving.served import WITHIN, Answer, Served
 
 needed("uvicorn")
 
-from dtrbandit.service.server import bound, require_free, require_safe  # noqa: E402
+from dtrbandit.service.server import bound, require_safe, reserved  # noqa: E402
 from serving.edge import until  # noqa: E402
 
 KILLS, CLIENTS = 3, 8
@@ -220,6 +220,6 @@ def test_a_port_that_is_taken_is_refused_in_words() -> None:
         port = place.getsockname()[1]
 
         with pytest.raises(dtr.DesignError, match=f"cannot listen at port {port} of 127.0.0.1: .*; stop what listens"):
-            require_free("127.0.0.1", port)
+            reserved("127.0.0.1", port)
 
-    require_free("127.0.0.1", 0)
+    reserved("127.0.0.1", 0).close()

@@ -81,18 +81,10 @@ def _with_packages() -> Iterator[None]:
 def serve_trials(storage: str, *, host: str, port: int, behind_proxy: bool, workers: int) -> None:
     """Serve until told to stop."""
     with _with_packages():
-        from dtrbandit.service.server import require_free, require_safe, serve
-        from dtrbandit.service.workers import require_shareable
+        from dtrbandit.service.server import serve
         from dtrbandit.web.app import Pages
         from dtrbandit.web.logins import new_secret
 
-    require_safe(host, behind_proxy=behind_proxy)
-    require_shareable(storage, workers)
-    require_free(host, port)
-    is_new = _is_new(storage)
-    with existing_or_new(storage) as store:
-        _print_what_is_served(store, storage, is_new=is_new)
-        print_first_key(store)
     serve(
         storage,
         host=host,
@@ -100,8 +92,17 @@ def serve_trials(storage: str, *, host: str, port: int, behind_proxy: bool, work
         behind_proxy=behind_proxy,
         workers=workers,
         pages=partial(Pages, secure=behind_proxy, secret=new_secret()),
+        prepare=partial(_prepare, storage),
         listening=lambda address: typer.echo(f"Listening at {address}. Stop with Ctrl-C."),
     )
+
+
+def _prepare(storage: str) -> None:
+    """Make a database where there is none, and name it and its trials, so that a wrong one is noticed at once."""
+    is_new = _is_new(storage)
+    with existing_or_new(storage) as store:
+        _print_what_is_served(store, storage, is_new=is_new)
+        print_first_key(store)
 
 
 def _is_new(storage: str) -> bool:
@@ -114,7 +115,6 @@ def _is_new(storage: str) -> bool:
 
 
 def _print_what_is_served(store: Store, storage: str, *, is_new: bool) -> None:
-    """Name the database and its trials, so that a wrong one is noticed at once."""
     names = dtr.Trial.names(store)
     if names:
         typer.echo(f"{place_of(storage)}: {counted(len(names), 'trial')} ({', '.join(names)}).")
@@ -136,21 +136,22 @@ def _print_what_is_served(store: Store, storage: str, *, is_new: bool) -> None:
 
 def serve_rehearsal(*, host: str, port: int, behind_proxy: bool, days_a_second: float) -> None:
     """Serve simulated patients, in a new folder that goes when it ends. No other database is touched."""
+    if behind_proxy:
+        raise DesignError("a rehearsal shows its keys to everybody who comes: it is for this machine alone, no proxy")
     with _with_packages():
-        from dtrbandit.service.server import require_free, require_safe, serve
+        from dtrbandit.service.server import serve
         from dtrbandit.web.app import Pages
         from dtrbandit.web.logins import new_secret
         from dtrbandit.web.rehearsal import Rehearsal, SimulatedClock, prepare
 
-    if behind_proxy:
-        raise DesignError("a rehearsal shows its keys to everybody who comes: it is for this machine alone, no proxy")
-    require_safe(host, behind_proxy=False)
-    require_free(host, port)
-    clock = SimulatedClock(datetime.now(UTC), days_a_second=days_a_second)
+    clock, keys = SimulatedClock(datetime.now(UTC), days_a_second=days_a_second), dict[str, str]()
     with tempfile.TemporaryDirectory(prefix="dtrbandit-rehearsal-") as folder:
         storage = f"sqlite:///{folder}/rehearsal.db"
-        with existing_or_new(storage) as store:
-            keys = prepare(store)
+
+        def prepared() -> None:
+            with existing_or_new(storage) as store:
+                keys.update(prepare(store))
+
         serve(
             storage,
             host=host,
@@ -159,6 +160,7 @@ def serve_rehearsal(*, host: str, port: int, behind_proxy: bool, days_a_second: 
             pages=lambda endpoints, service: Pages(
                 endpoints, service, secret=new_secret(), guests=keys, work=Rehearsal(service, clock).going_on
             ),
+            prepare=prepared,
             listening=partial(_print_keys, keys),
         )
 

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from dtrbandit.errors import DesignError
 from dtrbandit.service.app import Application, PagesFor
-from dtrbandit.service.http import CappedHttp, telling_if_cut_off
+from dtrbandit.service.http import CappedHttp
 from dtrbandit.service.limits import ConnectionLimiter, allow_open_files
 from dtrbandit.service.service import Service
 from dtrbandit.trial.batch import Clock
@@ -38,6 +38,7 @@ def serve(  # noqa: PLR0913  # options of a command
     workers: int = 1,
     clock: Clock = utc_now,
     pages: PagesFor | None = None,
+    prepare: Callable[[], None] | None = None,
     listening: Callable[[str], None] = print,
 ) -> None:
     """Serve the trials of a database until SIGTERM or Ctrl-C, and finish what was asked before.
@@ -55,6 +56,8 @@ def serve(  # noqa: PLR0913  # options of a command
         What gives the times on record.
     pages
         Pages for a browser, beside the endpoints.
+    prepare
+        Is called once the options are in order and the port is this service's: it makes what is served.
     listening
         Is told the address, once connections are accepted.
     """
@@ -62,9 +65,9 @@ def serve(  # noqa: PLR0913  # options of a command
 
     require_safe(host, behind_proxy=behind_proxy)
     require_shareable(url, workers)
-    if workers > 1 and port:
-        bound(host, port).close()  # refuses a port that another service shares
-    with bound(host, port, shared=workers > 1) as place:
+    with reserved(host, port, shared=workers > 1) as place:
+        if prepare is not None:
+            prepare()
         name = f"[{host}]" if ":" in host else host
         listening(f"http://{name}:{place.getsockname()[1]}")
         if workers > 1:
@@ -79,7 +82,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, application: ASGIApp, limiter: ConnectionLimiter) -> None:
         config = uvicorn.Config(
-            telling_if_cut_off(application),
+            application,
             http=cast(type[asyncio.Protocol], partial(CappedHttp, limiter=limiter)),
             interface="asgi3",
             loop="auto",  # uvloop, which there is not for Windows
@@ -133,10 +136,12 @@ def require_safe(host: str, *, behind_proxy: bool) -> None:
         )
 
 
-def require_free(host: str, port: int) -> None:
-    """Refuse a port that somebody listens at, before anything is made for it."""
+def reserved(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """Return a socket that has its address. Refuse a port that somebody else has, or that another service shares."""
     try:
-        bound(host, port).close()
+        if shared and port:
+            bound(host, port).close()
+        return bound(host, port, shared=shared)
     except OSError as error:
         raise DesignError(
             f"cannot listen at port {port} of {host}: {error.strerror or error}; stop what listens there, "
