@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from itertools import count
 
 import numpy as np
 
@@ -125,9 +125,8 @@ class Rehearsal:
         self._service, self._clock = service, clock
         self._rng = np.random.default_rng(seed)
         self._patients = arrivals(self._rng)
-        self._due: list[tuple[datetime, int, Any]] = []  # what happens next, the earliest first
-        self._count = 0
-        self._arms: dict[str, tuple[int, ...]] = {}
+        self._due: list[tuple[datetime, int, AsyncIterator[timedelta]]] = []  # courses, by when each goes on
+        self._numbers = count()  # which order courses that go on at the same time
 
     @asynccontextmanager
     async def going_on(self) -> AsyncIterator[None]:
@@ -144,13 +143,15 @@ class Rehearsal:
         """Play what has gone by at once, and then go on at the clock's pace, until cancelled."""
         trial = await self._trial()
         now = datetime.now(UTC)
-        self._plan(now - timedelta(days=PAST), self._arrive)
+        self._plan(now - timedelta(days=PAST), self._arrivals(trial))
         while self._due[0][0] < now:
-            await self._next(trial, sleep=False)
+            self._clock.set(self._due[0][0])
+            await self._next()
         self._clock.set(now)
         self._clock.run()
         while True:
-            await self._next(trial, sleep=True)
+            await asyncio.sleep(max(0.0, self._clock.seconds_until(self._due[0][0])))
+            await self._next()
 
     async def _trial(self) -> Trial:
         while True:
@@ -159,78 +160,61 @@ class Rehearsal:
             except DTRError:  # it is being read
                 await asyncio.sleep(0.05)
 
-    def _plan(self, then: datetime, act: Any, *given: Any) -> None:
-        self._count += 1
-        heapq.heappush(self._due, (then, self._count, (act, given)))
+    def _plan(self, then: datetime, course: AsyncIterator[timedelta]) -> None:
+        heapq.heappush(self._due, (then, next(self._numbers), course))
 
-    async def _next(self, trial: Trial, *, sleep: bool) -> None:
-        then, _, (act, given) = heapq.heappop(self._due)
-        if sleep:
-            await asyncio.sleep(max(0.0, self._clock.seconds_until(then)))
-        else:
-            self._clock.set(then)
+    async def _next(self) -> None:
+        """Let the course that is due first go on; it says for how long it then waits."""
+        then, _, course = heapq.heappop(self._due)
         try:
-            await act(trial, then, *given)
+            self._plan(then + await anext(course), course)
+        except StopAsyncIteration:
+            pass
         except DTRError as error:  # somebody at the pages was faster, or accrual is held: life goes on
             log.info("the rehearsal goes on: %s", error)
 
     # -- what happens ----------------------------------------------------------------------------------------
 
-    async def _arrive(self, trial: Trial, then: datetime) -> None:
-        self._plan(then + self._days(BETWEEN * self._rng.exponential()), self._arrive)
-        patient = next(self._patients)
+    async def _arrivals(self, trial: Trial) -> AsyncIterator[timedelta]:
+        """Let one patient come after the other."""
+        while True:
+            self._plan(self._clock(), self._course(trial, next(self._patients)))
+            yield self._days(BETWEEN * self._rng.exponential())
+
+    async def _course(self, trial: Trial, patient: Patient) -> AsyncIterator[timedelta]:
+        """Let a patient enrol, be treated stage by stage, and have an outcome, unless they are lost before."""
+
+        async def tell(command: Command) -> Taken:
+            actor = f"nurse {patient.site.title()} (simulated)"
+            taken: Taken = await self._service.writer.ask(trial, Ask(command, actor=actor))
+            return taken
+
+        stages, arms = trial.design.stages, tuple[int, ...]()
         exclude = {"second": ["ssri"]} if "excluded" in patient.special else None
-        command = Enroll(patient.name, patient.context(0, ()), exclude, "allergy" if exclude else None, patient.site)
-        await self._treated(trial, then, patient, await self._tell(trial, patient, command))
-
-    async def _treated(self, trial: Trial, then: datetime, patient: Patient, taken: Taken) -> None:
-        """Remember the arm of a decision, perhaps give another one, and plan what follows."""
-        design, decision = trial.design, taken.decision
-        assert decision is not None
-        m = design.stage_number(decision.stage)
-        arm = design.stages[m].arms.index(decision.arm)
-        if "overridden" in patient.special and m == 0:
-            arm = 1 - arm
-            label = design.stages[m].arms[arm]
-            await self._tell(trial, patient, Override(patient.name, label, "the patient asked for it"))
-        self._arms[patient.name] = (*self._arms.get(patient.name, ()), arm)
-        last = m + 1 == len(design.stages)
-        self._plan(then + self._wait(patient), self._end if last else self._return, patient)
-
-    async def _return(self, trial: Trial, then: datetime, patient: Patient) -> None:
-        """Let a patient come back for the second stage, or be lost."""
-        if "lost" in patient.special:
-            self._plan(then + self._days(40), self._lose, patient)
-            return
-        context = patient.context(1, self._arms[patient.name])
-        taken = await self._tell(trial, patient, Respond(patient.name, context))
-        if taken.decision is None:
-            self._plan(then + self._wait(patient), self._end, patient)
-        else:
-            await self._treated(trial, then, patient, taken)
-
-    async def _end(self, trial: Trial, then: datetime, patient: Patient) -> None:
-        outcome = patient.outcome(self._arms[patient.name])
+        reason = "allergy" if exclude else None
+        taken = await tell(Enroll(patient.name, patient.context(0, ()), exclude, reason, patient.site))
+        while taken.decision is not None:  # or the patient left early
+            labels = stages[len(arms)].arms
+            arm = labels.index(taken.decision.arm)
+            if "overridden" in patient.special and not arms:
+                arm = 1 - arm
+                await tell(Override(patient.name, labels[arm], "the patient asked for it"))
+            arms = (*arms, arm)
+            if len(arms) == len(stages):
+                break
+            yield self._wait(patient)
+            if "lost" in patient.special:
+                yield self._days(40)
+                await tell(Withdraw(patient.name, "cannot be reached"))
+                return
+            taken = await tell(Respond(patient.name, patient.context(len(arms), arms)))
+        yield self._wait(patient)
+        outcome = patient.outcome(arms)
         typed = outcome * 10 if "corrected" in patient.special else outcome
-        await self._tell(trial, patient, Complete(patient.name, typed))
+        await tell(Complete(patient.name, typed))
         if typed != outcome:
-            self._plan(then + self._days(3), self._correct, patient, outcome)
-        else:
-            del self._arms[patient.name]
-
-    async def _correct(self, trial: Trial, _: datetime, patient: Patient, outcome: float) -> None:
-        del self._arms[patient.name]
-        await self._tell(trial, patient, Correct(patient.name, "typing error", outcome, None, None))
-
-    async def _lose(self, trial: Trial, _: datetime, patient: Patient) -> None:
-        del self._arms[patient.name]
-        await self._tell(trial, patient, Withdraw(patient.name, "cannot be reached"))
-
-    async def _tell(self, trial: Trial, patient: Patient, command: Command) -> Taken:
-        taken: Taken = await self._service.writer.ask(
-            trial, Ask(command, actor=f"nurse {patient.site.title()} (simulated)")
-        )
-        return taken
+            yield self._days(3)
+            await tell(Correct(patient.name, "typing error", outcome, None, None))
 
     def _wait(self, patient: Patient) -> timedelta:
         late = "late" in patient.special
