@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +18,11 @@ needed("uvicorn")
 needed("httptools")
 
 from dtrbandit.service import limits  # noqa: E402
+from dtrbandit.service.app import Application  # noqa: E402
 from dtrbandit.service.limits import MOST_WRONG, Limits, WrongKeys, address_of, names_a_key  # noqa: E402
 from dtrbandit.service.problems import Refused  # noqa: E402
+from dtrbandit.service.service import Service  # noqa: E402
+from dtrbandit.service.writer import WriteProbe  # noqa: E402
 from serving.edge import Edge, answered, asked, received, sent, until  # noqa: E402
 from serving.served import Served  # noqa: E402
 
@@ -185,11 +191,22 @@ def test_a_stop_finishes_what_was_read_and_refuses_what_is_new() -> None:
         assert b"urn:dtrbandit:problem:stopping" in answer
 
 
-def test_a_request_that_takes_longer_than_a_stop_is_told_so_in_words() -> None:
-    server = Edge(Limits(seconds_to_finish=0.3))
+def test_a_request_that_takes_longer_than_a_stop_is_told_so_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+
+    async def wait(_: WriteProbe) -> None:
+        begun.set()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(WriteProbe, "require_writable", wait)
+    service = Service(f"sqlite:///{tmp_path}/trial.db")
+    server = Edge(Limits(seconds_to_finish=0.3), application=Application(service))
+    until(lambda: service.ready)
     with server.connect() as line:
-        line.sendall(asked("POST", "/wait", "Content-Length: 4") + b"that")
-        until(lambda: server.begun)
+        line.sendall(asked("GET", "/ready"))
+        until(begun.is_set)
         server.leave()
         answer = received(line)
     server.stop()

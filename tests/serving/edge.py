@@ -10,6 +10,8 @@ from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
 
+from starlette.types import ASGIApp
+
 from dtrbandit.service.call import Receive, read_body
 from dtrbandit.service.limits import ConnectionLimiter, Limits
 from dtrbandit.service.server import Server, bound
@@ -20,16 +22,21 @@ NEXT = b"POST /smuggled HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
 
 
 class Edge:
-    """The edge of a service. ``/early`` answers before it reads; ``/wait`` reads, and waits for ``go``."""
+    """The edge of a service. ``/early`` answers before it reads; ``/wait`` reads, and waits for ``go``.
 
-    def __init__(self, limits: Limits | None = None, *, behind_proxy: bool = False) -> None:
+    Another ``application`` may answer in its place.
+    """
+
+    def __init__(
+        self, limits: Limits | None = None, *, behind_proxy: bool = False, application: ASGIApp | None = None
+    ) -> None:
         self.begun: list[str] = []
         self.headers: list[list[tuple[bytes, bytes]]] = []
         self.read: list[bytes] = []
         self.go = threading.Event()
         place = bound("127.0.0.1", 0)
         self.port = place.getsockname()[1]
-        self.server = Server(self._answer, ConnectionLimiter(limits, behind_proxy=behind_proxy))
+        self.server = Server(application or self._answer, ConnectionLimiter(limits, behind_proxy=behind_proxy))
         self._thread = threading.Thread(target=self.server.run, kwargs={"sockets": [place]}, daemon=True)
         self._thread.start()
         until(lambda: self.server.started)
