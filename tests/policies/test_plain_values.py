@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,11 +94,11 @@ def test_a_log_goes_on_under_what_it_was_opened_with_made_anew(what: str, tmp_pa
         (
             "features",
             (design(bent(2.0)), dtr.Greedy()),
-            "'only', features.*hinge', enclosed at is '1.0' there and '2.0'",
+            "'only', features.*hinge' uses another value there than here",
         ),
         ("features", (design(straight()), dtr.Greedy()), "'only', features, function is 'bent.*' there and 'straight"),
-        ("a rule", (PLAIN, above(2.0)), "policy, 'FixedRegime'.*rule, enclosed cut is '1.0' there and '2.0' here"),
-        ("a policy", (PLAIN, Stubborn(0)), "policy, 'Stubborn', arm is '1' there and '0' here"),
+        ("a rule", (PLAIN, above(2.0)), "policy, 'FixedRegime'.*rule uses another value there than here"),
+        ("a policy", (PLAIN, Stubborn(0)), "policy, 'Stubborn' uses another value there than here: .*an attribute"),
     ],
 )
 def test_another_function_or_parameter_is_refused_by_name(what: str, other: tuple[Any, Any], says: str) -> None:
@@ -110,8 +112,57 @@ def test_another_method_of_the_same_class_is_refused(monkeypatch: pytest.MonkeyP
     log = played(PLAIN, Stubborn(1)).log
     monkeypatch.setattr(Stubborn, "decide", lambda self, state, history, u: Choice(1, "rule", (0.0, 1.0)))  # noqa: ARG005
 
-    with pytest.raises(dtr.LogError, match="policy, 'Stubborn', decide, source is"):
+    with pytest.raises(dtr.LogError, match="policy, 'Stubborn' has another source there than here"):
         dtr.Session.resume(log, policy=Stubborn(1))
+
+
+OLD: Mapping[str, dict[str, Any]] = {  # how 0.1.0 described them
+    "features": {
+        "enclosed at": "1.0",
+        "global np": "40e770f2c0bc26a9b437315d5936aa17",  # pragma: allowlist secret
+        "source": "a07b856e2fa44ab44402acdd0c491605",  # pragma: allowlist secret
+    },
+    "a rule": {
+        "rule": {"enclosed cut": "1.0", "source": "d24605510326b659534822dd9b7ef225"}
+    },  # pragma: allowlist secret
+    "a policy": {
+        "arm": "1",
+        "class": "Stubborn",
+        "decide": {
+            "global Choice": "4ddb4160b54bd70504cf90e065f0fc08",  # pragma: allowlist secret
+            "source": "3adead21e7f7152fd57679f076c51460",  # pragma: allowlist secret
+        },
+        "init": {"source": "a9ffd1b8f4d2f03eaa13208aaff4ae2e"},  # pragma: allowlist secret
+        "update": {"source": "e506e074ee772e4a30f8134555a78284"},  # pragma: allowlist secret
+    },
+}
+
+
+def as_0_1_0_opened(what: str) -> Opened:
+    """Return how 0.1.0 would have opened the log of an example."""
+    design, policy = SAME[what]()
+    stages: dict[str, Any] = design.to_dict()
+    described = policy_to_dict(policy)
+    if what == "features":
+        stages["stage"][0]["features"]["identity"] = OLD[what]
+    else:
+        described["identity"] = OLD[what]
+    return Opened(stages, described, 0, 1)
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_a_log_of_0_1_0_goes_on_under_the_same_sources(what: str) -> None:
+    require_same(as_0_1_0_opened(what), *SAME[what]())
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_a_log_of_0_1_0_is_refused_under_another_source(what: str) -> None:
+    opened = as_0_1_0_opened(what)
+    text = json.dumps([opened.design, opened.policy]).replace('"source": "', '"source": "00')
+    design, policy = json.loads(re.sub(r'("source": "00\w{30})\w\w', r"\1", text))
+
+    with pytest.raises(dtr.LogError, match="has another source there than here"):
+        require_same(Opened(design, policy, 0, 1), *SAME[what]())
 
 
 def test_a_built_in_policy_with_another_parameter_is_refused_by_name() -> None:
@@ -133,7 +184,7 @@ def test_a_study_goes_on_under_the_same_function_only() -> None:
     first = study(0.0, paths=1)
 
     assert study(0.0, paths=2, resume=first).paths == (0, 1)
-    with pytest.raises(dtr.DesignError, match=r"policies, rule.*enclosed cut is '0\.0' there and '0\.5' here"):
+    with pytest.raises(dtr.DesignError, match=r"policies, rule.*uses another value there than here"):
         study(0.5, paths=2, resume=first)
 
 

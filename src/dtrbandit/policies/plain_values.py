@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dtrbandit.design.identity import describe, difference, identity
+from dtrbandit.design.differences import difference
+from dtrbandit.design.identity import describe, identity
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import tuples
 from dtrbandit.errors import DesignError, LogError

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field, fields
 import numpy as np
 
 from dtrbandit._version import NUMERICS, __version__
-from dtrbandit.design.identity import describe, difference
+from dtrbandit.design.differences import difference
+from dtrbandit.design.identity import describe
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError
 from dtrbandit.policies.plain_values import policy_to_dict
@@ -62,8 +63,8 @@ class Manifest:
             own, others = getattr(self, each.name), getattr(other, each.name)
             if each.name == "policies" and own == others and list(own) != list(others):
                 return f"the order of policies is {list(own)} there and {list(others)} here"
-            if each.name != "version" and own != others:
-                return difference(own, others, each.name)
+            if each.name != "version" and (found := difference(own, others, each.name)):
+                return found
         return None
 
 
