@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 import dtrbandit as dtr
 from dtrbandit.reproduce import EXTENSIONS
 from dtrbandit.reproduce.extensions import arms, delay, features, one_stage, stages
-from dtrbandit.reproduce.extensions.extension import DTRB, Setting
-from dtrbandit.reproduce.extensions.forced_rounds import forced_rounds
+from dtrbandit.reproduce.rates import forced_rounds
+from dtrbandit.reproduce.reproduction import DTRB, Setting
 from reproduce.curves import PATHS, Curve, marks, power, study_of, study_with
 from reproduce.impostors import RUNS, Law, noisy
 

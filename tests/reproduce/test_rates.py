@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.design.schedule import forced_plan
 from dtrbandit.environments import Synthetic
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce import Claim, Verdict
+from dtrbandit.reproduce.extensions import arms, features, margin
 from dtrbandit.reproduce.rates import (
     Curve,
     curve,
     curve_of,
     doublings,
+    exponents,
+    forced_rounds,
+    free_regret,
+    free_rounds_slower_than_root,
     linear,
     log_rounds,
     logarithmic,
@@ -24,8 +31,10 @@ from dtrbandit.reproduce.rates import (
     sublinear,
     typical_ratio,
 )
+from dtrbandit.reproduce.reproduction import DTRB
 from reproduce.curves import logarithmic as logarithm
-from reproduce.curves import power, sometimes, study_of
+from reproduce.curves import power, sometimes, study_of, study_with
+from reproduce.extension_studies import HORIZON, LOGARITHMIC, free_rounds
 from reproduce.impostors import AT_MOST, LATE_POWER_03, LATE_ROOT, LINE, LOGARITHM, POWER_03, ROOT, Law, held, noisy
 
 BLOCK = 20
@@ -187,3 +196,64 @@ def test_that_most_paths_learn_is_said_of_a_typical_path_and_not_of_the_mean() -
     assert found.holds
     assert found.claim.startswith("On a typical path ")
     assert held(lambda rng: logarithmic_on_average(own._replace(totals=own.totals[rng.choice(40, 1_000)]))) == 0
+
+
+def test_forced_rounds_are_those_of_the_schedule_and_free_regret_leaves_them_out() -> None:
+    setting, study = features.SETTINGS[features.RIGHT], study_of({DTRB: power(1.0, 1.0)}, HORIZON)
+
+    forced = forced_rounds(HORIZON, setting)
+
+    plans = Synthetic().design.arm_plans
+    assert list(forced) == [forced_plan(t, plans, q=setting.policy.q) is not None for t in range(1, HORIZON + 1)]
+    assert not free_regret(study, setting)[:, forced].any()
+    assert np.allclose(free_regret(study, setting)[0, ~forced], 1.0)
+
+
+@pytest.mark.parametrize("name", LOGARITHMIC)
+@pytest.mark.parametrize(("exponent", "mark"), [(0.0, "✓"), (0.4, "✓"), (0.6, "✗"), (1.0, "✗")])
+def test_free_rounds_that_grow_too_fast_are_noticed_beside_forced_ones(name: str, exponent: float, mark: str) -> None:
+    settings, _ = LOGARITHMIC[name]
+    studies = free_rounds(settings, [exponent] * len(settings), free=0.01)
+
+    assert free_rounds_slower_than_root(studies, settings).verdict.mark == mark
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("law", [ROOT, LINE])
+def test_free_rounds_of_an_impostor_are_not_slower_than_root(law: Law) -> None:
+    settings = {features.RIGHT: features.SETTINGS[features.RIGHT]}
+
+    def claim(rng: np.random.Generator) -> Claim:
+        studies = {features.RIGHT: study_with({DTRB: noisy(law, rng, horizon=2_000)})}
+        return free_rounds_slower_than_root(studies, settings)
+
+    assert held(claim) <= AT_MOST
+
+
+def test_regret_that_begins_late_grows_and_regret_that_ends_does_not() -> None:
+    settings, _ = LOGARITHMIC["arms"]
+    (study,) = free_rounds(settings, [0.0]).values()
+    assert study.stage_regret is not None
+    regret, tenth = study.stage_regret[DTRB], HORIZON // 10
+
+    found = {}
+    for which, span in (
+        ("late", slice(0, tenth)),
+        ("early", slice(tenth, HORIZON)),
+        ("never", slice(0, HORIZON)),
+    ):
+        cut = regret.copy()
+        cut[:, span] = 0.0
+        found[which] = set(exponents(replace(study, stage_regret={DTRB: cut}), arms.SETTING))
+
+    assert found == {"late": {np.inf}, "early": {-np.inf}, "never": {-np.inf}}
+
+
+@pytest.mark.parametrize("exponent", [0.25, 0.0, -0.5])
+def test_the_exponent_of_a_power_is_found(exponent: float) -> None:
+    (name, study), *_ = free_rounds(margin.SETTINGS, (exponent,) * 3).items()
+
+    found = exponents(study, margin.SETTINGS[name])
+
+    assert found == pytest.approx(exponent, abs=0.03)  # sums for integrals, without the forced rounds
+    assert np.ptp(found) == pytest.approx(0.0)  # every path has the same shape

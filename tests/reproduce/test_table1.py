@@ -16,10 +16,9 @@ from dtrbandit.datasets.stard_table import WIDE
 from dtrbandit.reproduce import TABLE1, Reproduction, reproduce
 from dtrbandit.reproduce.reproduction import Size
 from dtrbandit.reproduce.table1.claims import by_path, claims
-from dtrbandit.reproduce.table1.entries import ENTRIES
-from dtrbandit.reproduce.table1.patients import Patients
-from dtrbandit.reproduce.table1.playing import played
+from dtrbandit.reproduce.table1.patients import Patients, played
 from dtrbandit.reproduce.table1.printed import PrintedTable
+from dtrbandit.reproduce.table1.versions import ENTRIES
 from reproduce.small_table1 import HORIZON, PATHS, frame
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 NAMES = ("figure1", "figure2", "extensions", "table1")  # what can be asked for
 
 if TYPE_CHECKING:
-    from dtrbandit.reproduce.by_name import EXPERIMENTS, FIGURES, experiments
     from dtrbandit.reproduce.claims import Claim, Verdict, Whose
     from dtrbandit.reproduce.extensions import EXTENSIONS
+    from dtrbandit.reproduce.registry import EXPERIMENTS, FIGURES, experiments
     from dtrbandit.reproduce.reproduction import Experiment, Figure, Reproduction, reproduce
     from dtrbandit.reproduce.table1 import TABLE1
 
 _HOMES = {
-    "by_name": ("EXPERIMENTS", "FIGURES", "experiments"),
+    "registry": ("EXPERIMENTS", "FIGURES", "experiments"),
     "claims": ("Claim", "Verdict", "Whose"),
     "extensions": ("EXTENSIONS",),
     "reproduction": ("Experiment", "Figure", "Reproduction", "reproduce"),

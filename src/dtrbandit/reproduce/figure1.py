@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.plots import PALETTE
 from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, Greedy
-from dtrbandit.reproduce.claims import Claim, Whose, judged
-from dtrbandit.reproduce.over_paths import median, share
-from dtrbandit.reproduce.panels import note, panels, title
+from dtrbandit.reproduce.claims import Claim, Whose, judged, median, share
+from dtrbandit.reproduce.pictures import note, panels, title
 from dtrbandit.reproduce.rates import (
     curve,
     linear,

@@ -10,9 +10,8 @@ import numpy as np
 from dtrbandit.intervals import LEVEL
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies import DTRBandit
-from dtrbandit.reproduce.claims import Claim, Measured, highest, judged, together
-from dtrbandit.reproduce.over_paths import each_of, median, share
-from dtrbandit.reproduce.panels import panels, title
+from dtrbandit.reproduce.claims import Claim, Measured, each_of, highest, judged, median, share, together
+from dtrbandit.reproduce.pictures import panels, title
 from dtrbandit.reproduce.rates import curve, logarithmic, mean_ratio, slower_than_root, typical_ratio
 from dtrbandit.reproduce.reproduction import Figure
 from dtrbandit.simulation.study import Study

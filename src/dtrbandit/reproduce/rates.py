@@ -18,16 +18,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.schedule import place
 from dtrbandit.intervals import LEVEL
 from dtrbandit.kernels.arrays import Array
-from dtrbandit.reproduce.claims import Claim, Measured, Whose, highest, judged, together
-from dtrbandit.reproduce.over_paths import each_of, median, ratio_of_means
+from dtrbandit.reproduce.claims import (
+    Claim,
+    Measured,
+    Whose,
+    each_of,
+    highest,
+    judged,
+    median,
+    ratio_of_means,
+    together,
+)
+from dtrbandit.reproduce.reproduction import DTRB, Setting, Studies
 from dtrbandit.simulation.study import Study
 
 Rounds = NDArray[np.int64]
@@ -59,6 +70,11 @@ class Curve(NamedTuple):
 def curve(study: Study, policy: str, *, block: int = 1) -> Curve:
     """Return the regret of a policy over all stages."""
     return curve_of(partial(study.total_regret, policy), study.horizon, block)
+
+
+def curves_by_setting(studies: Studies, settings: Mapping[str, Setting]) -> dict[str, Curve]:
+    """Return the curve of each of these settings."""
+    return {name: curve(studies[name], DTRB, block=setting.block) for name, setting in settings.items()}
 
 
 def curve_of(total: Callable[[Rounds], Array], horizon: int, block: int) -> Curve:
@@ -163,3 +179,54 @@ def _all_below(sentence: str, found: Mapping[str, Measured], limit: float, words
     several = f" (highest limit: {name})" if len(found) > 1 else ""
     verdict = together(judged(each, below=limit) for each in found.values())
     return Claim(sentence, f"{words.before}{found[name]:.2f}{words.after}{several}", words.allowed, verdict, whose)
+
+
+def forced_rounds(horizon: int, setting: Setting) -> NDArray[np.bool_]:
+    """Say which rounds the schedule forces, (horizon,)."""
+    return _forced(horizon, setting.block // setting.policy.q, setting.policy.q)
+
+
+@lru_cache(maxsize=16)
+def _forced(horizon: int, plans: int, q: int) -> NDArray[np.bool_]:
+    forced = np.array([place(t, plans, q)[0] for t in range(1, horizon + 1)])
+    forced.flags.writeable = False
+    return forced
+
+
+def free_regret(study: Study, setting: Setting) -> Array:
+    """Return the regret of each round, (paths, horizon), 0 where it was forced."""
+    assert study.stage_regret is not None
+    return np.where(forced_rounds(study.horizon, setting), 0.0, study.stage_regret[DTRB].sum(axis=2))
+
+
+ROOT_EXPONENT = 0.5  # of √T
+
+
+def by_decade(study: Study, setting: Setting) -> Array:
+    """Return the mean regret of a free round in the last but one decade and ten times that in the last, (paths, 2)."""
+    regret, free, end = free_regret(study, setting), ~forced_rounds(study.horizon, setting), study.horizon
+    spans = slice(end // 100, end // 10), slice(end // 10, end)
+    first, second = (regret[:, span].sum(axis=1) / max(free[span].sum(), 1) for span in spans)
+    return np.stack([first, 10 * second], axis=1)
+
+
+def exponents(study: Study, setting: Setting) -> Array:
+    """Return the exponent of each path, (paths,); −∞ where the last decade costs nothing, ∞ where only it does."""
+    first, second = by_decade(study, setting).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(second > 0, np.log10(second / first), -np.inf)
+
+
+def free_rounds_slower_than_root(studies: Studies, settings: Mapping[str, Setting]) -> Claim:
+    """Claim of these settings that free rounds add up to less than √T on a typical path."""
+    level = each_of(len(settings))
+    found = {name: median(exponents(studies[name], setting), level=level) for name, setting in settings.items()}
+    name = highest(found)
+    several = f" (highest limit: {name})" if len(found) > 1 else ""
+    return Claim(
+        "On a typical path free rounds alone grow slower than √T: it is not the schedule that makes regret logarithmic",
+        f"exponent by decade {found[name]:.2f}{several}",
+        f"below {ROOT_EXPONENT}, that of √T (log T: 0, T: 1)",
+        together(judged(each, below=ROOT_EXPONENT) for each in found.values()),
+        Whose.OURS,
+    )

@@ -1,30 +1,45 @@
-"""An experiment, run again: its studies in a folder, its picture and table, and its claims with a verdict."""
+"""An experiment, run again: its studies in a folder, its picture and table, and its claims with a verdict.
+
+A ``Figure`` is a figure of the paper: policies on the synthetic problem. An ``Extension`` is what the paper says beyond
+its figures: DTRBandit in several settings, a study each, compared.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
+
+import numpy as np
 
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import whole
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.environments.synthetic import Synthetic
+from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
-from dtrbandit.reproduce.claims import Claim, Verdict
-from dtrbandit.reproduce.over_paths import FEWEST
+from dtrbandit.policies.dtr_bandit import DTRBandit
+from dtrbandit.reproduce.claims import FEWEST, Claim, Verdict
 from dtrbandit.simulation.in_folder import simulate_in
 from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
 from dtrbandit.simulation.study import Study
+from dtrbandit.simulation.summary import StudySummary, Totals, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Picture
 
-PATHS, HORIZON = 40, 10_000  # the paper's
+
+FIGURE_PATHS, FIGURE_HORIZON = 40, 10_000  # the paper's
+EXTENSION_PATHS = 200  # for medians and shares; means need 1,000
+EXTENSION_HORIZON = 10_240  # in step with all schedules: 2^k blocks of 20, 40 and 160 rounds
+DTRB = "DTRBandit"  # the only policy of each study of an extension
 FEWEST_PATHS, SHORTEST = 2, 100  # for intervals, and for two decades of rounds
 DOTS_PER_INCH = 160
+
+
+Studies = Mapping[str, Study]
 
 
 class Size(TypedDict):
@@ -64,8 +79,8 @@ class Figure:
     policies: Mapping[str, BuiltinPolicy]
     claims: Callable[[Study], tuple[Claim, ...]]
     draw: Callable[[Study], Picture]
-    paths: int = PATHS
-    horizon: int = HORIZON
+    paths: int = FIGURE_PATHS
+    horizon: int = FIGURE_HORIZON
 
     def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
         """Run the study, or go on with it; write its picture and its curves beside it."""
@@ -168,3 +183,77 @@ def written(curves: pd.DataFrame, picture: Picture, folder: Path, *, name: str) 
     picture.savefig(drawn, dpi=DOTS_PER_INCH)
     curves.to_csv(table, index=False, float_format="%.6g")
     return drawn, table
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where DTRBandit plays, and with which parameters; ``design`` is the learner's, if that differs."""
+
+    environment: Environment
+    policy: DTRBandit
+    arrivals: ArrivalOrder | None = None
+    design: Design | None = None
+
+    @property
+    def block(self) -> int:
+        """How many rounds a block of the schedule has."""
+        return len((self.design or self.environment.design).arm_plans) * self.policy.q
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What the paper says beyond its figures: settings by name, what is claimed of them, a picture."""
+
+    name: str
+    settings: Mapping[str, Setting]
+    claims: Callable[[Studies], tuple[Claim, ...]]
+    draw: Callable[[Studies], Picture]
+    paths: int = EXTENSION_PATHS
+    horizon: int = EXTENSION_HORIZON
+
+    def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
+        """Run a study for each setting, in a folder each, or go on with it; compare them."""
+        studies = {
+            name: study_in(
+                folder / name.replace(" ", "-"),
+                size,
+                setting.environment,
+                {DTRB: setting.policy},
+                arrivals=setting.arrivals,
+                design=setting.design,
+            )
+            for name, setting in self.settings.items()
+        }
+        files = written(curves_of(studies), self.draw(studies), folder, name=self.name)
+        told = self.claims(studies)
+        return Reproduction(self.name, summary_of(studies), told, files, more_paths(size["paths"]))
+
+
+def final_regret(study: Study) -> Array:
+    """Return the regret of each path at the horizon, (paths,)."""
+    return study.total_regret(DTRB, [study.horizon])[:, 0]
+
+
+def late_regret(study: Study) -> Array:
+    """Return the regret of each path in the second half of the rounds, (paths,)."""
+    half, end = study.total_regret(DTRB, np.array([study.horizon // 2, study.horizon])).T
+    late: Array = end - half
+    return late
+
+
+def summary_of(studies: Studies) -> StudySummary:
+    """Compare settings at the horizon; pairwise with the first where all met the same units."""
+    final = {name: final_regret(study) for name, study in studies.items()}
+    half = {name: final[name] - late_regret(study) for name, study in studies.items()}
+    one = next(iter(studies.values()))
+    summary = replace(summarise(Totals(final, half, one.horizon), seed=one.manifest.seed), rows="setting")
+    same_units = len({study.manifest.fingerprint for study in studies.values()}) == 1
+    return summary if same_units else replace(summary, differences=())
+
+
+def curves_of(studies: Studies) -> pd.DataFrame:
+    """Return the curves of regret, as ``Study.regret`` gives them, with the setting in place of the policy."""
+    import pandas as pd
+
+    frames = [study.regret().assign(policy=name) for name, study in studies.items()]
+    return pd.concat(frames, ignore_index=True).rename(columns={"policy": "setting"})

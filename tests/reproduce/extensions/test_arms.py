@@ -11,7 +11,7 @@ import dtrbandit as dtr
 from dtrbandit.design.schedule import forced_plan
 from dtrbandit.environments import Linear
 from dtrbandit.reproduce.extensions import arms
-from dtrbandit.reproduce.extensions.extension import DTRB
+from dtrbandit.reproduce.reproduction import DTRB
 from reproduce.curves import PATHS, Curve, logarithmic, power, study_of, study_with
 from reproduce.extension_studies import HORIZON, held, told
 from reproduce.impostors import AT_MOST, POWER_03, ROOT, Law, noisy

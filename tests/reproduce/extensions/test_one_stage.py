@@ -9,7 +9,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.reproduce.extensions import one_stage
-from dtrbandit.reproduce.extensions.extension import DTRB
+from dtrbandit.reproduce.reproduction import DTRB
 from reproduce.extension_studies import by_law, held, told
 from reproduce.impostors import AT_MOST, POWER_03, ROOT, Law
 

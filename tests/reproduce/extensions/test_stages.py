@@ -9,7 +9,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.reproduce.extensions import stages
-from dtrbandit.reproduce.extensions.extension import DTRB
+from dtrbandit.reproduce.reproduction import DTRB
 from reproduce.curves import Curve, logarithmic, power, study_of, study_with
 from reproduce.extension_studies import HORIZON, held, told
 from reproduce.impostors import AT_MOST, LOGARITHM, POWER_03, ROOT, Law, noisy

@@ -8,7 +8,7 @@ import pytest
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Verdict
 from dtrbandit.reproduce.table1.claims import by_cohort, by_path, by_truth, claims
-from dtrbandit.reproduce.table1.entries import ENTRIES, PAPER
+from dtrbandit.reproduce.table1.versions import ENTRIES, PAPER
 
 
 def as_in_the_paper(**changed: float) -> dict[str, Array]:

@@ -12,12 +12,10 @@ from dtrbandit.datasets.stard import COHORT_SEED
 from dtrbandit.environments import STARD
 from dtrbandit.reproduce import Reproduction
 from dtrbandit.reproduce.table1.claims import by_cohort, by_path, claims
-from dtrbandit.reproduce.table1.entries import DTRB
-from dtrbandit.reproduce.table1.over_cohorts import Distribution
-from dtrbandit.reproduce.table1.patients import Patients
+from dtrbandit.reproduce.table1.patients import Distribution, Patients
 from dtrbandit.reproduce.table1.printed import PrintedTable
 from dtrbandit.reproduce.table1.results import Estimate, Row, replayed, simulated
-from dtrbandit.reproduce.table1.versions import COMPUTED, TEXT
+from dtrbandit.reproduce.table1.versions import COMPUTED, DTRB, TEXT
 from reproduce.small_table1 import HORIZON, PATHS, frame
 
 small_cohort = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")

@@ -5,7 +5,7 @@ An extension of ``NAMES`` is the ``EXTENSION`` of the module of that name.
 
 from importlib import import_module
 
-from dtrbandit.reproduce.extensions.extension import Extension, Setting
+from dtrbandit.reproduce.reproduction import Extension, Setting
 
 NAMES = ("delay", "arms", "stages", "margin", "one_stage", "features")
 EXTENSIONS: dict[str, Extension] = {name: import_module(f"{__name__}.{name}").EXTENSION for name in NAMES}

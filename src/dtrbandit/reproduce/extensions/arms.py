@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 from dtrbandit.environments.linear import Linear
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Claim, Measured, exactly, judged, together
-from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies, curves_by_setting
-from dtrbandit.reproduce.extensions.forced_rounds import forced_rounds
-from dtrbandit.reproduce.extensions.growth import free_rounds_slower_than_root
-from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals
-from dtrbandit.reproduce.over_paths import share
-from dtrbandit.reproduce.panels import note, panels, title
-from dtrbandit.reproduce.rates import logarithmic, mean_ratio, slower_than_root, typical_ratio
+from dtrbandit.reproduce.claims import Claim, Measured, exactly, judged, share, together
+from dtrbandit.reproduce.pictures import draw_regret, draw_totals, note, panels, title
+from dtrbandit.reproduce.rates import (
+    curves_by_setting,
+    forced_rounds,
+    free_rounds_slower_than_root,
+    logarithmic,
+    mean_ratio,
+    slower_than_root,
+    typical_ratio,
+)
+from dtrbandit.reproduce.reproduction import DTRB, Extension, Setting, Studies
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 

@@ -13,21 +13,35 @@ from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.plots import colour_of, plain_axes
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Claim, Measured, Whose, highest, judged, together
-from dtrbandit.reproduce.extensions.extension import (
+from dtrbandit.reproduce.claims import (
+    Claim,
+    Measured,
+    Whose,
+    each_of,
+    highest,
+    judged,
+    median,
+    ratio_of_means,
+    share,
+    together,
+)
+from dtrbandit.reproduce.pictures import draw_regret, note, panels, title
+from dtrbandit.reproduce.rates import (
+    curves_by_setting,
+    free_rounds_slower_than_root,
+    logarithmic,
+    mean_ratio,
+    slower_than_root,
+    typical_ratio,
+)
+from dtrbandit.reproduce.reproduction import (
     DTRB,
     Extension,
     Setting,
     Studies,
-    curves_by_setting,
     final_regret,
     late_regret,
 )
-from dtrbandit.reproduce.extensions.growth import free_rounds_slower_than_root
-from dtrbandit.reproduce.extensions.pictures import draw_regret
-from dtrbandit.reproduce.over_paths import each_of, median, ratio_of_means, share
-from dtrbandit.reproduce.panels import note, panels, title
-from dtrbandit.reproduce.rates import logarithmic, mean_ratio, slower_than_root, typical_ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,21 +12,26 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.environments.synthetic import FIRST, OPTIMAL_VALUE, SECOND, Synthetic
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Claim, Whose, judged
-from dtrbandit.reproduce.extensions.extension import (
+from dtrbandit.reproduce.claims import Claim, Whose, judged, median
+from dtrbandit.reproduce.pictures import draw_regret, panels, title
+from dtrbandit.reproduce.rates import (
+    curve,
+    curves_by_setting,
+    free_rounds_slower_than_root,
+    linear,
+    logarithmic,
+    mean_ratio,
+    slower_than_root,
+    typical_ratio,
+)
+from dtrbandit.reproduce.reproduction import (
     DTRB,
     Extension,
     Setting,
     Studies,
-    curves_by_setting,
     final_regret,
     late_regret,
 )
-from dtrbandit.reproduce.extensions.growth import free_rounds_slower_than_root
-from dtrbandit.reproduce.extensions.pictures import draw_regret
-from dtrbandit.reproduce.over_paths import median
-from dtrbandit.reproduce.panels import panels, title
-from dtrbandit.reproduce.rates import curve, linear, logarithmic, mean_ratio, slower_than_root, typical_ratio
 from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:

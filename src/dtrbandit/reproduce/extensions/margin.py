@@ -24,13 +24,10 @@ import numpy as np
 from dtrbandit.environments.one_stage import OneStage
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Claim, Measured, judged, together
-from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
-from dtrbandit.reproduce.extensions.forced_rounds import free_regret
-from dtrbandit.reproduce.extensions.growth import exponents
-from dtrbandit.reproduce.extensions.pictures import draw_regret, draw_totals
-from dtrbandit.reproduce.over_paths import each_of, median
-from dtrbandit.reproduce.panels import panels, title
+from dtrbandit.reproduce.claims import Claim, Measured, each_of, judged, median, together
+from dtrbandit.reproduce.pictures import draw_regret, draw_totals, panels, title
+from dtrbandit.reproduce.rates import exponents, free_regret
+from dtrbandit.reproduce.reproduction import DTRB, Extension, Setting, Studies
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 

@@ -16,11 +16,16 @@ from numpy.typing import NDArray
 from dtrbandit.environments.one_stage import OneStage
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim, exactly
-from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies, curves_by_setting
-from dtrbandit.reproduce.extensions.growth import free_rounds_slower_than_root
-from dtrbandit.reproduce.extensions.pictures import draw_regret
-from dtrbandit.reproduce.panels import note, panels, title
-from dtrbandit.reproduce.rates import logarithmic, mean_ratio, slower_than_root, typical_ratio
+from dtrbandit.reproduce.pictures import draw_regret, note, panels, title
+from dtrbandit.reproduce.rates import (
+    curves_by_setting,
+    free_rounds_slower_than_root,
+    logarithmic,
+    mean_ratio,
+    slower_than_root,
+    typical_ratio,
+)
+from dtrbandit.reproduce.reproduction import DTRB, Extension, Setting, Studies
 from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:

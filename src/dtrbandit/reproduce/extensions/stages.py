@@ -11,11 +11,17 @@ from dtrbandit.environments.linear import Linear
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim, Whose
-from dtrbandit.reproduce.extensions.extension import DTRB, Extension, Setting, Studies
-from dtrbandit.reproduce.extensions.growth import free_rounds_slower_than_root
-from dtrbandit.reproduce.extensions.pictures import draw_totals
-from dtrbandit.reproduce.panels import note, panels, title
-from dtrbandit.reproduce.rates import Curve, curve_of, logarithmic, mean_ratio, slower_than_root, typical_ratio
+from dtrbandit.reproduce.pictures import draw_totals, note, panels, title
+from dtrbandit.reproduce.rates import (
+    Curve,
+    curve_of,
+    free_rounds_slower_than_root,
+    logarithmic,
+    mean_ratio,
+    slower_than_root,
+    typical_ratio,
+)
+from dtrbandit.reproduce.reproduction import DTRB, Extension, Setting, Studies
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 

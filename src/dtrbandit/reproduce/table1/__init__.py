@@ -17,11 +17,8 @@ from dtrbandit.environments.stard import STARD
 from dtrbandit.evaluation import Replay
 from dtrbandit.parallel import map_unordered
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH, Reproduction, Size
-from dtrbandit.reproduce.table1.over_cohorts import play_cohorts
-from dtrbandit.reproduce.table1.patients import Patients
-from dtrbandit.reproduce.table1.picture import draw
-from dtrbandit.reproduce.table1.playing import played, players
-from dtrbandit.reproduce.table1.printed import PrintedTable
+from dtrbandit.reproduce.table1.patients import Patients, play_cohorts, played, players
+from dtrbandit.reproduce.table1.printed import PrintedTable, draw
 from dtrbandit.reproduce.table1.results import Results
 from dtrbandit.reproduce.table1.versions import COMPUTED, TEXT
 from dtrbandit.simulation.run_paths import simulate

@@ -25,9 +25,8 @@ import numpy as np
 from dtrbandit.evaluation.replay.uncertainty import over_paths
 from dtrbandit.intervals import Interval, interval, mean_over_paths
 from dtrbandit.kernels.arrays import Array
-from dtrbandit.reproduce.claims import Claim, Verdict, together
-from dtrbandit.reproduce.over_paths import each_of
-from dtrbandit.reproduce.table1.entries import DELTAS, DTRB, LOGGING, OFFLINE, ONLINE, QS, named
+from dtrbandit.reproduce.claims import Claim, Verdict, each_of, together
+from dtrbandit.reproduce.table1.versions import DELTAS, DTRB, LOGGING, OFFLINE, ONLINE, QS, named
 
 Averages = Mapping[str, Array]
 

@@ -13,11 +13,9 @@ from dtrbandit.intervals import TOO_FEW, level_of
 from dtrbandit.policies.lsvi_ucb import suggested_beta
 from dtrbandit.reproduce.claims import Claim
 from dtrbandit.reproduce.table1.claims import by_path, by_truth, claims, claims_about_dtr_bandit
-from dtrbandit.reproduce.table1.entries import LSVI_UCB, OBSERVED, OFFLINE, ONLINE, PAPER, named
-from dtrbandit.reproduce.table1.over_cohorts import OverCohorts
-from dtrbandit.reproduce.table1.patients import Patients
+from dtrbandit.reproduce.table1.patients import OverCohorts, Patients
 from dtrbandit.reproduce.table1.results import FEW, Results
-from dtrbandit.reproduce.table1.versions import PENALTY
+from dtrbandit.reproduce.table1.versions import LSVI_UCB, OBSERVED, OFFLINE, ONLINE, PAPER, PENALTY, named
 
 NEAR = 0.05  # how far from the published values Logging and Offline may lie for a seed to be taken
 

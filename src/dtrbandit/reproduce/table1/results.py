@@ -15,10 +15,8 @@ from dtrbandit.intervals import Interval, mean_over_paths
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Claim
 from dtrbandit.reproduce.table1.claims import Averages, by_cohort, by_path, claims
-from dtrbandit.reproduce.table1.entries import ENTRIES, LOGGING, OFFLINE, ONLINE, PAPER
-from dtrbandit.reproduce.table1.over_cohorts import Distribution, OverCohorts
-from dtrbandit.reproduce.table1.patients import Benchmarks, Patients
-from dtrbandit.reproduce.table1.versions import TEXT
+from dtrbandit.reproduce.table1.patients import Benchmarks, Distribution, OverCohorts, Patients
+from dtrbandit.reproduce.table1.versions import ENTRIES, LOGGING, OFFLINE, ONLINE, PAPER, TEXT
 
 FEW = 10  # the paper's paths
 

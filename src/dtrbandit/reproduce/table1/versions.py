@@ -1,8 +1,9 @@
-"""How Table 1 is computed: as the published numbers were, and as the paper's text has it.
+"""What Table 1 compares, what the paper found (label "table: stard"), and the two versions of how it is computed.
 
-The text is silent, or differs, in four places. The models of staying and of the second choice: the computation has end₁
-in the former, and no start₂ in the latter. Thresholds: it has Δ at stage 1 and Δ/2 at stage 2, in units of Y. LSVI-UCB:
-it saw features and outcomes divided, so that each stage's reward lies between −1 and 0; of that the text says nothing.
+One is as the published numbers were, the other as the paper's text has it. The text is silent, or differs, in four
+places. The models of staying and of the second choice: the computation has end₁ in the former, and no start₂ in the
+latter. Thresholds: it has Δ at stage 1 and Δ/2 at stage 2, in units of Y. LSVI-UCB: it saw features and outcomes
+divided, so that each stage's reward lies between −1 and 0; of that the text says nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,31 @@ from dtrbandit.evaluation import PropensityModel
 from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, Greedy
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.lsvi_ucb import Bound
-from dtrbandit.reproduce.table1.entries import DELTAS, LSVI_UCB, OBSERVED, QS, named
+
+QS, DELTAS = (1, 2), (10, 20, 50)
+LOGGING, OFFLINE, LSVI_UCB, OBSERVED = "Logging", "Offline", "LSVI-UCB", "LSVI-UCB observed"
+
+
+def named(q: int, delta: int) -> str:
+    """Return the paper's name of DTRBandit with these parameters."""
+    return f"DTRB({q}, {delta})"
+
+
+DTRB = tuple(named(q, delta) for q in QS for delta in DELTAS)
+PAPER: Mapping[str, float] = MappingProxyType(
+    {
+        **dict(zip(DTRB, (-7.680, -7.561, -7.552, -7.688, -7.604, -7.547), strict=True)),
+        LOGGING: -8.438,
+        LSVI_UCB: -8.071,
+        "Greedy": -7.810,
+        "0.1-Greedy": -7.724,
+        "0.2-Greedy": -7.835,
+        OFFLINE: -7.688,
+    }
+)
+ENTRIES = tuple(name for entry in PAPER for name in ((entry, OBSERVED) if entry == LSVI_UCB else (entry,)))
+ONLINE = tuple(name for name in ENTRIES if name not in (LOGGING, OFFLINE))
+
 
 PENALTY = 1.0  # scikit-learn's default, C = 1
 FIRST_CHOICE = "1 + qids_start1 + qids_slope1 + preference1"

@@ -1,8 +1,8 @@
-"""Curves of several settings in one panel."""
+"""What the pictures of experiments share: panels beside each other, titles, remarks, curves of several settings."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +11,35 @@ from numpy.typing import NDArray
 from dtrbandit.intervals import band
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.plots import Curve, plot_curves
-from dtrbandit.reproduce.extensions.extension import DTRB, Studies
+from dtrbandit.reproduce.reproduction import DTRB, Studies
 from dtrbandit.rounds import times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
+
+
+SIZE = 6.4, 4.4  # of a panel, in inches
+
+
+def panels(count: int, *, size: tuple[float, float] = SIZE) -> tuple[Picture, Sequence[Axes]]:
+    """Return a picture with so many panels beside each other."""
+    from matplotlib.figure import Figure as Picture
+
+    width, height = size
+    picture = Picture(figsize=(width * count, height), layout="constrained")
+    return picture, picture.subplots(1, count, squeeze=False)[0]
+
+
+def title(ax: Axes, text: str) -> None:
+    """Write a title as a sentence, at the left."""
+    ax.set_title(text, loc="left", fontsize=11)
+
+
+def note(ax: Axes, text: str, colour: str = "black") -> None:
+    """Write a remark into the upper left corner."""
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
+    ax.text(0.03, 0.97, text, transform=ax.transAxes, color=colour, va="top", fontsize=9.5, bbox=box, zorder=5)
 
 
 SHORT = 12  # characters of what is drawn, with which the words on its band fit in a line
