@@ -24,13 +24,12 @@ from rich.table import Table
 
 import dtrbandit as dtr
 from dtrbandit.evaluation.cohort.origin import recorded_of
-from dtrbandit.evaluation.values.adaptive import adaptive_value, levels, predictable_scores, recorded_models
-from dtrbandit.evaluation.values.asked import Asked, ask
+from dtrbandit.evaluation.values.adaptive import adaptive_value, predictable_scores, recorded_models
+from dtrbandit.evaluation.values.adherence import RegimeRiskSet, decisions, inverse_weights, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel
-from dtrbandit.evaluation.values.decisions import decisions
-from dtrbandit.evaluation.values.estimate import REACH
-from dtrbandit.evaluation.values.forks import Fork, forks, inverse_weights
-from dtrbandit.evaluation.values.hajek import hajek
+from dtrbandit.evaluation.values.past_propensities import PropensitiesByLevel, levels, past_propensities
+from dtrbandit.evaluation.values.weighting import hajek
+from dtrbandit.intervals import REACH
 from dtrbandit.parallel import map_unordered
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # the trials are those of the tests
@@ -110,15 +109,16 @@ def valued(setting: Setting, repetition: int) -> list[tuple[str, str, float, flo
         values = dtr.evaluate(cohort, regimes)
     except dtr.NotEstimable:  # fewer than five units followed a regime: nothing is printed
         return []
-    asked = ask(cohort, levels(cohort))
+    past = past_propensities(cohort, levels(cohort))
     for each in values.estimates:
         decided = decisions(cohort, regimes[each.regime])
-        own, equal = (adaptive_value(cohort, decided, OutcomeModel(), said) for said in (asked, Asked(())))
-        passed = forks(cohort, decided, tuple(recorded_models(cohort)))
-        value, influence = hajek(cohort, inverse_weights(cohort, passed))
+        weighting = past, PropensitiesByLevel(())
+        own, equal = (adaptive_value(cohort, decided, OutcomeModel(), each) for each in weighting)
+        risk_sets = regime_risk_sets(cohort, decided, tuple(recorded_models(cohort)))
+        value, influence = hajek(cohort, inverse_weights(cohort, risk_sets))
         found += [
             (each.regime, HAJEK, value, float(np.sqrt((influence**2).sum()))),
-            (each.regime, OWN_CONTEXT, *by_own_context(cohort, passed)),
+            (each.regime, OWN_CONTEXT, *by_own_context(cohort, risk_sets)),
             (each.regime, EQUAL, equal.value, equal.by_scores),
             (each.regime, EQUAL_LARGER, equal.value, max(equal.by_scores, equal.by_model)),
             (each.regime, BY_SCORES, own.value, own.by_scores),
@@ -128,12 +128,12 @@ def valued(setting: Setting, repetition: int) -> list[tuple[str, str, float, flo
     return [*found, (setting.problem.difference, PRINTED, float(pair["difference"]), float(pair["std_error"]))]
 
 
-def by_own_context(cohort: dtr.Cohort, passed: Sequence[Fork]) -> tuple[float, float]:
+def by_own_context(cohort: dtr.Cohort, risk_sets: Sequence[RegimeRiskSet]) -> tuple[float, float]:
     """Return the value with the weight √e_t(d | x_t) at the first stage, which is not valid, and its error."""
     _, recorded = recorded_of(cohort)
-    scores = predictable_scores(cohort, passed, OutcomeModel())
+    scores = predictable_scores(cohort, risk_sets, OutcomeModel())
     scored = ~recorded.forced.any(axis=1) & np.isfinite(scores)
-    chances = np.take_along_axis(recorded.propensities[0], passed[0].wanted[:, None], axis=1)[:, 0]
+    chances = np.take_along_axis(recorded.propensities[0], risk_sets[0].wanted[:, None], axis=1)[:, 0]
     h = np.sqrt(chances[scored])
     value = float(h @ scores[scored] / h.sum())
     return value, float(np.sqrt((h**2 * (scores[scored] - value) ** 2).sum()) / h.sum())

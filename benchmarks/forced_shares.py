@@ -21,10 +21,9 @@ from rich.table import Table
 
 import dtrbandit as dtr
 from dtrbandit.evaluation.propensities.fitted import FittedModel
-from dtrbandit.evaluation.values.decisions import decisions
-from dtrbandit.evaluation.values.estimate import REACH
-from dtrbandit.evaluation.values.forks import forks, inverse_weights
-from dtrbandit.evaluation.values.hajek import hajek
+from dtrbandit.evaluation.values.adherence import decisions, inverse_weights, regime_risk_sets
+from dtrbandit.evaluation.values.weighting import hajek
+from dtrbandit.intervals import REACH
 from dtrbandit.parallel import map_unordered
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # the problem is that of the tests
@@ -66,7 +65,7 @@ def valued(repetition: int) -> list[tuple[str, str, float, float]]:
     rows = [(each.regime, each.estimator, each.value, each.std_error) for each in found.estimates]
     explained = np.array([score for model in found_models(cohort) for score in scores(cohort, model)]).T
     for name, regime in REGIMES.items():
-        value, influence = hajek(cohort, inverse_weights(cohort, forks(cohort, decisions(cohort, regime))))
+        value, influence = hajek(cohort, inverse_weights(cohort, regime_risk_sets(cohort, decisions(cohort, regime))))
         rest = influence - explained @ np.linalg.lstsq(explained, influence, rcond=None)[0]
         factor = np.sqrt(UNITS / (UNITS - explained.shape[1]))
         rows.append((name, "weighted, taken away", value, float(factor * np.sqrt((rest**2).sum()))))

@@ -26,8 +26,7 @@ from rich.table import Table
 import dtrbandit as dtr
 from dtrbandit.courses import play, potential_courses
 from dtrbandit.environments import Synthetic
-from dtrbandit.evaluation.values.estimate import REACH
-from dtrbandit.intervals import mean_over_paths
+from dtrbandit.intervals import REACH, mean_over_paths
 from dtrbandit.parallel import map_unordered
 from dtrbandit.policies.teaching import lessons_of
 from dtrbandit.record.teaching import histories_of

@@ -20,8 +20,8 @@ from table import Line, report, seconds
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.algorithm_2 import SmallCohort, replay
 from dtrbandit.evaluation.replay.paths import ROWS
+from dtrbandit.evaluation.replay.replay import SmallCohort, replay
 from dtrbandit.evaluation.replay.sampling import drawn_rows, sampling_weights
 from dtrbandit.policies.policy import Policy
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from dtrbandit.evaluation import Bootstrap, Cohort, OutcomeModel, PropensityModel, QLearning, Replay, Values
-    from dtrbandit.evaluation.replay.algorithm_2 import replay
     from dtrbandit.evaluation.replay.comparison import compare
+    from dtrbandit.evaluation.replay.replay import replay
     from dtrbandit.evaluation.values.evaluate import evaluate
     from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, FixedRegime, Greedy, UniformRandom, suggested_beta
     from dtrbandit.record import (

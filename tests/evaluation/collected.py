@@ -11,7 +11,7 @@ import numpy as np
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 from dtrbandit.evaluation import Cohort
-from dtrbandit.evaluation.values.weighting import agrees
+from dtrbandit.evaluation.values.adherence import agrees
 
 REGIMES = {f"({arm}, {arm})": dtr.FixedRegime(rule={"first": arm, "second": arm}) for arm in ("2", "1")}
 TRUTH = {"(2, 2)": 3 * 13 / 30, "(1, 1)": 1 + 17 / 30}  # the mean of x2 is 13/30 after arm 2, 17/30 after arm 1

@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 
-from dtrbandit.evaluation.replay.algorithm_2 import replay
+from dtrbandit.evaluation.replay.replay import replay
 from dtrbandit.evaluation.replay.sampling import drawn_rows, sampling_weights
 from evaluation.replay_worlds import points, streams, world
 from plain.replay import Algorithm, replay_dtr

@@ -28,7 +28,7 @@ from dtrbandit.evaluation import (
 )
 from dtrbandit.evaluation.cohort.frames import Missing
 from dtrbandit.evaluation.qlearning.induction import Dropouts
-from dtrbandit.evaluation.replay.result import in_words, rounds_to_draw, show_caution
+from dtrbandit.evaluation.replay.result import axis_label, rounds_to_draw, show_caution
 from dtrbandit.intervals import TOO_FEW
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.policies.fixed_regime import FixedRegime
@@ -293,7 +293,7 @@ def _curves(played: Mapping[str, Replay]) -> Picture:
         rounds = rounds_to_draw(result.horizon)
         low, high, words = result.band(rounds)
         curves.append(Curve(name, number, rounds, result.curve(rounds)["mean"].to_numpy(), low, high))
-        kinds.append(in_words(len(result.rows), words))
+        kinds.append(axis_label(len(result.rows), words))
     ax = plot_curves(curves, picture.subplots(), y="\nand ".join(dict.fromkeys(kinds)), zero=False)
     if any(result.caution is not None for result in played.values()):
         show_caution(ax)

@@ -14,8 +14,9 @@ from dtrbandit.errors import DTRError, NotEstimable
 from dtrbandit.evaluation.cohort import Cohort
 from dtrbandit.evaluation.cohort.origin import CERTAIN
 from dtrbandit.evaluation.values import evaluate
-from dtrbandit.evaluation.values.estimate import ADAPTIVE, AUGMENTED
-from dtrbandit.evaluation.values.evaluate import FEWEST
+from dtrbandit.evaluation.values.adaptive import ADAPTIVE
+from dtrbandit.evaluation.values.augmented import AUGMENTED
+from dtrbandit.evaluation.values.estimate import FEWEST
 from dtrbandit.evaluation.values.result import Values
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.events import Event
@@ -119,7 +120,7 @@ def _tried(method: str, find: Callable[[], tuple[Values, Sequence[str]]], why_no
         found, about = find()
     except DTRError as error:
         return Compared(method, (), refused=why_not(), reason=f"{str(error).removesuffix('.')}.")
-    chosen = [each for each in found.estimates if each.estimator in (AUGMENTED, ADAPTIVE)]
+    chosen = [each for each in found.estimates if each.estimator in (AUGMENTED.name, ADAPTIVE.name)]
     values = tuple(Value(e.regime, e.value, e.low, e.high, e.support.units, e.note) for e in chosen)
     rows = found.differences()[["regime", "against", "difference", "low", "high"]]
     differences = tuple(Difference(*row) for row in rows.itertuples(index=False, name=None))

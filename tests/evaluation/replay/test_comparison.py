@@ -11,8 +11,7 @@ import dtrbandit as dtr
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.replay.comparison import compare
 from dtrbandit.evaluation.replay.result import Replay
-from dtrbandit.evaluation.replay.uncertainty import over_cohorts
-from dtrbandit.intervals import interval
+from dtrbandit.intervals import interval, over_cohorts
 from evaluation.replay_worlds import two_stage_cohort
 
 pytestmark = pytest.mark.filterwarnings("ignore::dtrbandit.evaluation.SmallCohort")

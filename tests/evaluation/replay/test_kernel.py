@@ -6,8 +6,14 @@ from typing import Any
 
 from hypothesis import given
 
-from dtrbandit.evaluation.replay.facts import CohortFacts
-from dtrbandit.evaluation.replay.players import BuiltinPlayer, PythonPlayer, arrays_of, material_of, player_of
+from dtrbandit.evaluation.replay.players import (
+    BuiltinPlayer,
+    CohortFacts,
+    PythonPlayer,
+    arrays_of,
+    material_of,
+    player_of,
+)
 from evaluation.replay_worlds import few, names, seeds, world
 
 

@@ -12,9 +12,9 @@ import dtrbandit as dtr
 from dtrbandit.datasets import OFFLINE, stard_cohort_table
 from dtrbandit.environments import STARD
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.algorithm_2 import replay
+from dtrbandit.evaluation.replay.replay import replay
 from dtrbandit.evaluation.replay.result import Replay
-from dtrbandit.evaluation.replay.uncertainty import over_cohorts
+from dtrbandit.intervals import over_cohorts
 from evaluation.replay_worlds import two_stage_cohort
 
 pytestmark = pytest.mark.filterwarnings(

@@ -14,18 +14,21 @@ import dtrbandit as dtr
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.cohort.origin import recorded_of
-from dtrbandit.evaluation.values import adaptive
+from dtrbandit.evaluation.values import past_propensities as past_module
 from dtrbandit.evaluation.values.adaptive import (
     adaptive_value,
-    levels,
     model_variance,
     predictable_scores,
     recorded_models,
 )
-from dtrbandit.evaluation.values.asked import Asked, ask, weights_at_enrolment
+from dtrbandit.evaluation.values.adherence import decisions, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel
-from dtrbandit.evaluation.values.decisions import decisions
-from dtrbandit.evaluation.values.forks import forks
+from dtrbandit.evaluation.values.past_propensities import (
+    PropensitiesByLevel,
+    levels,
+    past_propensities,
+    weights_at_enrolment,
+)
 from effort import scaled
 from evaluation.collected import REGIMES, TRUTH, leavers_session, plain_mean, synthetic_session
 
@@ -38,8 +41,8 @@ def collected(units: int, seed: int, delay: float = 0.0) -> Cohort:
 
 
 def scores_of(cohort: Cohort, regime: dtr.FixedRegime) -> NDArray[np.float64]:
-    passed = forks(cohort, decisions(cohort, regime), tuple(recorded_models(cohort)))
-    return predictable_scores(cohort, passed, OutcomeModel())
+    risk_sets = regime_risk_sets(cohort, decisions(cohort, regime), tuple(recorded_models(cohort)))
+    return predictable_scores(cohort, risk_sets, OutcomeModel())
 
 
 def plain_scores(cohort: Cohort, arm: int) -> NDArray[np.float64]:
@@ -69,7 +72,7 @@ def test_scores_are_those_of_the_plain_version(seed: int, delay: float, name: st
     cohort = collected(40, seed, delay)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adaptive, "GROWTH", 0.0)  # models are fitted again for every unit
+        patch.setattr(past_module, "GROWTH", 0.0)  # models are fitted again for every unit
         found = scores_of(cohort, REGIMES[name])
 
     np.testing.assert_allclose(found, plain_scores(cohort, int(name[1]) - 1), rtol=1e-8, atol=1e-8)
@@ -98,11 +101,11 @@ def test_a_value_is_the_weighted_mean_score_of_free_rounds_with_the_larger_error
     regime = REGIMES["(1, 1)"]
     _, recorded = recorded_of(cohort)
     scored, decided = ~recorded.forced.any(axis=1), decisions(cohort, regime)
-    asked = ask(cohort, levels(cohort))
+    past = past_propensities(cohort, levels(cohort))
 
-    found = adaptive_value(cohort, decided, OutcomeModel(), asked)
+    found = adaptive_value(cohort, decided, OutcomeModel(), past)
 
-    scores, h = scores_of(cohort, regime)[scored], weights_at_enrolment(cohort, decided, asked)[scored]
+    scores, h = scores_of(cohort, regime)[scored], weights_at_enrolment(cohort, decided, past)[scored]
     assert scored.sum() == 92  # each of four plans was pulled twice at first
     assert h.max() > 1.2 * h.min()
     assert found.value == pytest.approx((h * scores).sum() / h.sum())
@@ -122,7 +125,7 @@ def test_with_equal_weights_a_value_is_the_mean_score() -> None:
     regime = REGIMES["(1, 1)"]
     _, recorded = recorded_of(cohort)
 
-    found = adaptive_value(cohort, decisions(cohort, regime), OutcomeModel(), Asked((), "for comparison"))
+    found = adaptive_value(cohort, decisions(cohort, regime), OutcomeModel(), PropensitiesByLevel((), "for comparison"))
 
     scores = scores_of(cohort, regime)[~recorded.forced.any(axis=1)]
     assert found.value == pytest.approx(scores.mean())
@@ -135,11 +138,11 @@ def test_the_variance_by_recorded_probabilities_is_that_of_the_formula() -> None
     cohort = collected(100, 5)
     _, recorded = recorded_of(cohort)
     models, scored = tuple(recorded_models(cohort)), ~np.any(recorded.forced, axis=1)
-    passed = forks(cohort, decisions(cohort, REGIMES["(2, 2)"]), models)
+    risk_sets = regime_risk_sets(cohort, decisions(cohort, REGIMES["(2, 2)"]), models)
     share = np.where(scored, np.arange(1.0, 101.0), 0.0)
     share /= share.sum()
 
-    found = model_variance(cohort, passed, models, share, OutcomeModel())
+    found = model_variance(cohort, risk_sets, models, share, OutcomeModel())
 
     one, two = (np.column_stack([np.ones(100), c[name]]) for c, name in zip(cohort.contexts, ("x1", "x2"), strict=True))
     means = []

@@ -10,16 +10,15 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation import Cohort
+from dtrbandit.evaluation.values.adherence import decisions, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import augmented, augmented_scores
-from dtrbandit.evaluation.values.decisions import decisions
-from dtrbandit.evaluation.values.forks import forks
 from evaluation.simulated_cohorts import cohort_of
 from evaluation.values.known_truth import REGIMES, RIGHT, RIGHT_OUTCOMES, trial
 from evaluation.values.tiny import ALWAYS_A, ALWAYS_B, TWELVE, coins
 
 
 def scores_of(cohort: Cohort, regime: dtr.FixedRegime, model: dtr.OutcomeModel) -> np.ndarray:
-    return augmented_scores(cohort, forks(cohort, decisions(cohort, regime)), model)
+    return augmented_scores(cohort, regime_risk_sets(cohort, decisions(cohort, regime)), model)
 
 
 def plainly(cohort: Cohort, wants: tuple[int, int]) -> list[float]:

@@ -10,9 +10,8 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.cohort.origin import Origin
+from dtrbandit.evaluation.values.adherence import decisions_by, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import augmented_scores
-from dtrbandit.evaluation.values.decisions import decisions_by
-from dtrbandit.evaluation.values.forks import forks
 from dtrbandit.evaluation.values.learned import Learner, beside_value, cross_fitted, in_sequence, learned_value
 from dtrbandit.words import short_number
 from evaluation.simulated_cohorts import cohort_of
@@ -52,8 +51,8 @@ def test_all_teachers_score_as_the_fit_itself() -> None:
 
     found = Learner(cohort, "imputed", MODEL).scored(np.ones(80, dtype=bool))
 
-    passed = forks(cohort, decisions_by(cohort, fit.coefficients_))
-    assert found.scores == pytest.approx(augmented_scores(cohort, passed, MODEL))
+    risk_sets = regime_risk_sets(cohort, decisions_by(cohort, fit.coefficients_))
+    assert found.scores == pytest.approx(augmented_scores(cohort, risk_sets, MODEL))
 
 
 def test_each_fold_is_scored_by_the_others() -> None:

@@ -10,7 +10,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation import Cohort
-from dtrbandit.evaluation.values.decisions import decisions, decisions_by
+from dtrbandit.evaluation.values.adherence import decisions, decisions_by
 from dtrbandit.evaluation.values.regression import regression_value, teachable
 from evaluation.values.known_truth import REGIMES, trial
 from evaluation.values.tiny import ALWAYS_A, TWELVE, coins

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.replay.result import Replay, interval_of
-from dtrbandit.evaluation.replay.uncertainty import COHORTS, PATHS, mean_interval, worth
+from dtrbandit.intervals import COHORTS, PATHS, mean_interval, worth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ def compare(replays: Replays) -> pd.DataFrame:
     --------
     >>> import numpy as np
     >>> import dtrbandit as dtr
-    >>> from dtrbandit.evaluation.replay.algorithm_2 import replay
+    >>> from dtrbandit.evaluation.replay.replay import replay
     >>> design, rng = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")]), np.random.default_rng(0)
     >>> x, arms = rng.normal(size=400), rng.integers(2, size=(400, 1))
     >>> outcome, units = np.where(arms[:, 0] == 1, x, -x), tuple(map(str, range(400)))

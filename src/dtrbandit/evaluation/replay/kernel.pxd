@@ -17,16 +17,16 @@ cdef class Rows:
     @cython.locals(row=cython.longlong)
     cpdef long long play(self, const long long[::1] order, long long unit, int[::1] accepted) noexcept nogil
     @cython.locals(row=cython.longlong)
-    cpdef void ask_all(self, long long unit, unsigned char[::1] agreeing) noexcept nogil
+    cpdef void fill_agreeing(self, long long unit, unsigned char[::1] agreeing) noexcept nogil
     @cython.locals(row=cython.longlong, node=cython.longlong, m=cython.longlong, a=cython.longlong)
-    cpdef void ask_chances(self, long long unit, double[:, :, ::1] chances) noexcept nogil
+    cpdef void fill_propensities(self, long long unit, double[:, :, ::1] propensities) noexcept nogil
     @cython.locals(node=cython.longlong, m=cython.longlong, number=cython.longlong, agreed=cython.bint)
     cdef bint agrees(self, long long row, long long unit) noexcept nogil
     @cython.locals(j=cython.longlong)
     cdef void lay_out(self, long long row, long long m) noexcept nogil
     @cython.locals(arm=cython.longlong)
-    cdef long long suppose(self, long long row, long long number, long long m, long long node, bint forced) noexcept nogil
+    cdef long long assume(self, long long row, long long number, long long m, long long node, bint forced) noexcept nogil
     @cython.locals(k=cython.longlong)
-    cdef void retract(self, long long number, long long treated) noexcept nogil
+    cdef void undo(self, long long number, long long treated) noexcept nogil
     @cython.locals(node=cython.longlong, m=cython.longlong, number=cython.longlong)
     cdef void accept(self, long long row, long long unit) noexcept nogil

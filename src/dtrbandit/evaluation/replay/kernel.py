@@ -1,11 +1,11 @@
-"""Algorithm 2 for the built-in policies: ask for a row's arms, and learn from it if they agree.
+"""Algorithm 2 for the built-in policies: decide for a row, and learn from it if its arms agree.
 
-``ask_chances`` asks how probable arms are, for values from data that a policy collected (``values/asked.py``).
+``fill_propensities`` serves values from data that a policy collected (``values/past_propensities.py``).
 
 A decision at a later stage looks at the estimates of that stage, and at what the unit itself was given. Its own
 earlier rows cannot have changed those estimates: a row of stage m teaches stage m and the stages before it, and it
-counts only on arrival at stage m + 1. So to ask for a row's later arms it is enough to suppose the earlier ones, and
-to take that back afterwards. (LSVI-UCB with rare switching is the exception from three stages on: see
+counts only on arrival at stage m + 1. So to decide on a row's later arms it is enough to assume the earlier ones,
+and to undo that afterwards. (LSVI-UCB with rare switching is the exception from three stages on: see
 ``looks_only_back``.)
 """
 
@@ -61,13 +61,13 @@ class Rows:
                 unit += 1
         return unit
 
-    def ask_all(self, unit: int, agreeing: Integers) -> None:
+    def fill_agreeing(self, unit: int, agreeing: Integers) -> None:
         """Set ``agreeing`` (n,) to whether the policy would give each row its arms in this round; learn nothing."""
         for row in range(agreeing.shape[0]):
             agreeing[row] = self.agrees(row, unit)
 
-    def ask_chances(self, unit: int, chances: Array) -> None:
-        """Fill ``chances`` (n, M, K): how probable each arm is for a row in this free round.
+    def fill_propensities(self, unit: int, propensities: Array) -> None:
+        """Fill ``propensities`` (n, M, K): how probable each arm is for a row in this free round.
 
         The row has its own earlier arms. Stages at which it had none are left as they are. The policy learns nothing.
         """
@@ -76,11 +76,11 @@ class Rows:
             while m < self.stages and self.arms[row, m] >= 0:
                 self.lay_out(row, m)
                 self.state.decide(unit, m, node, 0.5)
-                for a in range(chances.shape[2]):
-                    chances[row, m, a] = self.state.sheet[c.PROPENSITY, a]
-                node = self.suppose(row, unit, m, node, False)
+                for a in range(propensities.shape[2]):
+                    propensities[row, m, a] = self.state.sheet[c.PROPENSITY, a]
+                node = self.assume(row, unit, m, node, False)
                 m += 1
-            self.retract(unit, m)
+            self.undo(unit, m)
 
     def agrees(self, row: int, unit: int) -> bool:
         """Say whether a policy would give a row its arms at all stages it entered (Algorithm 2, line 7).
@@ -94,9 +94,9 @@ class Rows:
             agreed = self.state.decide(number, m, node, self.drawn[unit, m]) == self.arms[row, m]
             if agreed:
                 self.forced[m] = 1.0 if self.state.reason == c.FORCED else 0.0
-                node = self.suppose(row, number, m, node, self.state.reason == c.FORCED)
+                node = self.assume(row, number, m, node, self.state.reason == c.FORCED)
                 m += 1
-        self.retract(number, m)
+        self.undo(number, m)
         return agreed
 
     def lay_out(self, row: int, m: int) -> None:
@@ -104,7 +104,7 @@ class Rows:
         for j in range(self.state.observed.widest[m]):
             self.state.observed.psi[j] = self.features[row, m, j]
 
-    def suppose(self, row: int, number: int, m: int, node: int, forced: bool) -> int:
+    def assume(self, row: int, number: int, m: int, node: int, forced: bool) -> int:
         """Let a unit have the arm of a row for now, and return the node that it leads to.
 
         A row may have an arm that is closed by now. What the unit could have next is then what is left at the node
@@ -115,7 +115,7 @@ class Rows:
         self.state.assume(number, m, arm, forced)
         return self.state.observed.walk(node, arm)
 
-    def retract(self, number: int, treated: int) -> None:
+    def undo(self, number: int, treated: int) -> None:
         """Take back the arms of so many stages."""
         for k in range(treated):
             self.state.observed.arms[number, k] = -1

@@ -14,8 +14,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown, whole
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.replay.facts import CohortFacts
-from dtrbandit.evaluation.replay.players import CohortArrays, Earlier, Player, material_of, player_of
+from dtrbandit.evaluation.replay.players import CohortArrays, CohortFacts, Earlier, Player, material_of, player_of
 from dtrbandit.evaluation.replay.sampling import SamplingWeights, drawn_rows, sampling_weights, shuffled_rows
 from dtrbandit.memory import require_memory, state_bytes
 from dtrbandit.policies.lsvi_ucb import knowing_rounds
@@ -29,7 +28,7 @@ LEAST_SHARE = 1e-6  # of the weight, that must agree with a policy for its round
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class ReplayInputs:
     """What all paths of a replay share."""
 
     policy: Policy[Any]
@@ -56,7 +55,7 @@ class Path(NamedTuple):
 
 def prepare(  # what replay was given
     policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int, once: bool, earlier: Earlier | None = None
-) -> Inputs:
+) -> ReplayInputs:
     """Check what is asked for, and return it."""
     if not isinstance(cohort, Cohort):
         raise DesignError(f"replay needs a Cohort, such as Cohort.from_frame gives, found {shown(cohort)}")
@@ -77,10 +76,10 @@ def prepare(  # what replay was given
             f"{rounds} rounds cannot come from {weighting.usable.sum()} usable units that are met once each; "
             "take a shorter horizon, or let them be met again (replace=True, or no --once)"
         )
-    return Inputs(ready, cohort.design, material_of(ready, cohort), weighting, rounds, key, once, earlier)
+    return ReplayInputs(ready, cohort.design, material_of(ready, cohort), weighting, rounds, key, once, earlier)
 
 
-def require_room(inputs: Inputs, paths: int) -> None:
+def require_room(inputs: ReplayInputs, paths: int) -> None:
     """Refuse a replay whose result, with a policy's state, cannot fit into memory."""
     result = 4 + 8 + len(inputs.design.stages)  # of a round: row, outcome, arms
     needed = inputs.horizon * (paths * result + state_bytes(inputs.policy, inputs.design))
@@ -99,7 +98,7 @@ def room(shape: tuple[int, ...], kind: type[Number]) -> NDArray[Number]:
         ) from error
 
 
-def play_path(inputs: Inputs, number: int) -> Path:
+def play_path(inputs: ReplayInputs, number: int) -> Path:
     """Offer a policy rows until the horizon is reached."""
     seed = int(inputs.stream(number, POLICY).generate_state(1, np.uint64)[0])
     player = player_of(
@@ -113,7 +112,7 @@ def play_path(inputs: Inputs, number: int) -> Path:
         raise DesignError(f"there is no memory for a path of {inputs.horizon} rounds; take shorter ones") from error
 
 
-def offer_rows(player: Player, offers: Iterable[NDArray[np.int64]], inputs: Inputs) -> int:
+def offer_rows(player: Player, offers: Iterable[NDArray[np.int64]], inputs: ReplayInputs) -> int:
     """Offer rows until the horizon is reached, and return how many it took."""
     draws = waited = 0
     for order in offers:
@@ -127,7 +126,7 @@ def offer_rows(player: Player, offers: Iterable[NDArray[np.int64]], inputs: Inpu
     raise DesignError(_ran_out(player.rounds, draws, inputs))
 
 
-def _ran_out(rounds: int, draws: int, inputs: Inputs) -> str:
+def _ran_out(rounds: int, draws: int, inputs: ReplayInputs) -> str:
     n, thinned = len(inputs.weighting.weights), ""
     if draws < n:  # by their weights: see shuffled_rows
         thinned = (
@@ -178,7 +177,7 @@ def _require_plans(policy: Policy[Any], cohort: Cohort, weighting: SamplingWeigh
             )
 
 
-def _require_agreement(player: Player, inputs: Inputs) -> None:
+def _require_agreement(player: Player, inputs: ReplayInputs) -> None:
     """Refuse to wait for a row that will not come: in one round, a row gets the same answer every time."""
     weights = inputs.weighting.weights
     agreeing = player.agreeing() & inputs.weighting.usable

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.evaluation.replay.uncertainty import COHORTS, PATHS, mean_interval, worth
-from dtrbandit.intervals import REPLAY, TOO_FEW, Band, Interval, no_band, spread_band
+from dtrbandit.intervals import (
+    COHORTS,
+    PATHS,
+    REPLAY,
+    TOO_FEW,
+    Band,
+    Interval,
+    mean_interval,
+    no_band,
+    spread_band,
+    worth,
+)
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.rounds import POINTS, Times, cumulative, times
@@ -198,7 +208,7 @@ class Replay:
         few = paths and self.interval == TOO_FEW
         low, high, words = no_band(averages) if few else self.band(rounds)
         curve = Curve(self.policy, 0, rounds, averages.mean(axis=0), low, high, averages if paths else None)
-        ax = plot_curves([curve], ax, y=in_words(len(self.rows), words), zero=False)
+        ax = plot_curves([curve], ax, y=axis_label(len(self.rows), words), zero=False)
         if self.caution is not None:
             show_caution(ax)
         return ax
@@ -211,18 +221,18 @@ class Replay:
         return Band(found.low, found.high, f"mean, {self.interval} band\n{self.interval_over}")
 
     def __repr__(self) -> str:
-        return f"<Replay of {self.policy}: {self._size_in_words()}, value {self.value:.4g}>"
+        return f"<Replay of {self.policy}: {self._size()}, value {self.value:.4g}>"
 
     def __str__(self) -> str:
         met = self.different_units
         each = self.horizon / met
         return "\n".join(
             [
-                f"{self.policy} on {counted(self.units, 'unit')}: {self._size_in_words()}.",
-                f"Average outcome {self.value:.4g}{self._interval_in_words()}",
+                f"{self.policy} on {counted(self.units, 'unit')}: {self._size()}.",
+                f"Average outcome {self.value:.4g}{self._about_interval()}",
                 *(f"Caution: {self.caution}." for _ in range(self.caution is not None)),
                 f"Rows were drawn by {self.weights_used}; {100 * self.acceptance_rate:.3g} % were accepted"
-                f"{self._against_expected()}.",
+                f"{self._expected_share()}.",
                 f"Effective sample size {self.effective_sample_size:,.0f} of {self.usable:,} usable units; "
                 f"the heaviest has {100 * self.largest_weight:.2g} % of the weight.",
                 f"A path met {met:,.0f} different units, each {each:,.1f} times on average"
@@ -230,33 +240,33 @@ class Replay:
             ]
         )
 
-    def _size_in_words(self) -> str:
+    def _size(self) -> str:
         return f"{counted(len(self.rows), 'path')} of {counted(self.horizon, 'round')}"
 
-    def _against_expected(self) -> str:
+    def _expected_share(self) -> str:
         if self.expected_acceptance is None:
             return ""
         words = f", {100 * self.expected_acceptance:.3g} % are to be expected"
         if self.acceptance_rate > FEW * self.expected_acceptance:
             return words
-        return f"{words}: too few units had the arms of this policy, and those who had do not stand for all"
+        return f"{words}: too few units had the arms of this policy, so the accepted units are a biased sample"
 
-    def _interval_in_words(self) -> str:
-        asked = "" if self.no_interval is None else f" There is {self.no_interval}."
+    def _about_interval(self) -> str:
+        why_none = "" if self.no_interval is None else f" There is {self.no_interval}."
         if self.interval == TOO_FEW:
             fewest, enough = REPLAY
             return (
                 f". {counted(len(self.rows), 'path')} {'is' if len(self.rows) == 1 else 'are'} too few for an interval "
-                f"over paths: {fewest} give one of about 90 %, {enough} one of 95 %.{asked}"
+                f"over paths: {fewest} give one of about 90 %, {enough} one of 95 %.{why_none}"
             )
         words = f"; {self.interval} interval {self.interval_over} {self.low:.4g} to {self.high:.4g}, "
         words += f"standard error {self.std_error:.2g}. It is about {self.interval_of}."
         if self.interval_over == COHORTS:
             assert self.resampled is not None
-            return f"{words} {self._cohorts_in_words(self.resampled)}"
-        return f"{words} Other cohorts would differ more (cohorts=100, or --cohorts 100, says by how much).{asked}"
+            return f"{words} {self._about_cohorts(self.resampled)}"
+        return f"{words} Other cohorts would differ more (cohorts=100, or --cohorts 100, says by how much).{why_none}"
 
-    def _cohorts_in_words(self, resampled: Array) -> str:
+    def _about_cohorts(self, resampled: Array) -> str:
         lost = int(np.isnan(resampled[:, 0, 0]).sum())
         left_out = f"; {lost} more could not be replayed" if lost else ""
         paths = counted(resampled.shape[1], "path")
@@ -303,6 +313,6 @@ def rounds_to_draw(horizon: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(first, horizon, POINTS).astype(np.int64))
 
 
-def in_words(paths: int, band: str) -> str:
+def axis_label(paths: int, band: str) -> str:
     """Return the name of an axis of average outcomes."""
     return f"average outcome ({counted(paths, 'path')}{f': {band}' if band else ''})"

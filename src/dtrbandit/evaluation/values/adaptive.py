@@ -3,8 +3,8 @@
 =============  =============================================================================================
 notation       meaning
 =============  =============================================================================================
-e_f            the recorded probability of what the regime wants at fork f, given the log by then
-μ_f            the mean outcome from fork f on, if the regime is followed; from units that ended before t enrolled
+e_f            the recorded probability of what the regime wants at risk set f, given the log by then
+μ_f            the mean outcome from risk set f on, if the regime is followed; from units that ended before t enrolled
 Γ_t            the augmented score of unit t (``augmented.py``), with e and μ as above
 =============  =============================================================================================
 
@@ -13,15 +13,15 @@ do meanwhile. So h_t (Γ_t − value) are martingale differences, for weights h_
 
     V̂ = Σ_t h_t Γ_t / Σh,    se² = Σ_t h_t² (Γ_t − V̂)² / (Σh)²
 
-For one stage that is the adaptively weighted estimator of Hadad et al. (2021) and Zhan et al. (2021). ``asked.py`` has
-h. That it holds for several stages and under delay, with μ and h fixed at enrolment, is our own argument;
-``benchmarks/adaptive.py`` has the coverage. Weights that use the unit's own context, such as √e_t(x_t), would weight
-patients by context: they are not valid.
+For one stage that is the adaptively weighted estimator of Hadad et al. (2021) and Zhan et al. (2021).
+``past_propensities.py`` has h. That it holds for several stages and under delay, with μ and h fixed at enrolment, is
+our own argument; ``benchmarks/adaptive.py`` has the coverage. Weights that use the unit's own context, such as
+√e_t(x_t), would weight patients by context: they are not valid.
 
-Forced rounds teach μ, and have no score: their arm was certain. Nor have the first units, until each regression has two
-units more than terms; with fewer, predictions can be anything. Where a rare arm was given a few times, the scores vary
-too little just then. So the variance is the larger of theirs and the one that the recorded e give with the residual
-variances τ_f² of what follows fork f about μ_f, pooled over arms:
+Units of forced rounds teach μ. They have no score, because their arm was certain. The first units have none either,
+until each regression has two units more than terms: with fewer, predictions can be anything. Scores vary too little
+while a rare arm was given only a few times. So the variance is the larger of theirs and the one that the recorded e
+give with the residual variances τ_f² of what follows risk set f about μ_f, pooled over arms:
 
     se² = Σ_t h_t² v_t / (Σh)²,    v_t = Var(μ_1) + Σ_f τ_f² Π_{g<f} (D_g / e_g²) / e_f
 """
@@ -32,7 +32,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
@@ -40,14 +39,15 @@ from dtrbandit.evaluation.cohort.origin import CERTAIN, recorded_of
 from dtrbandit.evaluation.propensities.fitted import FittedModel
 from dtrbandit.evaluation.propensities.model import recorded_probabilities
 from dtrbandit.evaluation.propensities.risk_sets import risk_sets
+from dtrbandit.evaluation.qlearning.qlearning import QLearning
 from dtrbandit.evaluation.qlearning.regression import regress
-from dtrbandit.evaluation.values.asked import Asked, weights_at_enrolment
+from dtrbandit.evaluation.values.adherence import Arms, RegimeRiskSet, RegimeRiskSets, inverse_weights, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel, augmented_scores, fitted_means
-from dtrbandit.evaluation.values.decisions import Arms
-from dtrbandit.evaluation.values.forks import Fork, forks, inverse_weights
+from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence, support_of
+from dtrbandit.evaluation.values.past_propensities import PropensitiesByLevel, levels, weights_at_enrolment
 from dtrbandit.kernels.arrays import Mask, Matrix, Vector
+from dtrbandit.plots import PALETTE
 
-GROWTH = 0.05  # by which known outcomes grow until outcome models are fitted again
 SPARE = 2  # units more than terms, so that the mean squared error of what a regression predicts is finite
 POSSIBLE = (
     "Possible are the forced rounds alone, dtr.evaluate(cohort.forced(), ...); or, in the next trial, a policy that "
@@ -73,8 +73,8 @@ class AdaptiveValue(NamedTuple):
         W of the units with a score that followed the regime, 0 of the others, (n,).
     by_scores, by_model
         The two standard errors.
-    in_words
-        What is said of the weights h.
+    about_weights
+        How the weights h came about, in a sentence.
     """
 
     value: float
@@ -82,7 +82,7 @@ class AdaptiveValue(NamedTuple):
     weights: Vector
     by_scores: float
     by_model: float
-    in_words: str = ""
+    about_weights: str = ""
 
     @property
     def note(self) -> str:
@@ -92,45 +92,45 @@ class AdaptiveValue(NamedTuple):
             scored=scored,
             followed=followed,
             others=len(self.influence) - scored,
-            weights=self.in_words,
+            weights=self.about_weights,
             scores=self.by_scores,
             model=self.by_model,
         )
 
 
-def adaptive_value(cohort: Cohort, decided: Arms, model: OutcomeModel, asked: Asked) -> AdaptiveValue:
+def adaptive_value(cohort: Cohort, decided: Arms, model: OutcomeModel, past: PropensitiesByLevel) -> AdaptiveValue:
     """Return the value of a regime that gives the arms ``decided`` (n, M), from units with the arms scheduled.
 
     A regime that nobody followed has NaN.
     """
     _, recorded = recorded_of(cohort)
     models = tuple(recorded_models(cohort))
-    passed = forks(cohort, decided, models)
+    at_risk = regime_risk_sets(cohort, decided, models)
     free = ~np.any(recorded.forced, axis=1)
-    _require_chances(cohort, passed, models, free)
-    scores = predictable_scores(cohort, passed, model)
+    _require_overlap(cohort, at_risk, models, free)
+    scores = predictable_scores(cohort, at_risk, model)
     scored = free & np.isfinite(scores)
-    weights = np.where(scored, inverse_weights(cohort, passed), 0.0)
+    weights = np.where(scored, inverse_weights(cohort, at_risk), 0.0)
     if not (weights > 0).any():
         return AdaptiveValue(np.nan, np.zeros(len(cohort)), weights, np.nan, np.nan)
-    settled = np.where(scored, weights_at_enrolment(cohort, decided, asked), 0.0)
+    settled = np.where(scored, weights_at_enrolment(cohort, decided, past), 0.0)
     share = settled / settled.sum()
     value = float(share[scored] @ scores[scored])
     influence = share * np.where(scored, scores - value, 0.0)
     by_scores = float(np.sqrt((influence**2).sum()))
-    by_model = float(np.sqrt(model_variance(cohort, passed, models, share, model)))
+    by_model = float(np.sqrt(model_variance(cohort, at_risk, models, share, model)))
     larger = max(1.0, by_model / by_scores) if by_scores > 0 else 1.0
-    in_words = _weights_in_words(settled[scored], asked.why)
-    return AdaptiveValue(value, influence * larger, weights, by_scores, by_model, in_words)
+    about_weights = _about_weights(settled[scored], past.why)
+    return AdaptiveValue(value, influence * larger, weights, by_scores, by_model, about_weights)
 
 
-def _weights_in_words(weights: Vector, why_equal: str) -> str:
+def _about_weights(weights: Vector, why_equal: str) -> str:
     if why_equal:
         return EQUAL_WEIGHTS.format(why=why_equal)
     return ADAPTIVE_WEIGHTS.format(times=float(weights.max() / weights.min()))
 
 
-def predictable_scores(cohort: Cohort, passed: Sequence[Fork], model: OutcomeModel) -> Vector:
+def predictable_scores(cohort: Cohort, risk_sets: RegimeRiskSets, model: OutcomeModel) -> Vector:
     """Return Γ of each unit, with outcome models from units that had ended when it enrolled, (n,).
 
     NaN for units that enrolled before enough others had told what follows each option that the regime wants.
@@ -142,35 +142,18 @@ def predictable_scores(cohort: Cohort, passed: Sequence[Fork], model: OutcomeMod
         teachers = (recorded.ended <= last[known - 1]).astype(float) if known else np.zeros(len(cohort))
         own = level == known
         try:
-            scores[own] = augmented_scores(cohort, passed, model, teachers, spare=SPARE)[own]
+            scores[own] = augmented_scores(cohort, risk_sets, model, teachers, spare=SPARE)[own]
         except NotEstimable:
             continue
     return scores
 
 
-def levels(cohort: Cohort) -> NDArray[np.int64]:
-    """Return how many ended units the outcome models and the weight of each unit rest on, (n,)."""
-    _, recorded = recorded_of(cohort)
-    return _levels(recorded.enrolled, recorded.ended)
-
-
-def _levels(enrolled: NDArray[np.int64], ended: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many ended units teach the outcome models of each unit, (n,): nearly all that had ended by then.
-
-    Models are fitted again when these have grown by one in twenty. What each unit's models rest on is settled before
-    it comes.
-    """
-    known = np.searchsorted(np.sort(ended), enrolled)
-    level, latest = np.zeros(len(known), dtype=np.int64), 0
-    for i in np.argsort(enrolled).tolist():
-        if known[i] > latest * (1 + GROWTH):
-            latest = int(known[i])
-        level[i] = latest
-    return level
-
-
 def model_variance(
-    cohort: Cohort, passed: Sequence[Fork], models: Sequence[FittedModel], share: Vector, model: OutcomeModel
+    cohort: Cohort,
+    risk_sets: RegimeRiskSets,
+    models: Sequence[FittedModel],
+    share: Vector,
+    model: OutcomeModel,
 ) -> float:
     """Return se² by the recorded probabilities and residual variances, with outcome models from all units.
 
@@ -178,27 +161,27 @@ def model_variance(
     """
     base = cohort.outcome.copy()
     spreads: list[float] = []
-    for fork in reversed(passed):
-        rows, features = fork.risk_set.rows, model.features(cohort, fork.risk_set)
-        spreads.insert(0, _residual_variance(fork, features, base[rows]))
-        base[rows] = fitted_means(fork, features, base[rows], np.ones(len(rows)))
+    for at in reversed(risk_sets):
+        rows, features = at.risk_set.rows, model.features(cohort, at.risk_set)
+        spreads.insert(0, _residual_variance(at, features, base[rows]))
+        base[rows] = fitted_means(at, features, base[rows], np.ones(len(rows)))
     reached = share**2
     total = float(np.var(base[share > 0]) * reached.sum())
-    for fork, own, spread in zip(passed, models, spreads, strict=True):
-        rows = fork.risk_set.rows
-        wanted = own.probabilities[np.arange(len(rows)), fork.wanted]
-        squared = np.where(fork.taken, 1 / fork.probability**2, 0.0)
+    for at, own, spread in zip(risk_sets, models, spreads, strict=True):
+        rows = at.risk_set.rows
+        wanted = own.probabilities[np.arange(len(rows)), at.wanted]
+        squared = np.where(at.taken, 1 / at.probability**2, 0.0)
         inverse = np.where(np.isfinite(wanted), 1 / np.maximum(wanted, CERTAIN), squared)  # else what it is on average
         total += spread * float(np.where(reached[rows] > 0, reached[rows] * inverse, 0.0).sum())
         reached[rows] *= squared
     return total
 
 
-def _residual_variance(fork: Fork, features: Matrix, targets: Vector) -> float:
+def _residual_variance(at: RegimeRiskSet, features: Matrix, targets: Vector) -> float:
     """Return the variance of targets about a regression for each option, pooled over options."""
     squares = spare = 0.0
-    for option in range(len(fork.risk_set.options)):
-        own = fork.risk_set.happened == option
+    for option in range(len(at.risk_set.options)):
+        own = at.risk_set.happened == option
         if own.any():
             fit = regress(features[own], targets[own], np.ones(int(own.sum())))
             squares += float(((targets[own] - features[own] @ fit.coefficients) ** 2).sum())
@@ -213,21 +196,46 @@ def recorded_models(cohort: Cohort) -> Iterator[FittedModel]:
             yield FittedModel(risk_set, recorded_probabilities(cohort, risk_set), None)
 
 
-def _require_chances(cohort: Cohort, passed: Sequence[Fork], models: Sequence[FittedModel], free: Mask) -> None:
+def _require_overlap(cohort: Cohort, risk_sets: RegimeRiskSets, models: Sequence[FittedModel], free: Mask) -> None:
     """Refuse choices of free rounds at which what the regime wants was certain, or impossible, or is not on record.
 
     With three or more feasible arms, a log does not tell the probability of an arm that was not given.
     """
     on_path = free.copy()
-    for fork, own in zip(passed, models, strict=True):
-        rows = fork.risk_set.rows
-        wanted = own.probabilities[np.arange(len(rows)), fork.wanted]
+    for at, own in zip(risk_sets, models, strict=True):
+        rows = at.risk_set.rows
+        wanted = own.probabilities[np.arange(len(rows)), at.wanted]
         unknown = np.isnan(own.happened)
         settled = on_path[rows] & ((wanted <= CERTAIN) | (wanted >= 1 - CERTAIN) | unknown)
         if settled.any():
             raise NotEstimable(
-                f"{fork.risk_set}: for {settled.sum():,} of {on_path[rows].sum():,} units in free rounds that had "
+                f"{at.risk_set}: for {settled.sum():,} of {on_path[rows].sum():,} units in free rounds that had "
                 f"followed the regime so far, {cohort.collected_by} gave its arm with probability 1 or 0: no weight "
                 f"exists for the arm not given, whatever the number of units. {POSSIBLE}"
             )
-        on_path[rows] &= fork.taken
+        on_path[rows] &= at.taken
+
+
+def _valued(problem: Problem) -> Estimate:
+    cohort = problem.cohort
+    if isinstance(problem.regime, QLearning):
+        raise NotEstimable(
+            f"regime {problem.name!r} was learned from units whose arms {cohort.collected_by} chose by what earlier "
+            "ones had taught it: neither cross-fitting nor an interval is valid there. Give a FixedRegime that was "
+            "settled beforehand; or learn and evaluate on the forced rounds alone, cohort.forced()"
+        )
+    sample = problem.sample
+    found = adaptive_value(cohort, problem.decided, sample.outcome_model, sample.past_propensities)
+    support = problem.enough(support_of(found.weights))
+    return of_influence(problem.name, ADAPTIVE.name, (found.value, found.influence), support, found.note)
+
+
+ADAPTIVE = ValueEstimator(
+    name="adaptive",
+    sentence="augmented scores with the recorded propensities and outcome models from units that had ended before; "
+    "right whatever the outcome models are.",
+    mark="v",
+    colour=PALETTE[4],
+    foremost=True,
+    adaptive=_valued,
+)

@@ -3,23 +3,23 @@
 =============  =============================================================================================
 notation       meaning
 =============  =============================================================================================
-L_f            what is known of a unit at fork f, its earlier arms included
+L_f            what is known of a unit at risk set f, its earlier arms included
 μ_f(L_f)       the mean outcome from there on, if the regime is followed
-Γ_f            the score of a unit at fork f
+Γ_f            the score of a unit at risk set f
 =============  =============================================================================================
 
-Regressions go backwards. The target at f is μ of the unit's next fork, or its outcome if there is none. The rows are
-those units that did at f what the regime wants; what they had before is in L_f and may be anything. Then
+Regressions go backwards. The target at f is μ of the unit's next risk set, or its outcome if there is none. The rows
+are those units that did at f what the regime wants; what they had before is in L_f and may be anything. Then
 
-    Γ_f = μ_f + (D_f / π_f)(Γ_next − μ_f),    Γ = Y after the last fork,    V̂ = Σ w_i Γ_i / Σ w_i
+    Γ_f = μ_f + (D_f / π_f)(Γ_next − μ_f),    Γ = Y after the last,    V̂ = Σ w_i Γ_i / Σ w_i
 
-with Γ_i the score at the unit's first fork. V̂ is right if all π are right or all μ are. Dropping out has forks of its
-own, with μ given what was seen until then. Merged into the choice before, they would not be doubly robust.
+with Γ_i the score at the unit's first risk set. V̂ is right if all π are right or all μ are. Dropping out has risk sets
+of its own, with μ given what was seen until then. Merged into the choice before, they would not be doubly robust.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,15 +35,17 @@ from dtrbandit.evaluation.propensities.risk_sets import (
     require_places,
 )
 from dtrbandit.evaluation.qlearning.regression import regress
-from dtrbandit.evaluation.values.forks import Fork
+from dtrbandit.evaluation.values.adherence import RegimeRiskSet, RegimeRiskSets
+from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence
 from dtrbandit.kernels.arrays import Matrix, Vector
+from dtrbandit.plots import PALETTE
 
 FEWEST = 3  # units for each coefficient: fewer fit their own outcomes, and say nothing of others
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeModel:
-    """The terms of μ at each fork, by stage, as in ``PropensityModel``.
+    """The terms of μ at each risk set, by stage, as in ``PropensityModel``.
 
     Parameters
     ----------
@@ -85,7 +87,12 @@ class OutcomeModel:
 
 
 def augmented_scores(
-    cohort: Cohort, passed: Sequence[Fork], model: OutcomeModel, weights: Vector | None = None, *, spare: int = 0
+    cohort: Cohort,
+    risk_sets: RegimeRiskSets,
+    model: OutcomeModel,
+    weights: Vector | None = None,
+    *,
+    spare: int = 0,
 ) -> Vector:
     """Return Γ of each unit, (n,). Units of weight 0 have scores too, but teach no μ.
 
@@ -93,11 +100,11 @@ def augmented_scores(
     """
     weights = cohort.weights if weights is None else weights
     scores, targets = cohort.outcome.copy(), cohort.outcome.copy()
-    for fork in reversed(passed):
-        rows = fork.risk_set.rows
-        mu = fitted_means(fork, model.features(cohort, fork.risk_set), targets[rows], weights[rows], spare=spare)
-        beyond = np.where(fork.taken, scores[rows] - mu, 0.0)  # what follows another option is never read
-        scores[rows] = mu + beyond / fork.probability
+    for at in reversed(risk_sets):
+        rows = at.risk_set.rows
+        mu = fitted_means(at, model.features(cohort, at.risk_set), targets[rows], weights[rows], spare=spare)
+        beyond = np.where(at.taken, scores[rows] - mu, 0.0)  # what follows another option is never read
+        scores[rows] = mu + beyond / at.probability
         targets[rows] = mu
     return scores
 
@@ -109,16 +116,16 @@ def augmented(cohort: Cohort, scores: Vector) -> tuple[float, Vector]:
     return value, share * (scores - value)
 
 
-def fitted_means(fork: Fork, features: Matrix, targets: Vector, weights: Vector, *, spare: int = 0) -> Vector:
+def fitted_means(at: RegimeRiskSet, features: Matrix, targets: Vector, weights: Vector, *, spare: int = 0) -> Vector:
     """Return μ of the units at risk, with coefficients of their own for each option that the regime wants, (r,)."""
     mu, needed = np.empty(len(targets)), features.shape[1] + spare if spare else 1
-    for option in np.unique(fork.wanted).tolist():
-        here = fork.wanted == option
-        counted = (fork.risk_set.happened == option) & (weights > 0)  # who had it, wanted or not
+    for option in np.unique(at.wanted).tolist():
+        here = at.wanted == option
+        counted = (at.risk_set.happened == option) & (weights > 0)  # who had it, wanted or not
         if counted.sum() < needed:
             few = f"{counted.sum()} of {len(targets)} units" if counted.any() else f"none of {len(targets)} units"
             raise NotEstimable(
-                f"{fork.risk_set}: {few} took {fork.risk_set.options[option]!r}, which the regime wants there; "
+                f"{at.risk_set}: {few} took {at.risk_set.options[option]!r}, which the regime wants there; "
                 f"{'too little' if counted.any() else 'nothing'} tells what follows it"
             )
         own = counted & here
@@ -128,3 +135,18 @@ def fitted_means(fork: Fork, features: Matrix, targets: Vector, weights: Vector,
             fit = regress(features[counted], targets[counted], weights[counted])
         mu[here] = features[here] @ fit.coefficients
     return mu
+
+
+def _valued(problem: Problem) -> Estimate:
+    scores = augmented_scores(problem.cohort, problem.risk_sets, problem.sample.outcome_model)
+    return of_influence(problem.name, AUGMENTED.name, augmented(problem.cohort, scores), problem.support)
+
+
+AUGMENTED = ValueEstimator(
+    name="augmented",
+    sentence="weighting and regression together; right if the propensities or the outcome models are.",
+    mark="s",
+    colour=PALETTE[0],
+    foremost=True,
+    fixed=_valued,
+)

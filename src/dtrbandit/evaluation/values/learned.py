@@ -28,13 +28,22 @@ from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.qlearning.cross_fitted import CrossFitted, finds_cross_fitted
 from dtrbandit.evaluation.qlearning.induction import Dropouts, backward_induction
+from dtrbandit.evaluation.qlearning.qlearning import QLearning
+from dtrbandit.evaluation.values.adherence import decisions_by, inverse_weights, known_propensities, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel, augmented_scores
-from dtrbandit.evaluation.values.decisions import decisions_by
-from dtrbandit.evaluation.values.estimate import CROSS_FITTED, REACH, Estimate, Support, without_interval
-from dtrbandit.evaluation.values.forks import forks, inverse_weights, known_propensities
+from dtrbandit.evaluation.values.estimate import (
+    Estimate,
+    Problem,
+    Support,
+    ValueEstimator,
+    support_of,
+    without_interval,
+)
 from dtrbandit.evaluation.values.regression import teachable
-from dtrbandit.evaluation.weights import ExtremeWeights, effective_sample_size, largest_weight
+from dtrbandit.evaluation.weights import ExtremeWeights
+from dtrbandit.intervals import REACH
 from dtrbandit.kernels.arrays import Mask, Vector
+from dtrbandit.plots import PALETTE
 
 FOLDS, BLOCKS, FIRST = 5, 10, 0.3
 SEED = 0  # of the order of units where none is asked for
@@ -92,9 +101,9 @@ class Learner:
             warnings.simplefilter("ignore", ExtremeWeights)  # of a part; the whole cohort has given its own
             taught = taught.with_propensities(known_propensities(self.cohort).model)
         stages = backward_induction(teachable(taught, self.dropouts))
-        passed = forks(taught, decisions_by(taught, [stage.coefficients for stage in stages]))
+        risk_sets = regime_risk_sets(taught, decisions_by(taught, [stage.coefficients for stage in stages]))
         whole = replace(taught, weights=self.cohort.weights)
-        return Scored(augmented_scores(taught, passed, self.outcome_model), inverse_weights(whole, passed))
+        return Scored(augmented_scores(taught, risk_sets, self.outcome_model), inverse_weights(whole, risk_sets))
 
 
 def learned_value(regime: str, learner: Learner, *, seed: int) -> Estimate:
@@ -104,16 +113,17 @@ def learned_value(regime: str, learner: Learner, *, seed: int) -> Estimate:
     try:
         found = cross_fitted(learner, order)
     except NotEstimable as error:
-        return without_interval(regime, CROSS_FITTED, np.nan, Support(0, np.nan, np.nan), NO_VALUE.format(why=error))
-    value, followed = float(np.average(found.scores, weights=cohort.weights)), found.weights[found.weights > 0]
-    support = Support(len(followed), effective_sample_size(followed), largest_weight(followed))
+        return without_interval(
+            regime, CROSS_FITTED.name, np.nan, Support(0, np.nan, np.nan), NO_VALUE.format(why=error)
+        )
+    value, support = float(np.average(found.scores, weights=cohort.weights)), support_of(found.weights)
     try:
         sequence = in_sequence(learner, order)
     except NotEstimable as error:
-        return without_interval(regime, CROSS_FITTED, value, support, NO_INTERVAL.format(why=error))
+        return without_interval(regime, CROSS_FITTED.name, value, support, NO_INTERVAL.format(why=error))
     low, high = (sequence.value + sign * REACH * sequence.std_error for sign in (-1, 1))
     note = WHOSE.format(value=sequence.value, most=100 * (1 - (1 - FIRST) / BLOCKS))
-    return Estimate(regime, CROSS_FITTED, value, sequence.std_error, low, high, support, None, note)
+    return Estimate(regime, CROSS_FITTED.name, value, sequence.std_error, low, high, support, None, note)
 
 
 @finds_cross_fitted
@@ -165,3 +175,20 @@ def _spread(scores: Vector, weights: Vector) -> float:
     if not spread > 0:
         raise NotEstimable("the scores of the first units do not vary; nothing tells how sure a value is")
     return spread
+
+
+def _valued(problem: Problem) -> Estimate:
+    assert isinstance(problem.regime, QLearning)
+    learner = Learner(problem.cohort, problem.regime.dropouts, problem.sample.outcome_model)
+    return learned_value(problem.name, learner, seed=problem.sample.seed)
+
+
+CROSS_FITTED = ValueEstimator(
+    name="cross-fitted",
+    sentence="each fifth of the units is valued by the regime that the others suggest.",
+    mark="^",
+    colour=PALETTE[3],
+    comparable=False,
+    legend="interval for\nregimes from fewer units",
+    learned=_valued,
+)

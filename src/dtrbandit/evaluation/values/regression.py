@@ -15,8 +15,13 @@ from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.qlearning.induction import Dropouts, Sample, backward_induction, sample_of
 from dtrbandit.evaluation.qlearning.influence import influences
-from dtrbandit.evaluation.values.decisions import Arms
+from dtrbandit.evaluation.qlearning.qlearning import QLearning
+from dtrbandit.evaluation.values.adherence import Arms
+from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence, without_interval
 from dtrbandit.kernels.arrays import Vector
+from dtrbandit.plots import PALETTE
+
+FLATTERS = "It flatters, since the units that value the regime have chosen it; so there is no interval."
 
 
 def regression_value(cohort: Cohort, decided: Arms) -> tuple[float, Vector]:
@@ -42,3 +47,28 @@ def teachable(cohort: Cohort, dropouts: Dropouts) -> Sample:
             if not sample.weights[sample.rows[m][:, arm]].any():
                 raise NotEstimable(f"nobody teaches what follows {label!r} at stage {stage.name!r}")
     return sample
+
+
+def _of_fixed(problem: Problem) -> Estimate:
+    support = problem.support.without_weights()
+    try:
+        found = regression_value(problem.cohort, problem.decided)
+    except NotEstimable as error:
+        return without_interval(problem.name, REGRESSION.name, np.nan, support, f"There is none: {error}.")
+    return of_influence(problem.name, REGRESSION.name, found, support)
+
+
+def _of_learned(problem: Problem) -> Estimate:
+    assert isinstance(problem.regime, QLearning)
+    support = problem.support.without_weights()
+    return without_interval(problem.name, REGRESSION.name, problem.regime.value_, support, FLATTERS)
+
+
+REGRESSION = ValueEstimator(
+    name="q-learning",
+    sentence="regression alone; right only if the Q-functions are as the features say.",
+    mark="D",
+    colour=PALETTE[2],
+    fixed=_of_fixed,
+    learned=_of_learned,
+)

@@ -1,30 +1,30 @@
-"""Values of regimes on one cohort: a table, what to keep in mind, comparisons and a picture."""
+"""Values of regimes on one cohort: a table, what to keep in mind, comparisons and a forest plot.
+
+Comparisons are of regimes that were fixed beforehand, valued on the same units. φ is (n, R), a column for each regime.
+Regimes share units, so their values are correlated: the standard error of a difference is √Σ(φ_d − φ_e)². What holds
+for all regimes at once is found from draws of Z = Σ_i g_i φ_i with g_i standard normal. They are made from the singular
+values of φ, which have the same law. No inverse is needed: values of embedded regimes are often linearly dependent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
-from dtrbandit.evaluation.values.comparison import contenders, joint_reach
-from dtrbandit.evaluation.values.estimate import (
-    ADAPTIVE,
-    AUGMENTED,
-    CROSS_FITTED,
-    REACH,
-    REGRESSION,
-    WEIGHTED,
-    Estimate,
-)
-from dtrbandit.evaluation.values.forest import plot_forest
-from dtrbandit.kernels.arrays import Matrix, Vector
+from dtrbandit.evaluation.values.augmented import AUGMENTED
+from dtrbandit.evaluation.values.estimate import Estimate, ValueEstimator
+from dtrbandit.evaluation.values.registry import ESTIMATORS
+from dtrbandit.intervals import LEVEL, REACH
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
+from dtrbandit.plots import plain_axes
 from dtrbandit.words import counted, short_number
 
 if TYPE_CHECKING:
@@ -32,16 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDTH = 100
-ABOUT = {
-    WEIGHTED: "weighted: the outcomes of those who followed the regime, by 1/p; right if the propensities are.",
-    AUGMENTED: "augmented: weighting and regression together; right if the propensities or the outcome models are.",
-    REGRESSION: "q-learning: regression alone; right only if the Q-functions are as the features say.",
-    ADAPTIVE: "adaptive: augmented scores with the recorded propensities and outcome models from units that had ended "
-    "before; right whatever the outcome models are.",
-    CROSS_FITTED: "cross-fitted: each fifth of the units is valued by the regime that the others suggest.",
-}
 FIXED = (
-    "The intervals of weighted, augmented and q-learning take a regime as fixed beforehand. For a regime that these "
+    "The intervals of {names} take a regime as fixed beforehand. For a regime that these "
     "units suggested they would be too short: give it as the QLearning that learned it."
 )
 FIXED_TOO = (
@@ -49,7 +41,9 @@ FIXED_TOO = (
     "learnt from them, they would be too short."
 )
 HEAVY = 0.1  # of all weight, carried by one unit
-ROOMS = (9, 11, 20, 12, 10, 9)
+COLUMN_WIDTHS = (9, 11, 20, 12, 10, 9)
+DRAWS = 20_000
+GAP = 0.8  # between regimes in the forest plot, in lines
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,21 +135,28 @@ class Values:
                 found[estimator] = joint_reach(_stacked(own), seed=self.seed)
         return found
 
+    @cached_property
+    def _estimators(self) -> list[ValueEstimator]:
+        """The estimators that found these values, in their order."""
+        used = {each.estimator for each in self.estimates}
+        return [each for name, each in ESTIMATORS.items() if name in used]
+
     @property
     def _foremost(self) -> str:
-        return ADAPTIVE if any(each.estimator == ADAPTIVE for each in self.estimates) else AUGMENTED
+        """The estimator by which regimes are compared unless another is named."""
+        return next((each.name for each in self._estimators if each.foremost), AUGMENTED.name)
 
     def _comparable(self, estimator: str | None) -> list[Estimate]:
         estimator = self._foremost if estimator is None else estimator
-        if estimator not in (WEIGHTED, AUGMENTED, REGRESSION, ADAPTIVE):
-            allowed = ", ".join((WEIGHTED, AUGMENTED, REGRESSION, ADAPTIVE))
-            raise DesignError(f"fixed regimes are compared by one of {allowed}; found {shown(estimator)}")
+        allowed = [each.name for each in ESTIMATORS.values() if each.comparable]
+        if estimator not in allowed:
+            raise DesignError(f"fixed regimes are compared by one of {', '.join(allowed)}; found {shown(estimator)}")
         return self._with_influence(estimator)
 
     def _with_influence(self, estimator: str) -> list[Estimate]:
         return [each for each in self.estimates if each.estimator == estimator and each.influence is not None]
 
-    # -- in words --------------------------------------------------------------------------------------------
+    # -- printed ---------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         regimes = counted(len({each.regime for each in self.estimates}), "regime")
@@ -172,24 +173,30 @@ class Values:
         for each in self.estimates:
             lines.append(_line("" if each.regime == before else each.regime, each.estimator, _cells(each), width))
             before = each.regime
-        return "\n".join([*lines, "", *self._in_words()])
+        return "\n".join([*lines, "", *self._remarks()])
 
-    def _in_words(self) -> Iterator[str]:
-        used = dict.fromkeys(each.estimator for each in self.estimates)
-        for estimator, words in ABOUT.items():
-            if estimator in used:
-                yield from wrap(words, WIDTH, subsequent_indent="  ")
+    def _remarks(self) -> Iterator[str]:
+        for estimator in self._estimators:
+            yield from wrap(f"{estimator.name}: {estimator.sentence}", WIDTH, subsequent_indent="  ")
         for each in self.estimates:
             if each.note:
                 yield from wrap(f"{each.regime}, {each.estimator}: {each.note}", WIDTH, subsequent_indent="  ")
-        for each in self.estimates:
-            if each.estimator in (WEIGHTED, CROSS_FITTED, ADAPTIVE) and each.support.largest_weight > HEAVY:
-                words = f"{each.regime}: one unit carries {100 * each.support.largest_weight:.0f} % of the weight."
-                words += " The values hang on that unit, and intervals may be too short."
-                yield from wrap(words, WIDTH, subsequent_indent="  ")
+        largest = {
+            each.regime: each.support.largest_weight for each in self.estimates if each.support.largest_weight > HEAVY
+        }
+        for regime, share in largest.items():
+            words = f"{regime}: one unit carries {100 * share:.0f} % of the weight."
+            words += " The values hang on that unit, and intervals may be too short."
+            yield from wrap(words, WIDTH, subsequent_indent="  ")
         yield from self._compared()
         if any(each.influence is not None for each in self.estimates):
-            yield from wrap(FIXED_TOO if self._foremost == ADAPTIVE else FIXED, WIDTH)
+            yield from wrap(self._about_intervals(), WIDTH)
+
+    def _about_intervals(self) -> str:
+        if any(each.adaptive for each in self._estimators):
+            return FIXED_TOO
+        *names, last = (each.name for each in self._estimators if each.comparable)
+        return FIXED.format(names=f"{', '.join(names)} and {last}" if names else last)
 
     def _compared(self) -> Iterator[str]:
         if len(self._comparable(None)) < 2:
@@ -224,5 +231,115 @@ def _number(value: float) -> str:
 
 
 def _line(regime: str, estimator: str, cells: tuple[str, ...], width: int) -> str:
-    numbers = "".join(f"{cell:>{room}}" for cell, room in zip(cells, ROOMS, strict=True))
+    numbers = "".join(f"{cell:>{column}}" for cell, column in zip(cells, COLUMN_WIDTHS, strict=True))
     return f"  {regime:<{width}}{estimator:<13}{numbers}"
+
+
+# -- comparisons -----------------------------------------------------------------------------------------------
+
+
+class Contenders(NamedTuple):
+    """Which regimes may be the best, (R,), and at most how much each loses against the best, (R,)."""
+
+    kept: Mask
+    loses_at_most: Vector
+
+
+def drawn(influence: Matrix, *, seed: int) -> Matrix:
+    """Return draws of Z, (draws, R)."""
+    _, size, directions = np.linalg.svd(influence, full_matrices=False)
+    normal: Matrix = np.random.default_rng(seed).normal(size=(DRAWS, len(size)))
+    found: Matrix = normal @ (size[:, None] * directions)
+    return found
+
+
+def joint_reach(influence: Matrix, *, seed: int) -> float:
+    """Return c so that V̂_d ± c·se_d hold for all regimes together: the 95 % quantile of max_d |Z_d| / se_d."""
+    errors = np.sqrt((influence**2).sum(axis=0))
+    return float(np.quantile(_over(np.abs(drawn(influence, seed=seed)), errors).max(axis=1), LEVEL))
+
+
+def contenders(values: Vector, influence: Matrix, *, seed: int) -> Contenders:
+    """Return the comparison with the best (Hsu 1981; Ertefaie et al. 2016).
+
+    With c_d the 95 % quantile of max_e (Z_e − Z_d) / σ_de, regime d is kept if V̂_d ≥ V̂_e − c_d σ_de for all e. A regime
+    that is truly best is kept with a probability of 95 %. Where several are, this holds for each, not for all together.
+    """
+    draws, kept, loses = drawn(influence, seed=seed), [], []
+    for d in range(len(values)):
+        others = [e for e in range(len(values)) if e != d]
+        errors = np.sqrt(((influence[:, others] - influence[:, [d]]) ** 2).sum(axis=0))
+        reach = np.quantile(_over(draws[:, others] - draws[:, [d]], errors).max(axis=1), LEVEL) if others else 0.0
+        ahead = values[others] - values[d]
+        kept.append(bool((ahead <= reach * errors).all()))
+        loses.append(float((ahead + reach * errors).max(initial=0.0)))
+    return Contenders(np.array(kept), np.array(loses))
+
+
+def _over(draws: Matrix, errors: Vector) -> Matrix:
+    """Return draws divided by their standard errors; 0 where there is nothing random."""
+    return draws * np.divide(1.0, errors, out=np.zeros_like(errors), where=errors > 0)
+
+
+# -- forest plot ------------------------------------------------------------------------------------------------
+
+
+def plot_forest(estimates: Sequence[Estimate], joint: Sequence[tuple[float, float]], ax: Axes | None = None) -> Axes:
+    """Draw values from above in their order, with 95 % intervals; thin lines are the ``joint`` ones.
+
+    A hollow mark has no interval that is valid.
+    """
+    heights = _heights(estimates)
+    fresh = ax is None
+    ax = plain_axes(ax, "value", "")
+    if fresh:
+        ax.figure.set_size_inches(7.5, 1.4 + 0.28 * (heights[0] + 1))  # type: ignore[union-attr]  # whole: plain_axes made it
+    named: set[str] = set()
+    for each, (low, high), y in zip(estimates, joint, heights, strict=True):
+        estimator, known = ESTIMATORS[each.estimator], bool(np.isfinite(each.low))
+        colour = estimator.colour
+        ax.plot([low, high], [y, y], color=colour, linewidth=1, zorder=2)
+        ax.plot([each.low, each.high], [y, y], color=colour, linewidth=3, solid_capstyle="butt", zorder=3)
+        ax.plot(
+            [each.value], [y], estimator.mark, color=colour, markersize=6, zorder=4,
+            markerfacecolor=colour if known else "white",
+            label=None if each.estimator in named else _legend(estimator, known=known),
+        )  # fmt: skip
+        named.add(each.estimator)
+    _name_regimes(ax, estimates, heights)
+    _explain(ax, estimates, joint)
+    return ax
+
+
+def _legend(estimator: ValueEstimator, *, known: bool) -> str:
+    """Return the name of an estimator, and what its interval is about if that is known and not the value itself."""
+    return f"{estimator.name}; {estimator.legend}" if estimator.legend and known else estimator.name
+
+
+def _heights(estimates: Sequence[Estimate]) -> list[float]:
+    """Return the height of each line, the first on top, with a gap between regimes."""
+    depth, heights = 0.0, []
+    for k, each in enumerate(estimates):
+        depth += GAP if k and each.regime != estimates[k - 1].regime else 0.0
+        heights.append(-depth)
+        depth += 1.0
+    return [height + depth - 1.0 for height in heights]
+
+
+def _name_regimes(ax: Axes, estimates: Sequence[Estimate], heights: Sequence[float]) -> None:
+    names = dict.fromkeys(each.regime for each in estimates)
+    middle = [np.mean([y for each, y in zip(estimates, heights, strict=True) if each.regime == name]) for name in names]
+    ax.set_yticks(middle, labels=list(names))
+    for label in ax.get_yticklabels():
+        label.set_parse_math(False)  # a name is shown as it is
+    ax.tick_params(axis="y", length=0)
+    ax.grid(False, axis="y")
+    ax.set_ylim(-0.8, max(heights) + 0.8)
+
+
+def _explain(ax: Axes, estimates: Sequence[Estimate], joint: Sequence[tuple[float, float]]) -> None:
+    words = ["thick: 95 % interval"]
+    words += ["thin: for all fixed regimes together"] if np.isfinite(joint).any() else []
+    words += ["hollow: no valid interval"] if not all(np.isfinite(each.low) for each in estimates) else []
+    ax.set_xlabel(f"value ({'; '.join(words)})")
+    ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -1,4 +1,10 @@
-"""Values of regimes as weighted means of the outcomes that units had (paper, section 5.3)."""
+"""Values of regimes as weighted means of the outcomes that units had (paper, section 5.3; Hájek, 1971).
+
+V̂ = ΣWY / ΣW with W = w Π_f D_f / π_f. The influence of unit i is φ_i = W_i (Y_i − V̂) / ΣW, and the standard error is
+√Σφ². With known π that is right. With π by maximum likelihood it is too large. Then ∂φ_i/∂α = −φ_i s_i for the
+coefficients α of the models and the score s_i of the unit. So what the scores explain of φ is taken away, by least
+squares of φ_i/w_i on s_i with weights w_i, and the rest is multiplied by √(n / (n − q)) for q coefficients.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +14,13 @@ import numpy as np
 
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.values.forks import known_propensities
+from dtrbandit.evaluation.propensities.fitted import FittedPropensities
+from dtrbandit.evaluation.values.adherence import agrees, known_propensities
+from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
-from dtrbandit.kernels.arrays import Mask, Vector
+from dtrbandit.kernels.arrays import Mask, Matrix, Vector
+from dtrbandit.plots import PALETTE
 from dtrbandit.policies.fixed_regime import FixedRegime
-from dtrbandit.record.histories import History
 from dtrbandit.words import counted
 
 
@@ -63,19 +71,50 @@ def regime_value(cohort: Cohort, regime: FixedRegime) -> WeightedMean:
     return weighted_mean(cohort, cohort.weights / known_propensities(cohort).probability, agrees(cohort, regime))
 
 
-def agrees(cohort: Cohort, regime: FixedRegime) -> Mask:
-    """Say which units were given, at every stage they entered, what the regime gives after their own history."""
-    tree, state = cohort.design.tree, regime.init(cohort.design)
-    same = np.ones(len(cohort), dtype=np.bool_)
-    for i, arms in enumerate(cohort.arms.tolist()):
-        given = tuple(arm for arm in arms if arm >= 0)
-        for m, arm in enumerate(given):
-            node = tree.after(given[:m])
-            features = tuple(stage[i] for stage in cohort.features[: m + 1])
-            feasible, barred = tuple(cohort.feasible[m][i].tolist()), cohort.barred[i]
-            excluded = (barred,) * (m + 1) if barred else ()
-            history = History(cohort.units[i], i + 1, node, features, given[:m], feasible, None, excluded)
-            if regime.decide(state, history, 0.0).arm != arm:
-                same[i] = False
-                break
-    return same
+def hajek(cohort: Cohort, weights: Vector) -> tuple[float, Vector]:
+    """Return ΣWY / ΣW for weights W (n,), and φ for known probabilities, (n,)."""
+    followed = weights > 0
+    own = np.where(followed, weights, 0.0) / weights[followed].sum()
+    outcome = np.where(followed, cohort.outcome, 0.0)
+    value = float(own @ outcome)
+    return value, own * (outcome - value)
+
+
+def projected(influence: Vector, propensities: FittedPropensities, weights: Vector) -> Vector:
+    """Return φ for probabilities that were fitted, given φ for known ones and case weights, (n,) each.
+
+    Where a penalty or bounds were used, φ for known probabilities is returned, which is the larger one.
+    """
+    scores = propensities.scores
+    counted = weights > 0
+    spare = int(counted.sum()) - scores.shape[1]
+    if not propensities.by_likelihood or scores.shape[1] == 0 or spare <= 0:
+        return influence
+    rest = np.zeros_like(influence)
+    rest[counted] = _unexplained(influence[counted], scores[counted], weights[counted])
+    return rest * float(np.sqrt(counted.sum() / spare))
+
+
+def _unexplained(influence: Vector, scores: Matrix, weights: Vector) -> Vector:
+    root = np.sqrt(weights)
+    rows = scores * root[:, None]
+    size = np.linalg.norm(rows, axis=0)
+    rows /= np.where(size > 0, size, 1.0)
+    coefficients = np.linalg.lstsq(rows, influence / root, rcond=None)[0]
+    return np.asarray(influence - root * (rows @ coefficients))
+
+
+def _valued(problem: Problem) -> Estimate:
+    support, cohort = problem.support, problem.cohort
+    value, influence = hajek(cohort, problem.weights)
+    own = value, projected(influence, known_propensities(cohort), cohort.weights)
+    return of_influence(problem.name, WEIGHTED.name, own, support)
+
+
+WEIGHTED = ValueEstimator(
+    name="weighted",
+    sentence="the outcomes of those who followed the regime, by 1/p; right if the propensities are.",
+    mark="o",
+    colour=PALETTE[1],
+    fixed=_valued,
+)

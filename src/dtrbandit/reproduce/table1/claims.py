@@ -22,8 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtrbandit.evaluation.replay.uncertainty import over_paths
-from dtrbandit.intervals import Interval, interval, mean_over_paths
+from dtrbandit.intervals import Interval, interval, mean_over_paths, over_paths
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Claim, Verdict, each_of, together
 from dtrbandit.reproduce.table1.versions import DELTAS, DTRB, LOGGING, OFFLINE, ONLINE, QS, named

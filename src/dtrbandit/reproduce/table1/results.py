@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dtrbandit.evaluation import Replay
-from dtrbandit.evaluation.replay.uncertainty import over_paths
-from dtrbandit.intervals import Interval, mean_over_paths
+from dtrbandit.intervals import Interval, mean_over_paths, over_paths
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce.claims import Claim
 from dtrbandit.reproduce.table1.claims import Averages, by_cohort, by_path, claims

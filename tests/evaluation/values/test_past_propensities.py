@@ -16,9 +16,14 @@ from dtrbandit.environments import Synthetic
 from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.cohort.origin import recorded_of
 from dtrbandit.evaluation.replay.players import arrays_of
-from dtrbandit.evaluation.values.adaptive import levels
-from dtrbandit.evaluation.values.asked import Asked, _chances, ask, weights_at_enrolment
-from dtrbandit.evaluation.values.decisions import decisions
+from dtrbandit.evaluation.values.adherence import decisions
+from dtrbandit.evaluation.values.past_propensities import (
+    PropensitiesByLevel,
+    _propensities,
+    levels,
+    past_propensities,
+    weights_at_enrolment,
+)
 from dtrbandit.policies.lsvi_ucb import looks_only_back
 from dtrbandit.policies.registry import examples, learns
 from dtrbandit.record.events import Responded
@@ -106,7 +111,7 @@ def test_asked_about_the_unit_that_comes_next_the_policy_says_what_it_then_does(
         belief = believed(origin.log[: recorded.enrolled[t]], None, None)
         belief.state.reserve(256)  # room alone is no trace
         before = pickle.dumps(belief.state)
-        (found,) = _chances(belief, arrays_of(cohort), np.array([t]))
+        (found,) = _propensities(belief, arrays_of(cohort), np.array([t]))
         assert pickle.dumps(belief.state) == before  # asking leaves no trace
         for m, own in enumerate(recorded.propensities):
             known = np.isfinite(own[t])
@@ -121,7 +126,7 @@ LEARNING = [policy for policy in examples() if learns(policy) and looks_only_bac
 
 @pytest.mark.parametrize("policy", LEARNING, ids=repr)
 def test_asked_about_a_unit_with_a_closed_arm_the_policy_says_what_it_gives_one_that_had_it_before(policy: Any) -> None:
-    """Units that were given an arm go on after it was closed. Asked about them just before, the policy foretells it."""
+    """Units that were given an arm go on after it was closed. Past propensities just before foretell what they get."""
     cohort = Cohort.from_log(closing_session(policy, 90, seed=4, late=6).log)
     origin, recorded = recorded_of(cohort)
     assert origin.log is not None
@@ -130,7 +135,7 @@ def test_asked_about_a_unit_with_a_closed_arm_the_policy_says_what_it_gives_one_
 
     for t in gone_on:
         belief = believed(origin.log[: _first_response(origin.log, f"u{t + 1}")], None, None)
-        (found,) = _chances(belief, arrays_of(cohort), np.array([t]))
+        (found,) = _propensities(belief, arrays_of(cohort), np.array([t]))
         assert found[0].tolist() == [float(arm != closed) for arm in range(2)]  # a newcomer cannot have it
         for m in (1, 2):
             np.testing.assert_allclose(found[m], recorded.propensities[m][t], rtol=1e-12)
@@ -145,23 +150,23 @@ def _first_response(log: Any, unit: str) -> int:
 def test_what_is_said_of_units_with_a_closed_arm_are_probabilities(policy: Any) -> None:
     cohort = Cohort.from_log(closing_session(policy, 90, seed=4).log)
 
-    moments = [moment for moment in ask(cohort, levels(cohort)).moments if moment.units[0] >= 45]
+    by_level = [level for level in past_propensities(cohort, levels(cohort)).levels if level.units[0] >= 45]
 
     closed = cohort.arms[44, 0]
-    assert any((cohort.arms[moment.past, 0] == closed).any() for moment in moments)
-    for moment in moments:
-        np.testing.assert_allclose(moment.chances.sum(axis=2), 1.0)
-        assert (moment.chances[:, 0, closed] == 0.0).all()
+    assert any((cohort.arms[level.past, 0] == closed).any() for level in by_level)
+    for level in by_level:
+        np.testing.assert_allclose(level.propensities.sum(axis=2), 1.0)
+        assert (level.propensities[:, 0, closed] == 0.0).all()
 
 
 def digests() -> list[str]:
-    """Return what each policy says when it is asked, all moments together."""
+    """Return the past propensities of each policy, all levels together."""
     found = []
     for collect, policy in COLLECTED:
         cohort = Cohort.from_log(collect(policy, 40, seed=3).log)
-        moments = ask(cohort, levels(cohort)).moments
-        assert moments
-        found.append(sha256(b"".join(moment.chances.tobytes() for moment in moments)).hexdigest())
+        by_level = past_propensities(cohort, levels(cohort)).levels
+        assert by_level
+        found.append(sha256(b"".join(level.propensities.tobytes() for level in by_level)).hexdigest())
     return found
 
 
@@ -179,11 +184,11 @@ def test_what_a_weight_rests_on_was_known_before_its_unit_came(delay: float) -> 
     log = synthetic_session(EPSILON, 80, seed=1, delay=delay).log
     whole = Cohort.from_log(log)
     regime = REGIMES["(2, 2)"]
-    expected = weights_at_enrolment(whole, decisions(whole, regime), ask(whole, levels(whole)))
+    expected = weights_at_enrolment(whole, decisions(whole, regime), past_propensities(whole, levels(whole)))
 
     for events in (330, 370):
         part = Cohort.from_log(log[:events])
-        found = weights_at_enrolment(part, decisions(part, regime), ask(part, levels(part)))
+        found = weights_at_enrolment(part, decisions(part, regime), past_propensities(part, levels(part)))
 
         assert len(part) > 20
         np.testing.assert_array_equal(found, expected[: len(part)])
@@ -195,14 +200,14 @@ def test_a_weight_is_that_of_the_formula() -> None:
     cohort = Cohort.from_log(leavers_session(EPSILON, 100, seed=2).log)
     regime = LEAVERS_REGIMES["(a, b)"]
     _, recorded = recorded_of(cohort)
-    decided, asked = decisions(cohort, regime), ask(cohort, levels(cohort))
+    decided, asked = decisions(cohort, regime), past_propensities(cohort, levels(cohort))
 
     found = weights_at_enrolment(cohort, decided, asked)
 
-    for moment in asked.moments:
+    for level in asked.levels:
         one: list[float] = []
         two: list[tuple[float, float]] = []
-        for s, chances in zip(moment.past.tolist(), moment.chances, strict=True):
+        for s, chances in zip(level.past.tolist(), level.propensities, strict=True):
             one.append(1 / chances[0, 0])
             if cohort.arms[s, 0] == 0:
                 weight = 1 / recorded.propensity[s, 0]
@@ -210,7 +215,7 @@ def test_a_weight_is_that_of_the_formula() -> None:
                 two.append((weight, one[-1] / chances[1, 1] if entered else 0.0))
         weights, inverse = np.array(two).T
         expected = (np.mean(one) + (weights @ inverse) / weights.sum()) ** -0.5
-        assert found[moment.units] == pytest.approx(expected)
+        assert found[level.units] == pytest.approx(expected)
     assert cohort.left_early.any()
 
 
@@ -229,9 +234,9 @@ def test_equal_weights_and_the_reason_where_a_policy_cannot_be_asked() -> None:
 
     cohort = Cohort.from_log(synthetic_session(Own(), 100, seed=1).log)
 
-    asked = ask(cohort, levels(cohort))
+    asked = past_propensities(cohort, levels(cohort))
 
-    assert asked.moments == ()
+    assert asked.levels == ()
     assert (weights_at_enrolment(cohort, decisions(cohort, REGIMES["(2, 2)"]), asked) == 1.0).all()
     said = " ".join(str(dtr.evaluate(cohort, REGIMES)).split())
     assert "Equal weights (h = 1): the policy of this log cannot be asked again" in said
@@ -240,7 +245,7 @@ def test_equal_weights_and_the_reason_where_a_policy_cannot_be_asked() -> None:
 def test_nothing_is_asked_before_anybody_has_ended() -> None:
     cohort = Cohort.from_log(synthetic_session(EPSILON, 30, seed=1, delay=50.0).log)
 
-    asked = ask(cohort, levels(cohort))
+    asked = past_propensities(cohort, levels(cohort))
 
-    assert all(len(moment.past) for moment in asked.moments)
-    assert isinstance(asked, Asked)
+    assert all(len(level.past) for level in asked.levels)
+    assert isinstance(asked, PropensitiesByLevel)
