@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from dtrbandit.design.feasibility import Barred, arms_left, sets_of
 from dtrbandit.design.spec import Design
 from dtrbandit.driver import Driver
-from dtrbandit.environments.by_node import by_node
-from dtrbandit.environments.potential_outcomes import PotentialOutcomes
+from dtrbandit.environments.potential_outcomes import PotentialOutcomes, by_node
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.kernels.constants import UNDER_WAY
 from dtrbandit.kernels.stream import drawn_for

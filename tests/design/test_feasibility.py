@@ -99,7 +99,7 @@ def test_sets_are_numbered_as_units_bring_them_and_what_is_left_follows(
     assert sets_of(None, 2)[0].tolist() == [0, 0]
 
 
-# -- feasible plans: as arm numbers, in order, and none that makes no sense
+# -- plans ---------------------------------------------------------------------------------------------------------
 
 
 STAGES = (dtr.Stage("first", ("b", "a"), "1"), dtr.Stage("second", ("x", "y", "z"), "1"))
@@ -143,7 +143,7 @@ def test_too_many_combinations_must_be_named() -> None:
         checked_plans(stages, None)
 
 
-# -- the tree of a design: it leads along the feasible plans and nowhere else
+# -- the tree ------------------------------------------------------------------------------------------------------
 
 
 plans_of_three_stages = st.lists(

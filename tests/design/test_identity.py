@@ -367,7 +367,7 @@ def test_another_process_agrees_to_the_letter() -> None:
     }
 
 
-# -- the source of a function: found again, whatever is written around it
+# -- the source of a function --------------------------------------------------------------------------------------
 
 
 def passed_on(function: Callable[..., object]) -> Callable[..., object]:
@@ -431,7 +431,7 @@ def test_what_was_not_written_in_a_file_has_no_source(text: str) -> None:
     assert source_of(eval(text)) == []
 
 
-# -- what an object holds, and what of its class was written by hand
+# -- what an object holds, and what of its class was written by hand -----------------------------------------------
 
 
 @dataclass

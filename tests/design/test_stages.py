@@ -101,7 +101,7 @@ def test_labels_are_distinct_plain_and_not_too_many() -> None:
             labels(texts, "arms")
 
 
-# -- stages as parsed: who owns a column, and where features lie among packed columns
+# -- as parsed -----------------------------------------------------------------------------------------------------
 
 
 ARMS = ("a", "b")

@@ -87,7 +87,7 @@ def test_an_unknown_name_is_told_with_the_one_that_was_meant_and_all_that_are_kn
     assert str(unknown("policy", "xyz", [])) == "unknown policy 'xyz'; known are none"
 
 
-# -- tables with a name and parameters; whole files are tried in tests/simulation/test_study_toml.py
+# -- tables with a name and parameters; whole files are tried in tests/simulation/test_study_toml.py ---------------
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def test_a_message_shows_the_start_of_a_large_value_and_none_of_a_hopeless_one()
     assert shown(10**5000) == "something too large to show (int)"
 
 
-# -- parameters of policies and environments
+# -- parameters of policies and environments -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.float64(3), np.int64(3), Fraction(3)])

@@ -11,8 +11,7 @@ import pytest
 
 from dtrbandit.cli import app
 from dtrbandit.datasets import stard_cohort_table
-from dtrbandit.datasets.stard import COHORT_SEED
-from dtrbandit.datasets.stard_table import WIDE
+from dtrbandit.datasets.stard import COHORT_SEED, WIDE
 from dtrbandit.reproduce import TABLE1, Reproduction, reproduce
 from dtrbandit.reproduce.reproduction import Size
 from dtrbandit.reproduce.table1.claims import by_path, claims

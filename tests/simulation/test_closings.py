@@ -10,8 +10,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import Contraindicated, Synthetic
-from dtrbandit.environments.arrivals import ArrivalProcess
-from dtrbandit.environments.durations import Exponential
+from dtrbandit.environments.arrivals import ArrivalProcess, Exponential
 from dtrbandit.simulation.closings import Closing, accept_closings
 from simulation.worlds import Own
 

@@ -16,7 +16,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit import theory
 from dtrbandit.environments import ArrivalProcess, Exponential, Fixed, Gamma, LogNormal
-from dtrbandit.environments.durations import Duration
+from dtrbandit.environments.arrivals import Duration
 from dtrbandit.theory.bounds import feedback_misses
 from theory.cases import CASE
 

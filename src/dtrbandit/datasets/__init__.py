@@ -1,8 +1,14 @@
 """Data sets: finished trials as tables, one row per patient."""
 
-from dtrbandit.datasets.stard import OFFLINE, offline_regime, stard_cohort_table, stard_counts
+from dtrbandit.datasets.stard import (
+    OFFLINE,
+    offline_regime,
+    read_stard_wide,
+    stard_cohort_table,
+    stard_counts,
+    stard_table,
+)
 from dtrbandit.datasets.stard_raw import read_stard_raw
-from dtrbandit.datasets.stard_table import read_stard_wide, stard_table
 
 __all__ = [
     "OFFLINE",

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dtrbandit.datasets.stard import stard_counts
-from dtrbandit.datasets.stard_table import read_file, stard_table
+from dtrbandit.datasets.stard import read_file, stard_counts, stard_table
 from dtrbandit.environments.stard_law import REMISSION
 from dtrbandit.errors import DesignError, ObservationError
 

@@ -6,15 +6,12 @@ A study file may name the classes in ``ENVIRONMENTS`` and ``DURATIONS``. Their p
 from collections.abc import Mapping
 from typing import Any
 
-from dtrbandit.environments.arrivals import ArrivalProcess, Timeline
-from dtrbandit.environments.contraindicated import Contraindicated
-from dtrbandit.environments.durations import Duration, Exponential, Fixed, Gamma, LogNormal
-from dtrbandit.environments.linear import Linear
-from dtrbandit.environments.one_stage import OneStage
+from dtrbandit.environments.arrivals import ArrivalProcess, Duration, Exponential, Fixed, Gamma, LogNormal, Timeline
+from dtrbandit.environments.linear import Linear, OneStage
 from dtrbandit.environments.potential_outcomes import Environment, LinearEnvironment, PotentialOutcomes, checked
 from dtrbandit.environments.stard import STARD
 from dtrbandit.environments.synthetic import Synthetic
-from dtrbandit.environments.tabulated import Tabulated
+from dtrbandit.environments.wrappers import Contraindicated, Tabulated
 
 ENVIRONMENTS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (Synthetic, Linear, OneStage, STARD)}
 DURATIONS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (Fixed, Exponential, Gamma, LogNormal)}

@@ -4,17 +4,107 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.values import each, real, shown, spread, whole
-from dtrbandit.environments.durations import Duration, Exponential, Fixed, Times
+from dtrbandit.design.values import each, positive, real, shown, spread, whole
 from dtrbandit.errors import DesignError
+from dtrbandit.kernels.arrays import Array
+
+MANTISSA = 2.0**30  # times that agree to 30 binary digits are the same: rounding errors break no tie
+
+Size = int | tuple[int, ...]
+
+
+# -- laws of waiting times --------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class Duration(Protocol):
+    """A law of non-negative times."""
+
+    @property
+    def mean(self) -> float:
+        """Its mean."""
+
+    @property
+    def sub_exponential(self) -> bool:
+        """Whether it has the tails that the theory of delay asks for (label "section: delay")."""
+
+    def draw(self, size: Size, rng: np.random.Generator) -> Array:
+        """Draw independent times."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Always the same time."""
+
+    mean: float
+    sub_exponential = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", real(self.mean, "Fixed: mean"))
+
+    def draw(self, size: Size, rng: np.random.Generator) -> Array:  # noqa: ARG002  # nothing random
+        """Return the time, ``size`` times."""
+        return np.full(size, self.mean)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """Memoryless times: between enrolments, those of a Poisson process."""
+
+    mean: float
+    sub_exponential = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", positive(self.mean, "Exponential: mean"))
+
+    def draw(self, size: Size, rng: np.random.Generator) -> Array:
+        """Draw independent times."""
+        return self.mean * rng.standard_exponential(size)
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Gamma times; a larger shape makes them more regular, and shape 1 is exponential."""
+
+    mean: float
+    shape: float
+    sub_exponential = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", positive(self.mean, "Gamma: mean"))
+        object.__setattr__(self, "shape", positive(self.shape, "Gamma: shape"))
+
+    def draw(self, size: Size, rng: np.random.Generator) -> Array:
+        """Draw independent times."""
+        return self.mean / self.shape * rng.standard_gamma(self.shape, size)
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """Array with a heavy tail; ``sigma`` is the standard deviation of their logarithm."""
+
+    mean: float
+    sigma: float
+    sub_exponential = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", positive(self.mean, "LogNormal: mean"))
+        object.__setattr__(self, "sigma", positive(self.sigma, "LogNormal: sigma"))
+
+    def draw(self, size: Size, rng: np.random.Generator) -> Array:
+        """Draw independent times."""
+        return np.exp(math.log(self.mean) - self.sigma**2 / 2 + self.sigma * rng.standard_normal(size))
+
 
 POISSON, AT_ONCE = Exponential(1.0), Fixed(0.0)
-MANTISSA = 2.0**30  # times that agree to 30 binary digits are the same: rounding errors break no tie
+
+
+# -- how units come and go --------------------------------------------------------------------------------------
 
 
 class Timeline(NamedTuple):
@@ -28,7 +118,7 @@ class Timeline(NamedTuple):
         (n,): at which of these the unit is lost instead; M + 1 if it never is.
     """
 
-    times: Times
+    times: Array
     lost: NDArray[np.int64]
 
 
@@ -110,7 +200,7 @@ class ArrivalProcess:
         return *spread(self.response, stages - 1, "ArrivalProcess: response"), self.outcome
 
 
-def _rounded(times: Times) -> Times:
+def _rounded(times: Array) -> Array:
     mantissa, exponent = np.frexp(times)
     return np.ldexp(np.round(mantissa * MANTISSA), exponent)
 

@@ -8,8 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
-from dtrbandit.environments.by_node import by_node, reached
-from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, require_environment
+from dtrbandit.environments.potential_outcomes import (
+    Environment,
+    PotentialOutcomes,
+    by_node,
+    reached,
+    require_environment,
+)
 from dtrbandit.errors import ObservationError, ProtocolError
 from dtrbandit.kernels.arrays import Array, Mask
 

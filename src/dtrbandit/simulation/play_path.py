@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from dtrbandit.courses import Courses, at_once, play, potential_courses
 from dtrbandit.design.spec import Design
-from dtrbandit.environments.by_node import reached
-from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, checked, require_units
+from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, checked, reached, require_units
 from dtrbandit.errors import DesignError, ObservationError
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.policy import Policy

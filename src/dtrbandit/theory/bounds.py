@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.values import positive, real, whole
-from dtrbandit.environments.arrivals import ArrivalProcess
-from dtrbandit.environments.durations import Duration, Exponential, Fixed, Gamma
+from dtrbandit.environments.arrivals import ArrivalProcess, Duration, Exponential, Fixed, Gamma
 from dtrbandit.errors import DesignError
 from dtrbandit.theory.constants import Constants
 

@@ -16,8 +16,14 @@ from dtrbandit.design.feasibility import Plan, arms_left
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown, whole
 from dtrbandit.engine import Session
-from dtrbandit.environments.by_node import by_node, reached
-from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, along, require_environment
+from dtrbandit.environments.potential_outcomes import (
+    Environment,
+    PotentialOutcomes,
+    along,
+    by_node,
+    reached,
+    require_environment,
+)
 from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.kernels.arrays import Array, Mask
 from dtrbandit.record.histories import UnitRecord

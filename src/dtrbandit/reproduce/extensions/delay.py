@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.environments.arrivals import ArrivalProcess
-from dtrbandit.environments.durations import Exponential
+from dtrbandit.environments.arrivals import ArrivalProcess, Exponential
 from dtrbandit.environments.synthetic import Synthetic
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.plots import colour_of, plain_axes

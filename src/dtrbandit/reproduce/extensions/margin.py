@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtrbandit.environments.one_stage import OneStage
+from dtrbandit.environments.linear import OneStage
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim, Measured, each_of, judged, median, together

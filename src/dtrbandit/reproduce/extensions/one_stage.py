@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.environments.one_stage import OneStage
+from dtrbandit.environments.linear import OneStage
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim, exactly
 from dtrbandit.reproduce.pictures import draw_regret, note, panels, title

@@ -1,17 +1,64 @@
-"""Units of another environment, for some of whom arms are contraindicated."""
+"""Environments made of others: units from a table, and units for some of whom arms are contraindicated."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from dtrbandit.design.feasibility import arms_left, sets_of
 from dtrbandit.design.spec import Design
-from dtrbandit.design.values import real, shown
-from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, require_environment
+from dtrbandit.design.values import real, shown, whole
+from dtrbandit.environments.potential_outcomes import Environment, PotentialOutcomes, checked, require_environment
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.arrays import Mask
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tabulated:
+    """Units of a table, in random order or, with ``replace``, drawn with replacement.
+
+    They keep the Q-functions of the table, if it has them.
+
+    Examples
+    --------
+    >>> from dtrbandit.environments import Synthetic
+    >>> table = Tabulated(Synthetic().draw(100, np.random.default_rng(0)))
+    >>> table.draw(20, np.random.default_rng(1)).outcome.shape
+    (20, 2, 2)
+    """
+
+    units: PotentialOutcomes
+    replace: bool = False
+
+    def __post_init__(self) -> None:
+        checked(self.units)
+
+    @property
+    def design(self) -> Design:
+        """The design of the units."""
+        return self.units.design
+
+    def __repr__(self) -> str:
+        """Say which table it is, whatever its size and however numpy prints."""
+        digest = hashlib.sha256(self.units.outcome.tobytes())
+        for context in self.units.contexts:
+            for values in context.values():
+                digest.update(values.tobytes())
+        return f"<Tabulated of {len(self.units.outcome):,} units {digest.hexdigest()[:12]}, replace={self.replace}>"
+
+    def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
+        """Draw n of the units."""
+        n, size = whole(n, "Tabulated: n", low=0), len(self.units.outcome)
+        if n > size and not (self.replace and size):
+            raise DesignError(f"Tabulated: there are {size} units, found n = {n}; draw fewer, or with replace=True")
+        row = rng.integers(size, size=n) if self.replace and size else rng.permutation(size)[:n]
+        contexts = tuple({column: values[row] for column, values in context.items()} for context in self.units.contexts)
+        q = None if self.units.q is None else tuple(values[row] for values in self.units.q)
+        excluded = None if self.units.excluded is None else tuple(values[row] for values in self.units.excluded)
+        return PotentialOutcomes(self.units.design, contexts, self.units.outcome[row], q, excluded)
 
 
 @dataclass(frozen=True)
@@ -75,13 +122,12 @@ class Contraindicated:
         while len(waiting):
             for mask, stage in zip(excluded, chances, strict=True):
                 mask[waiting] = rng.random((len(waiting), len(stage))) < stage
-            waiting = waiting[~self._possible(tuple(mask[waiting] for mask in excluded))]
+            waiting = waiting[~self._has_plan(tuple(mask[waiting] for mask in excluded))]
         later = any(p > 0 for stage in chances[1:] for p in stage)
         return units._replace(q=None if later else units.q, excluded=excluded)
 
-    def _possible(self, excluded: tuple[Mask, ...]) -> Mask:
+    def _has_plan(self, excluded: tuple[Mask, ...]) -> Mask:
         """Return for whom a plan is left."""
-        possible = np.zeros(len(excluded[0]), dtype=np.bool_)
-        for plan in self.design.arm_plans:
-            possible |= ~np.any([mask[:, arm] for mask, arm in zip(excluded, plan, strict=True)], axis=0)
-        return possible
+        number, sets = sets_of(excluded, len(excluded[0]))
+        left = np.array([any(arms_left(self.design.tree, each)[0]) for each in sets])
+        return np.asarray(left[number])
