@@ -38,8 +38,7 @@ from dtrbandit.record.events import (
     new,
 )
 from dtrbandit.record.histories import NO_UNIT, History, UnitRecord, advance, after_assignment
-from dtrbandit.record.log import Log, amended_units, kinds
-from dtrbandit.record.packed import PackedLog
+from dtrbandit.record.log import Log, PackedLog, amended_units, kinds
 from dtrbandit.record.teaching import Prior, facts_of
 from dtrbandit.record.trial_rules import refuse_other_numerics, require_going_on, segments
 from dtrbandit.record.units import Facts, Histories

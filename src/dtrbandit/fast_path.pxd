@@ -1,14 +1,14 @@
 cimport cython
 from dtrbandit.kernels cimport constants as c
 from dtrbandit.policies.state cimport PolicyState
-from dtrbandit.record.blocks cimport Blocks
+from dtrbandit.record.entries cimport Entries
 
 @cython.final
 cdef class FastPath:
     cdef object _belief, _log, _histories, _design, _tree, _drawn
     cdef list _layouts
-    cdef Blocks _blocks
-    cdef long long _stages, _first
+    cdef Entries _entries
+    cdef long long _stages, _first, _completion
 
     cpdef object take(self, object command)
     @cython.locals(t=cython.longlong, arm=cython.longlong)

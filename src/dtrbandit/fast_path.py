@@ -7,7 +7,7 @@ lead to the same facts and the same bits (``tests/test_fast_path.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -21,10 +21,9 @@ from dtrbandit.kernels.arrays import Vector
 from dtrbandit.kernels.stream import ROUNDS, uniforms
 from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.commands import Command, Complete, Enroll, Respond
-from dtrbandit.record.events import Decision, new
+from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Responded, new
 from dtrbandit.record.histories import Context, History, UnitRecord, columns_of, features_at
-from dtrbandit.record.packed import COMPLETED as COMPLETION
-from dtrbandit.record.packed import NUMBER, PackedLog, arrival_template, decision_template
+from dtrbandit.record.log import NUMBER, PackedLog, Template, split
 from dtrbandit.record.tally import AWAITS_OUTCOME, AWAITS_STAGE, COMPLETED, LEFT_AND_COMPLETED
 from dtrbandit.record.texts import is_unit_id
 from dtrbandit.record.units import Histories
@@ -55,7 +54,7 @@ class Believing(Protocol):
 
 
 class StageLayout(NamedTuple):
-    """How the context of a stage is packed, and the numbers of templates in the log (``record/packed.py``).
+    """How the context of a stage is packed, and the numbers of templates in the log (``record/log.py``).
 
     Attributes
     ----------
@@ -74,23 +73,26 @@ class StageLayout(NamedTuple):
     decisions: dict[tuple[int, str, tuple[str, ...]], int]
 
 
+def arrivals(design: Design) -> Iterator[Template]:
+    """Give the templates of arrivals at each stage."""
+    for m, (stage, columns) in enumerate(zip(design.stages, design.columns, strict=True)):
+        context: Context = Values(columns, (0.0,) * len(columns))
+        template, _ = split(Responded("", stage.name, context) if m else Enrolled("", 1, context))
+        yield template
+
+
 class FastPath:
     """Takes commands for a belief whose log is in memory."""
 
     def __init__(self, belief: Believing, log: PackedLog) -> None:
-        self._belief, self._log, self._blocks, self._histories = belief, log, log.blocks, belief.histories
+        self._belief, self._log, self._entries, self._histories = belief, log, log.entries, belief.histories
         self._design, self._tree, self._stages = belief.design, belief.design.tree, len(belief.design.stages)
         self._drawn: NDArray[np.float64] | None = None  # of the stream: the uniform numbers of some rounds
         self._first = 0  # of these rounds
+        self._completion = log.number_of(split(Completed("", 0.0))[0])
         self._layouts = [
-            StageLayout(
-                own,
-                len(own),
-                packing(len(own)).pack,
-                log.number_of(arrival_template(stage.name if m else None, own)),
-                {},
-            )
-            for m, (stage, own) in enumerate(zip(belief.design.stages, belief.design.columns, strict=True))
+            StageLayout(own, len(own), packing(len(own)).pack, log.number_of(arrival), {})
+            for own, arrival in zip(belief.design.columns, arrivals(belief.design), strict=True)
         ]
 
     def take(self, command: Command) -> Reply:
@@ -174,7 +176,7 @@ class FastPath:
             return NOT_TAKEN
         known, t, _, _, arms, _, _, _ = record.history
         self._belief.whole = False
-        self._blocks.append(COMPLETION, t, NUMBER.pack(outcome))
+        self._entries.append(self._completion, t, NUMBER.pack(outcome))
         del histories.in_flight[known]
         tally = histories.tally
         tally.states[AWAITS_OUTCOME] -= 1
@@ -221,12 +223,12 @@ class FastPath:
         _, _, _, arrival, decisions = self._layouts[m]
         number = decisions.get((arm, why, contenders))
         if number is None:
-            number = decisions[arm, why, contenders] = self._log.number_of(decision_template(decision))
+            number = decisions[arm, why, contenders] = self._log.number_of(split(new(Assigned, (decision,)))[0])
         if not (number and arrival):
             return False
         self._belief.whole = False
-        self._blocks.append(arrival, t, context.packed)
-        self._blocks.append(number, t, NUMBER.pack(chance) + tilde.packed + hat.packed)  # type: ignore[attr-defined]  # Values
+        self._entries.append(arrival, t, context.packed)
+        self._entries.append(number, t, NUMBER.pack(chance) + tilde.packed + hat.packed)  # type: ignore[attr-defined]  # Values
         tally = self._histories.tally
         tally.given[m, arm] += 1
         tally.reasons[why] += 1

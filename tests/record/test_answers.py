@@ -11,7 +11,7 @@ from dtrbandit.record import Command, Histories
 from dtrbandit.record.answers import ANSWERS, RULES, answer_to, refuse, require_in_turn
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Fact, Opened
 from dtrbandit.record.histories import advance
-from dtrbandit.record.packed import PackedLog
+from dtrbandit.record.log import PackedLog
 from dtrbandit.record.values import Values
 from small_session import DESIGN, some_session
 

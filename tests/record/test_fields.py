@@ -26,7 +26,7 @@ from dtrbandit.record.events import (
 )
 from dtrbandit.record.fields import BY_TYPE, fields_of
 from dtrbandit.record.histories import NO_UNIT
-from dtrbandit.record.packed import PackedLog
+from dtrbandit.record.log import PackedLog
 
 KINDS = [Decision if kind is Assigned else kind for kind in get_args(Event)]
 FIRST_FORMAT = {"Opened", "Enrolled", "Assigned", "Overridden", "Responded", "Completed", "Withdrawn", "Corrected"}

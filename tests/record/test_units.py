@@ -24,7 +24,7 @@ from dtrbandit.record.events import (
     Withdrawn,
 )
 from dtrbandit.record.histories import advance
-from dtrbandit.record.packed import PackedLog
+from dtrbandit.record.log import PackedLog
 from dtrbandit.record.texts import folded
 from dtrbandit.record.values import Values
 from small_session import DESIGN
