@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dtrbandit.service.key_store import Requester
     from dtrbandit.service.keys import NewKey
     from dtrbandit.storage import ApiKey
-    from dtrbandit.storage.key_events import KeyRecord
+    from dtrbandit.storage.key_events import KeyEvent, KeyRecord
 
 keys = typer.Typer(no_args_is_help=True, help="Keys to the service: who may do what.")
 KeyId = Annotated[str, typer.Argument(help="The id of a key, as the list shows it.")]
@@ -52,8 +52,12 @@ def _state(row: ApiKey, now: datetime) -> str:
 
     if not is_valid(row, now):
         return "revoked" if row.revoked else "expired"
-    ends = min((each for each in (row.expires, row.revoked) if each is not None), default=None)
-    return ("replaced" if row.revoked else "valid") + ("" if ends is None else f", until {ends[:16]}Z")
+    return ("replaced" if row.revoked else "valid") + _until(row)
+
+
+def _until(key: ApiKey | KeyEvent) -> str:
+    ends = min((each for each in (key.expires, key.revoked) if each is not None), default=None)
+    return "" if ends is None else f", until {ends[:16]}Z"
 
 
 @keys.command("create")
@@ -121,11 +125,8 @@ def _line(record: KeyRecord) -> str:
     """Return what happened to a key, on one line."""
     event = record.event
     time = "" if record.time is None else f"{record.time:%Y-%m-%d %H:%M:%S}Z"
-    ends = min((each for each in (event.expires, event.revoked) if each is not None), default=None)
-    more = ("" if event.successor is None else f", successor {event.successor}") + (
-        "" if ends is None else f", until {ends[:16]}Z"
-    )
-    more += "" if event.reason is None else f", changed outside: {event.reason}"
+    more = "" if event.successor is None else f", successor {event.successor}"
+    more += _until(event) + ("" if event.reason is None else f", changed outside: {event.reason}")
     key = f"{event.id}  {event.role:<13}  {event.label}{_place(event.trial, event.site)}{more}"
     return f"{record.sequence:>4}  {time}  {event.event.removeprefix('Key').lower():<7}  {key}  by {record.actor}"
 

@@ -22,7 +22,6 @@ from dtrbandit.web.internal_client import Declined, Entries
 from dtrbandit.web.page import Page, address, go_to
 from dtrbandit.web.templates import plain
 
-MOST_LISTED = 200
 BodyOf = Callable[[Entries, Fields, Typed], Entries]
 OTHER_LOG = "other-log"
 OF_REHEARSAL = "This form was opened in the rehearsal"
@@ -85,13 +84,11 @@ async def show_bedside(request: Request) -> Response:
 
 async def _bedside(page: Page, refusal: Refusal) -> Response:
     trial = await page.trial("enroll_unit")
-    units = await page.units(trial)
     return page.show(
         "bedside.html",
         status=refusal.status,
         trial=trial,
-        units=units[:MOST_LISTED],
-        more=max(0, len(units) - MOST_LISTED),
+        **await page.units(trial),
         sites=_sites(page, trial["name"]),
         refusal=refusal,
     )

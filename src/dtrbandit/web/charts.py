@@ -97,11 +97,7 @@ def chart_of_lines(lines: Lines, title: str, about: str, *, over: str, zero: boo
             drawn.append(_path(known, f"line c{number % COLOURS} d{number % 4}"))
             ends.append((number, label, known[-1][1]))
     drawn += _names(ends)
-    rows = [
-        (f"{t:,}", *(short_number(float(v) if math.isfinite(v) else None) for v in values))
-        for t, values in zip(lines.after, lines.values.T, strict=True)
-    ]
-    return _chart(title, about, drawn, (over, *lines.labels), rows)
+    return _chart(title, about, drawn, (over, *lines.labels), _rows(lines.after, *lines.values))
 
 
 def chart_of_leads(leads: Leads, title: str, about: str) -> Chart:
@@ -109,22 +105,18 @@ def chart_of_leads(leads: Leads, title: str, about: str) -> Chart:
     ends = [] if leads.half_delta is None else [leads.half_delta]
     x, y = _scales(leads.after, np.concatenate([leads.low, leads.high, np.array(ends)]), zero=True)
     drawn = [_axes(x, y, "decision")]
+    names = []
     if len(leads.after):
-        forth = [(x(t), y(v)) for t, v in zip(leads.after, leads.high, strict=True)]
-        back = [(x(t), y(v)) for t, v in zip(leads.after, leads.low, strict=True)]
-        drawn.append(_path([*forth, *reversed(back)], "band c0", closed=True))
-        middle = [(x(t), y(v)) for t, v in zip(leads.after, leads.middle, strict=True)]
-        drawn.append(_path(middle, "line c0"))
-        names = [(0, "median |ΔQ̃|", middle[-1][1])]
-    else:
-        names = []
+        low, middle, high = (
+            [(x(t), y(v)) for t, v in zip(leads.after, values, strict=True)]
+            for values in (leads.low, leads.middle, leads.high)
+        )
+        drawn += [_path([*high, *reversed(low)], "band c0", closed=True), _path(middle, "line c0")]
+        names.append((0, "median |ΔQ̃|", middle[-1][1]))
     if leads.half_delta is not None:
-        drawn.append(_path([(LEFT, y(leads.half_delta)), (WIDTH - RIGHT, y(leads.half_delta))], "line c1 d1"))
+        drawn.append(_line(LEFT, y(leads.half_delta), WIDTH - RIGHT, y(leads.half_delta), "line c1 d1"))
         names.append((1, f"Δ/2 = {short_number(leads.half_delta)}", y(leads.half_delta)))
-    rows = [
-        (f"{t:,}", *(short_number(float(v)) for v in part))
-        for t, *part in zip(leads.after, leads.low, leads.middle, leads.high, strict=True)
-    ]
+    rows = _rows(leads.after, leads.low, leads.middle, leads.high)
     return _chart(title, about, [*drawn, *_names(names)], ("up to decision", "10 %", "median", "90 %"), rows)
 
 
@@ -146,7 +138,7 @@ def chart_of_intervals(rows: Sequence[tuple[str, float, float, float]], title: s
             drawn.append(
                 Markup('<circle class="dot c{}" cx="{}" cy="{}" r="4.5"/>').format(number % COLOURS, x(value), at)
             )
-    table = [(label, *(short_number(v if math.isfinite(v) else None) for v in numbers)) for label, *numbers in rows]
+    table = [(label, *map(_number, numbers)) for label, *numbers in rows]
     return _chart(title, about, drawn, ("", "value", "low", "high"), table, height=height)
 
 
@@ -165,6 +157,15 @@ def _chart(
         WIDTH, height, f"{title}. {about}", Markup("").join(drawn)
     )
     return Chart(title, about, svg, tuple(heads), tuple(tuple(row) for row in rows))
+
+
+def _rows(after: Iterable[int], *columns: Iterable[float]) -> list[tuple[str, ...]]:
+    return [(f"{t:,}", *map(_number, values)) for t, *values in zip(after, *columns, strict=True)]
+
+
+def _number(value: float) -> str:
+    """Return a number of a table; a dash where there is none."""
+    return short_number(float(value) if math.isfinite(value) else None)
 
 
 def _scales(rounds: NDArray[np.int64], values: NDArray[np.float64], *, zero: bool) -> tuple[Scale, Scale]:
@@ -223,7 +224,7 @@ def _path(points: Iterable[tuple[float, float]], classes: str, *, closed: bool =
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, classes: str) -> Markup:
-    return Markup('<path class="{}" d="M{} {}L{} {}"/>').format(classes, x1, y1, x2, y2)
+    return _path([(x1, y1), (x2, y2)], classes)
 
 
 def _rectangle(x: float, y: float, width: float, height: float, number: int) -> Markup:

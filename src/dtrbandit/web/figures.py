@@ -147,7 +147,7 @@ def benefit(ledger: Ledger) -> Benefit:
     ends, rounds = np.array(ledger.ends[:settled]), np.array(ledger.forced[:settled])
     kinds = [(rounds == kind) & (ends != VOIDED) for kind in (FORCED, FREE)]
     lines = [_running(np.where(kind & (ends == COMPLETED), outcomes, np.nan), settled) for kind in kinds]
-    means = [
+    forced, free = (
         mean(
             outcomes[kind & (ends == COMPLETED)],
             int((kind & (ends == WITHDRAWN)).sum()),
@@ -155,12 +155,12 @@ def benefit(ledger: Ledger) -> Benefit:
             closed=bool(ledger.closed),
         )
         for kind, is_forced in zip(kinds, (True, False), strict=True)
-    ]
+    )
     labels = "forced rounds", "free rounds"
     running = Lines(labels, _edges(settled, POINTS)[1:], np.array(lines).reshape(2, -1))
     waiting = ledger.names[settled] if settled < ledger.units else None
     freed = int(((rounds == FREED) & (ends != VOIDED)).sum())
-    return Benefit(means[0], means[1], running, settled, freed, waiting)
+    return Benefit(forced, free, running, settled, freed, waiting)
 
 
 def _running(outcomes: Array, settled: int) -> Array:

@@ -60,17 +60,11 @@ class InternalClient:
         content = b"" if body is None else json.dumps(body).encode()
         scope: Scope = {
             "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
             "method": method,
-            "scheme": "http",
             "path": path,
-            "raw_path": path.encode(errors="surrogatepass"),
-            "root_path": "",
             "query_string": query.encode(),
             "headers": [*self._headers(once, log), (b"content-length", str(len(content)).encode())],
             "client": self.origin.get("client"),
-            "server": None,
         }
         if self.key_id is not None:
             scope["key_id"] = self.key_id

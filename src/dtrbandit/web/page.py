@@ -30,6 +30,7 @@ TABS = (  # address, name, and the endpoint that a role must be allowed
     ("/units", "Units", "read_head"),
     ("/integrity", "Integrity", "read_head"),
 )
+MOST_LISTED = 200  # units on a page
 HOME = {Role.SITE: "/bedside", Role.AUDITOR: "/integrity"}  # where others than those begin: the overview
 
 
@@ -94,11 +95,11 @@ class Page:
         """Return what ``find`` gives for the ledger of this trial, never one of another log that was kept."""
         return await self.dashboard.cache.get(trial["name"], (trial["log"], what), find, state)
 
-    async def units(self, trial: Entries, **query: str) -> list[Entries]:
-        """Return the units in flight, the overdue ones first, those who are next due before others."""
+    async def units(self, trial: Entries, **query: str) -> Entries:
+        """Return the units in flight as a page lists them: the overdue ones first, those next due before others."""
         found = await self.ask("GET", f"/trials/{trial['name']}/units", query=urlencode(query))
-        units: list[Entries] = found["units"]
-        return sorted(units, key=lambda each: (not each["overdue"], each["due"] or "9"))
+        units = sorted(found["units"], key=lambda each: (not each["overdue"], each["due"] or "9"))
+        return {"units": units[:MOST_LISTED], "more": max(0, len(units) - MOST_LISTED), "total": len(units)}
 
     async def form(self) -> Fields:
         """Return the fields of a form that was made for this login."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dtrbandit.trial import Trial, UnitStatus
+from dtrbandit.trial import Trial
 from dtrbandit.trial.ledger import COMPLETED, IN_FLIGHT, VOIDED, WITHDRAWN, Ledger
 from dtrbandit.trial.units import OUTCOME
 from dtrbandit.web import figures
+from dtrbandit.web.cache import Find
 from dtrbandit.web.charts import (
     Chart,
     chart_of_intervals,
@@ -23,9 +24,9 @@ from dtrbandit.web.charts import (
     chart_of_shares,
 )
 from dtrbandit.web.contrasts import Compared, compared, state_of
+from dtrbandit.web.internal_client import Entries
 from dtrbandit.web.page import Page
 
-MOST_LISTED = 200  # units on a page
 LATEST = 50  # records on the page of an auditor
 
 OF_ARMS = "The share of each arm really given, in parts of equal size."
@@ -40,26 +41,26 @@ OF_LEADS = (
 OF_EIGENVALUES = "The smallest eigenvalue of Σψψ'/n of the n units given each arm. Near 0, some effect is hardly known."
 
 
-async def show_overview(request: Request) -> Response:
-    """Show where a trial stands."""
-    page = Page(request)
-    trial = await page.trial("summarise_trial")
-    late = sum(each.overdue for each in await page.cached(trial, "in flight", _in_flight))
-    found = await page.cached(trial, "overview", _overview)
-    return page.show("overview.html", trial=trial, overdue=late, **found)
+def _drawn(name: str, find: Find[Entries]) -> Callable[[Request], Awaitable[Response]]:
+    """Return what shows a page that is found in the ledger alone, once for all who look."""
+
+    async def show(request: Request) -> Response:
+        page = Page(request)
+        trial = await page.trial("summarise_trial")
+        return page.show(f"{name}.html", trial=trial, **await page.cached(trial, name, find))
+
+    return show
 
 
-def _in_flight(_: Ledger, trial: Trial) -> list[UnitStatus]:
-    return trial.units()
-
-
-def _overview(ledger: Ledger, trial: Trial) -> dict[str, Any]:
+def _overview(ledger: Ledger, trial: Trial) -> Entries:
+    """Find where a trial stands."""
     counts = {name: ledger.count(how) for name, how in _ENDS.items()}
     charts = [_arms(ledger, m) for m in range(len(ledger.stages))]
     found = figures.benefit(ledger)
     return {
         "units": ledger.units,
         "counts": counts,
+        "overdue": sum(each.overdue for each in trial.units()),
         "held": ledger.held,
         "closed": list(ledger.closed),
         "ended": ledger.ended,
@@ -87,18 +88,10 @@ def _running(found: figures.Benefit) -> Chart:
     return chart_of_lines(found.running, "Mean outcome, free and forced rounds", OF_OUTCOMES, over="unit")
 
 
-async def show_allocation(request: Request) -> Response:
-    """Show which arms were given over time, and why."""
-    page = Page(request)
-    trial = await page.trial("summarise_trial")
-    return page.show("allocation.html", trial=trial, stages=await page.cached(trial, "allocation", _allocation))
-
-
-def _allocation(ledger: Ledger, _: Trial) -> list[tuple[str, list[Chart]]]:
-    found = []
-    for m, stage in enumerate(ledger.design.stages):
-        found.append((stage.name, [_arms(ledger, m), _reasons(ledger, m)]))
-    return found
+def _allocation(ledger: Ledger, _: Trial) -> Entries:
+    """Draw which arms were given over time, and why."""
+    stages = enumerate(ledger.design.stages)
+    return {"stages": [(stage.name, [_arms(ledger, m), _reasons(ledger, m)]) for m, stage in stages]}
 
 
 async def show_outcomes(request: Request) -> Response:
@@ -117,14 +110,8 @@ def _forest(method: Compared) -> Chart | None:
     return chart_of_intervals(rows, f"Values of plans: {method.method}", about) if rows else None
 
 
-async def show_learning(request: Request) -> Response:
-    """Show margin and diversity: what the policy can tell apart, and how well it knows each arm."""
-    page = Page(request)
-    trial = await page.trial("summarise_trial")
-    return page.show("learning.html", trial=trial, stages=await page.cached(trial, "learning", _learning))
-
-
-def _learning(ledger: Ledger, trial: Trial) -> list[tuple[figures.Leads, list[Chart]]]:
+def _learning(ledger: Ledger, trial: Trial) -> Entries:
+    """Draw margin and diversity: what the policy can tell apart, and how well it knows each arm."""
     found = []
     for m, stage in enumerate(ledger.design.stages):
         leads = figures.leads(ledger, trial.policy, m)
@@ -134,7 +121,7 @@ def _learning(ledger: Ledger, trial: Trial) -> list[tuple[figures.Leads, list[Ch
             chart_of_lines(values, f"Diversity, stage {stage.name}", OF_EIGENVALUES, over="decision", zero=True),
         ]
         found.append((leads, charts))
-    return found
+    return {"stages": found}
 
 
 async def show_units(request: Request) -> Response:
@@ -142,16 +129,13 @@ async def show_units(request: Request) -> Response:
     page = Page(request)
     trial = await page.trial("read_head")
     awaiting, late = request.query_params.get("awaiting") or None, request.query_params.get("overdue") == "true"
-    units = await page.units(
-        trial, **({"awaiting": awaiting} if awaiting else {}), **({"overdue": "true"} if late else {})
-    )
+    wanted = {"awaiting": awaiting, "overdue": "true" if late else None}
+    listed = await page.units(trial, **{name: value for name, value in wanted.items() if value})
     choices = [*(stage["name"] for stage in trial["stages"][1:]), OUTCOME]
     return page.show(
         "units.html",
         trial=trial,
-        units=units[:MOST_LISTED],
-        more=max(0, len(units) - MOST_LISTED),
-        total=len(units),
+        **listed,
         awaiting=awaiting,
         overdue=late,
         choices=choices,
@@ -173,10 +157,10 @@ async def show_integrity(request: Request) -> Response:
 
 
 routes = [
-    Route("/ui/trials/{trial}", show_overview),
-    Route("/ui/trials/{trial}/allocation", show_allocation),
+    Route("/ui/trials/{trial}", _drawn("overview", _overview)),
+    Route("/ui/trials/{trial}/allocation", _drawn("allocation", _allocation)),
     Route("/ui/trials/{trial}/outcomes", show_outcomes),
-    Route("/ui/trials/{trial}/learning", show_learning),
+    Route("/ui/trials/{trial}/learning", _drawn("learning", _learning)),
     Route("/ui/trials/{trial}/units", show_units),
     Route("/ui/trials/{trial}/integrity", show_integrity),
 ]
