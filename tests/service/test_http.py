@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import suppress
 from itertools import repeat
 from select import select
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,10 @@ from serving.served import Served
 needed("uvicorn")
 needed("httptools")
 
-from dtrbandit.service.http import MOST_HEAD_BYTES, as_http, wrong_headers  # noqa: E402
+from starlette.requests import ClientDisconnect  # noqa: E402
+from starlette.types import Receive  # noqa: E402
+
+from dtrbandit.service.http import MOST_HEAD_BYTES, as_http, read_body, wrong_headers  # noqa: E402
 from dtrbandit.service.problems import Refused  # noqa: E402
 from serving.edge import NEXT, Edge, answered, asked, received, sent, until  # noqa: E402
 
@@ -446,3 +451,73 @@ def test_the_service_refuses_them_and_records_nothing(served: Served, trial: str
     assert served.records(trial) == 1
     assert told(served, begin, "Host: x", key, "Content-Type: application/json") == (200, "")
     assert served.records(trial) == 3
+
+
+# -- bytes of a body ---------------------------------------------------------------------------------------------
+
+
+def coming(*parts: bytes, then: str | None = None) -> Receive:
+    """Return a connection on which these parts come, and then nothing more, or a disconnect."""
+    messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    if then is None:
+        messages[-1]["more_body"] = False
+    else:
+        messages.append({"type": then})
+
+    async def receive() -> MutableMapping[str, Any]:
+        if messages:
+            return messages.pop(0)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    return receive
+
+
+def read(receive: Receive, **limits: Any) -> bytes:
+    return asyncio.run(read_body(receive, **limits))
+
+
+@pytest.mark.parametrize("parts", [(b"whole",), (b"wh", b"", b"ole"), (b"whole", b"")])
+def test_a_body_is_read_in_however_many_parts(parts: tuple[bytes, ...]) -> None:
+    assert read(coming(*parts)) == b"whole"
+
+
+def test_a_request_without_a_body_has_an_empty_one() -> None:
+    assert read(coming(b"")) == b""
+
+
+@pytest.mark.parametrize("parts", [(b"x" * 11,), (b"x" * 10, b"x"), (b"x",) * 11])
+def test_one_byte_too_many_is_refused(parts: tuple[bytes, ...]) -> None:
+    with pytest.raises(Refused, match="more than 10 bytes") as refused:
+        read(coming(*parts), most=10)
+
+    assert refused.value.status == 413
+
+
+def test_no_more_is_read_after_one_byte_too_many() -> None:
+    receive = coming(b"x" * 11, b"never read")
+
+    with pytest.raises(Refused):
+        read(receive, most=10)
+
+    assert asyncio.run(receive_once(receive)) == b"never read"
+
+
+async def receive_once(receive: Receive) -> object:
+    return (await receive())["body"]
+
+
+def test_a_body_that_stops_coming_is_refused() -> None:
+    async def slow() -> MutableMapping[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with pytest.raises(Refused, match="seconds") as refused:
+        read(slow, seconds=0.01)
+
+    assert refused.value.status == 408
+
+
+def test_a_client_that_left_gets_no_answer() -> None:
+    with pytest.raises(ClientDisconnect):
+        read(coming(b"half", then="http.disconnect"))

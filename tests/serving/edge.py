@@ -10,9 +10,9 @@ from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
 
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive
 
-from dtrbandit.service.call import Receive, read_body
+from dtrbandit.service.http import read_body
 from dtrbandit.service.limits import ConnectionLimiter, Limits
 from dtrbandit.service.server import Server, bound
 

@@ -18,7 +18,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrbandit.errors import DTRError
 from dtrbandit.service.call import Call
-from dtrbandit.service.commands import command_of
 from dtrbandit.service.endpoints import ENDPOINTS, Endpoint
 from dtrbandit.service.http import refusing
 from dtrbandit.service.openapi import document
@@ -127,7 +126,7 @@ class Routed:
         elif endpoint.command is None:
             given.append(await call.body(endpoint.body))
         else:
-            given.append(await command_of(call, endpoint.command, endpoint.body))
+            given.append(await call.command(endpoint.command, endpoint.body))
         response = await endpoint.handler(call, *given)
         await response(scope, receive, send)
 

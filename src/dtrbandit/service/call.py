@@ -5,40 +5,37 @@ A body is strict JSON: what two readers cannot read differently, and what every 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from starlette.datastructures import QueryParams
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import Scope
+from starlette.types import Receive, Scope
 
 from dtrbandit.design.values import shown
-from dtrbandit.service.keys import Holder, Permission
+from dtrbandit.record import Command, Decision, Unblind
+from dtrbandit.service.http import read_body
+from dtrbandit.service.keys import EXPLAIN, Holder, Permission
 from dtrbandit.service.limits import address_of, names_a_key
-from dtrbandit.service.models import Body, Query, may_be_left_out
+from dtrbandit.service.models import Body, Explain, Query, decision_explained, may_be_left_out
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
-from dtrbandit.trial import Trial
+from dtrbandit.trial import Ask, Taken, Trial
 from dtrbandit.trial.state import LOGS
 
 LOG_HEADER = b"dtrbandit-log"  # the log that a request is meant for
 LONGEST_KEY = 200
-MOST_BYTES = 64 * 1024
-SECONDS_TO_READ = 10.0
 MEDIA_TYPE, LINES = "application/json", "application/x-ndjson"
 DEEPEST = 16  # a design is four deep
 LARGEST_INTEGER = 2**53  # above, a float cannot tell an integer from its neighbour
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+as_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 SomeBody = TypeVar("SomeBody", bound=Body)
 SomeQuery = TypeVar("SomeQuery", bound=Query)
 Found = TypeVar("Found")
@@ -100,6 +97,15 @@ class Call:
         require_json(self.header(b"content-type"))
         return body_as(kind, content)
 
+    async def command(self, kind: type[Command], body: type[Body]) -> Command:
+        """Return the command that address and body stand for. A site's own key says which site it is."""
+        entries = dict(await self.body(body))
+        if "unit" in self.path:
+            entries["unit"] = self.path["unit"]
+        if "site" in entries:
+            entries["site"] = entries["site"] or self.holder.site
+        return kind(**entries)
+
     async def require_no_body(self) -> None:
         """Refuse a body that nobody would read; an empty object asks for nothing."""
         headers = self._headers
@@ -135,6 +141,15 @@ class Call:
         """Return the trial of the address."""
         return await self.service.trial(self.path["trial"])
 
+    async def take(self, command: Command) -> Taken:
+        """Let the trial take a command, and return what it replied once that is committed."""
+        trial, holder = await self.trial(), self.holder
+        # each unblinding is a record of its own: a repetition may show what has happened since
+        key = None if isinstance(command, Unblind) else self.idempotency_key()
+        ask = Ask(command, holder.actor, key, holder.id, holder.site, self.log())
+        taken: Taken = await self.service.writer.ask(trial, ask)
+        return taken
+
     async def reading(self, read: Callable[[Trial], Found]) -> Found:
         """Return what a function reads of the trial of the address, which decisions do not wait for."""
         return await self.service.reading(self.path["trial"], read)
@@ -149,44 +164,51 @@ def _allowed(known: tuple[str, ...]) -> str:
 
 def replied(entries: object, repeated: bool = False) -> Response:
     """Return a reply in JSON; a header says if it repeats one that is on record."""
-    body = _ENCODER.encode(entries).encode()
+    body = as_json(entries).encode()
     return Response(body, media_type=MEDIA_TYPE, headers={"Repeated": "true"} if repeated else None)
 
 
-def listed(name: str, entries: Iterable[object]) -> bytes:
-    """Return a list in JSON, under its name. Entry by entry: all at once, nobody else could go on meanwhile.
+async def reply_arm(call: Call, query: Explain, command: Any) -> Response:
+    """The reply is the arm to give, or that the unit left early."""  # noqa: D401  # a part of what OpenAPI says
+    if query.explain:
+        EXPLAIN.require(call.holder.role)
+    taken = await call.take(command)
+    if taken.decision is None:
+        return replied({"unit": command.unit, "left": True}, taken.repeated)
+    entries = decision_seen(taken.decision)
+    if query.explain:
+        entries["decision"] = decision_explained(taken.decision)
+    return replied(entries, taken.repeated)
+
+
+def recorded_as(what: str) -> Callable[[Call, Any], Awaitable[Response]]:
+    """Return a handler that replies that something is on record, by its name."""
+
+    async def reply(call: Call, command: Any) -> Response:
+        return await recorded(call, command, what)
+
+    return reply
+
+
+async def recorded(call: Call, command: Any, what: str, **more: object) -> Response:
+    """Reply that something is on record, and what else there is to say."""
+    taken = await call.take(command)
+    about = {"unit": command.unit} if hasattr(command, "unit") else {"trial": call.path["trial"]}
+    return replied({**about, "recorded": what, **more}, taken.repeated)
+
+
+def decision_seen(decision: Decision) -> dict[str, object]:
+    """Return what a site needs of a decision: which arm.
 
     Examples
     --------
-    >>> listed("units", [{"unit": "u1"}])
-    b'{"units":[{"unit":"u1"}]}'
+    >>> decision_seen(Decision("u1", 7, "first", "ssri", "close", 1.0, {}, {}, ("ssri",)))
+    {'unit': 'u1', 'stage': 'first', 'arm': 'ssri'}
     """
-    return b'{"%s":[%s]}' % (name.encode(), ",".join(map(_ENCODER.encode, entries)).encode())
+    return {"unit": decision.unit, "stage": decision.stage, "arm": decision.arm}
 
 
 # -- bodies --------------------------------------------------------------------------------------------------------
-
-
-async def read_body(receive: Receive, *, most: int = MOST_BYTES, seconds: float = SECONDS_TO_READ) -> bytes:
-    """Return the body, however it is sent; what it claims about its own length counts for nothing."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await _whole(receive, most)
-    except TimeoutError:
-        raise Refused("slow", f"the body was not there after {seconds:g} seconds") from None
-
-
-async def _whole(receive: Receive, most: int) -> bytes:
-    body: bytes = b""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        body += message.get("body", b"")
-        if len(body) > most:
-            raise Refused("too-large", f"the body has more than {most:,} bytes")
-        if not message.get("more_body"):
-            return body
 
 
 def require_json(content_type: str | None) -> None:

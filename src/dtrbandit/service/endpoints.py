@@ -11,7 +11,7 @@ from starlette.responses import Response
 from dtrbandit.record import Command, commands
 from dtrbandit.service import key_handlers as keys
 from dtrbandit.service import models, trials, units
-from dtrbandit.service.commands import body_of, recorded_as, reply_arm
+from dtrbandit.service.call import recorded_as, reply_arm
 from dtrbandit.service.keys import ALL, COMPARES, EXPLAIN, INSPECTS, READS, RUNS, TREATS, Permission, Role
 from dtrbandit.service.models import KeyReply, NewTrial, Recorded, TrialReply, UnitReply
 
@@ -67,7 +67,7 @@ def _command(
     reply: type[models.Reply] | None = None,
 ) -> Endpoint:
     """Return the endpoint of a command. Its body has what its address does not hold."""
-    body = body_of(command, in_address=re.findall(r"{(\w+)", path))
+    body = models.body_of(command, in_address=re.findall(r"{(\w+)", path))
     if handler is reply_arm:
         return Endpoint(name, "POST", path, roles, reply_arm, models.Explain, body, models.ArmReply, command)
     return Endpoint(name, "POST", path, roles, handler, None, body, reply, command)

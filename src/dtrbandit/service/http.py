@@ -6,14 +6,16 @@ and so is one that offered an upgrade.
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import BaseTransport, TimerHandle, Transport
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import httptools
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dtrbandit.design.values import shown
@@ -22,6 +24,8 @@ from dtrbandit.service.problems import MEDIA_TYPE, Refused
 
 MOST_HEAD_BYTES = 32 * 1024  # of an address with its headers; clients send some hundred
 MOST_DROPPED = 1024 * 1024  # bytes that are thrown away after a refusal
+MOST_BYTES = 64 * 1024  # of a body
+SECONDS_TO_READ = 10.0
 FRAMING = b"content-length", b"transfer-encoding"
 ONCE = frozenset(
     {b"host", b"authorization", b"idempotency-key", b"dtrbandit-log", b"content-type", b"content-encoding"}
@@ -252,6 +256,31 @@ class CappedHttp(HttpToolsProtocol):
         self._dropped += size
         if self._dropped > MOST_DROPPED and not self._is_answering():
             self.transport.close()
+
+
+# -- bodies -----------------------------------------------------------------------------------------------------
+
+
+async def read_body(receive: Receive, *, most: int = MOST_BYTES, seconds: float = SECONDS_TO_READ) -> bytes:
+    """Return the body, however it is sent; what it claims about its own length counts for nothing."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await _whole(receive, most)
+    except TimeoutError:
+        raise Refused("slow", f"the body was not there after {seconds:g} seconds") from None
+
+
+async def _whole(receive: Receive, most: int) -> bytes:
+    body: bytes = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        if len(body) > most:
+            raise Refused("too-large", f"the body has more than {most:,} bytes")
+        if not message.get("more_body"):
+            return body
 
 
 # -- headers -----------------------------------------------------------------------------------------------------

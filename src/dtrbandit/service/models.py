@@ -1,11 +1,18 @@
-"""What requests and replies hold. Bodies are strict: no other entries, no text for a number, finite numbers alone."""
+"""What requests and replies hold. Bodies are strict: no other entries, no text for a number, finite numbers alone.
+
+A command of ``record/commands.py`` becomes an endpoint by one row of ``endpoints.py``: the model of its body is made
+from its fields. A field with a name that no command had before needs an entry in ``FIELDS``.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+from pydantic_core import PydanticCustomError
 
+from dtrbandit.record import Command, Decision
 from dtrbandit.record.texts import LONGEST_SITE as LONGEST
 from dtrbandit.service.key_store import MOST_OVERLAP, OVERLAP
 from dtrbandit.service.keys import Role
@@ -18,6 +25,68 @@ class Body(BaseModel):
     """What a request may say."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
+
+
+# -- bodies of commands, made from their fields ------------------------------------------------------------------
+
+
+def _addressable(unit: str) -> str:
+    if set(unit) <= {"."}:
+        raise PydanticCustomError("dots", "dots alone are no id, since an address cannot hold them; use another id")
+    return unit
+
+
+FIELDS: dict[str, Any] = {  # of commands, by name; where a command has a default, it may be left out, or null
+    "unit": Annotated[
+        str,
+        Field(min_length=1, max_length=200, description="An opaque id, never a name."),
+        AfterValidator(_addressable),
+    ],
+    "context": Annotated[
+        dict[str, float], Field(description="The columns of the stage.", examples=[{"qids_start1": 16}])
+    ],
+    "stage": Annotated[
+        str,
+        Field(
+            description="A stage by its name. A response needs it only where two stages observe nothing new; an "
+            "override is about the unit's latest stage if it names none."
+        ),
+    ],
+    "arm": Annotated[str, Field(description="An arm by its label.")],
+    "outcome": Annotated[float, Field(description="More is better.")],
+    "exclude": Annotated[
+        dict[str, list[str]],
+        Field(description="Arms that are contraindicated, by stage.", examples=[{"first": ["ssri"]}]),
+    ],
+    "reason": Reason,
+    "site": Annotated[
+        str,
+        Field(min_length=1, max_length=LONGEST, description="At which site. A site's own key says it by itself."),
+    ],
+}
+
+
+def body_of(command: type[Command], *, in_address: Collection[str] = ()) -> type[Body]:
+    """Return the model of a body with the fields of a command, but for those that the address has.
+
+    Examples
+    --------
+    >>> from dtrbandit.record import Complete
+    >>> body_of(Complete, in_address=["trial", "unit"])(outcome=-8.5)
+    Complete(outcome=-8.5)
+    """
+    fields: dict[str, Any] = {}
+    for name in (each for each in command._fields if each not in in_address):
+        kind, *details = get_args(FIELDS[name])
+        if name in command._field_defaults:
+            fields[name] = Annotated[kind | None, *details], command._field_defaults[name]
+        else:
+            fields[name] = FIELDS[name], ...
+    model: type[Body] = create_model(command.__name__, __base__=Body, __doc__=command.__doc__, **fields)
+    return model
+
+
+# -- other bodies ------------------------------------------------------------------------------------------------
 
 
 class NewTrial(Body):
@@ -56,6 +125,20 @@ class Rotation(Body):
     )
 
 
+def may_be_left_out(kind: type[Body]) -> bool:
+    """Say whether a request may come without its body: all entries may be left out.
+
+    Examples
+    --------
+    >>> may_be_left_out(Rotation), may_be_left_out(Lock)
+    (True, False)
+    """
+    return not any(field.is_required() for field in kind.model_fields.values())
+
+
+# -- parameters --------------------------------------------------------------------------------------------------
+
+
 class Query(BaseModel):
     """What an address may say after its question mark, each name once."""
 
@@ -84,15 +167,7 @@ class Records(Query):
     most: int = Field(1000, ge=1, le=MOST_RECORDS, description="How many records at most.")
 
 
-def may_be_left_out(kind: type[Body]) -> bool:
-    """Say whether a request may come without its body: all entries may be left out.
-
-    Examples
-    --------
-    >>> may_be_left_out(Rotation), may_be_left_out(Lock)
-    (True, False)
-    """
-    return not any(field.is_required() for field in kind.model_fields.values())
+# -- replies -----------------------------------------------------------------------------------------------------
 
 
 class Reply(BaseModel):
@@ -194,3 +269,13 @@ class Problem(Reply):
     detail: str
     remedy: str
     error: str | None = None
+
+
+def decision_explained(decision: Decision) -> dict[str, object]:
+    """Return all of a decision, with its explanation in words."""
+    fields = {name: _plain(value) for name, value in decision._asdict().items()}
+    return {**fields, "explanation": str(decision)}
+
+
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value

@@ -14,8 +14,7 @@ from dtrbandit.policies.plain_values import policy_from_dict
 from dtrbandit.record import End, Hold
 from dtrbandit.record.log_file import line_of
 from dtrbandit.service import metrics
-from dtrbandit.service.call import LINES, Call, replied
-from dtrbandit.service.commands import recorded
+from dtrbandit.service.call import LINES, Call, recorded, replied
 from dtrbandit.service.models import Lock, NewTrial, Records
 from dtrbandit.service.problems import Refused
 from dtrbandit.summary import Summary

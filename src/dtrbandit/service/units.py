@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 
 from starlette.responses import Response
@@ -11,10 +12,9 @@ from dtrbandit.errors import ProtocolError
 from dtrbandit.record import Unblind
 from dtrbandit.record.chain import time_text
 from dtrbandit.record.events import Voided
-from dtrbandit.service.call import MEDIA_TYPE, Call, listed, replied
-from dtrbandit.service.commands import decision_explained, take
+from dtrbandit.service.call import MEDIA_TYPE, Call, as_json, replied
 from dtrbandit.service.keys import COMPARES, EXPLAIN, Role
-from dtrbandit.service.models import Awaiting, Explain
+from dtrbandit.service.models import Awaiting, Explain, decision_explained
 from dtrbandit.service.problems import Refused
 from dtrbandit.trial import Trial, UnitStatus, UnitStory
 from dtrbandit.trial.units import require_awaited
@@ -22,7 +22,7 @@ from dtrbandit.trial.units import require_awaited
 
 async def unblind_unit(call: Call, command: Unblind) -> Response:
     """The reply is all of the unit, each decision explained, once it is on record who looks and why."""  # noqa: D401
-    taken = await take(call, command)
+    taken = await call.take(command)
     return replied(unit_explained(await call.reading(lambda trial: trial.unit(command.unit))), taken.repeated)
 
 
@@ -50,6 +50,17 @@ async def show_unit(call: Call, query: Explain) -> Response:
         EXPLAIN.require(call.holder.role)
     unit = await call.reading(lambda trial: trial.unit(call.path["unit"], site=call.holder.site))
     return replied(unit_seen(unit, call.holder.role))
+
+
+def listed(name: str, entries: Iterable[object]) -> bytes:
+    """Return a list in JSON, under its name. Entry by entry: all at once, nobody else could go on meanwhile.
+
+    Examples
+    --------
+    >>> listed("units", [{"unit": "u1"}])
+    b'{"units":[{"unit":"u1"}]}'
+    """
+    return b'{"%s":[%s]}' % (name.encode(), ",".join(map(as_json, entries)).encode())
 
 
 # -- what each role sees -----------------------------------------------------------------------------------------

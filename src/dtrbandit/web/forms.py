@@ -8,8 +8,11 @@ import secrets
 from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 
+from starlette.types import Receive
+
 from dtrbandit.design.values import shown
-from dtrbandit.service.call import NotStrict, Receive, read_body, strict_float
+from dtrbandit.service.call import NotStrict, strict_float
+from dtrbandit.service.http import read_body
 from dtrbandit.service.problems import Refused
 
 MOST_FIELDS = 500
