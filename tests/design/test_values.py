@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dtrbandit.design.values import as_float, each, positive, real, shown, spread, whole
+from dtrbandit.design.values import as_float, check_fields, each, positive, real, shown, spread, whole
 from dtrbandit.errors import DesignError
 
 
@@ -84,3 +85,22 @@ def test_one_value_serves_for_all_and_a_list_must_fit() -> None:
     assert spread(given, 2, "delta") == given
     with pytest.raises(DesignError, match=r"^delta must be one value or 3, found 2: \(1\.0, 2\.0\)$"):
         _: tuple[float, ...] = spread(given, 3, "delta")
+
+
+@dataclass(frozen=True)
+class Dose:
+    """Something with parameters."""
+
+    amount: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        check_fields(self, positive, "amount", "count")
+
+
+def test_fields_become_what_a_check_makes_of_them_and_errors_name_them() -> None:
+    dose = Dose(np.float64(2))
+
+    assert (dose.amount, type(dose.amount), dose.count) == (2.0, float, 1.0)
+    with pytest.raises(DesignError, match=r"^Dose: count must be a finite number above 0, found 0$"):
+        Dose(2.0, 0)

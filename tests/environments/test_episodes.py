@@ -1,4 +1,4 @@
-"""Units one stage at a time: what is seen of them, what they are given, and how they end."""
+"""Units one stage at a time: what is observed of them, what they are given, and how they end."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def begun(batch: int = 50) -> tuple[Episodes, PotentialOutcomes]:
     return episodes, Branching().draw(batch, np.random.default_rng(5))
 
 
-def test_before_units_come_nothing_is_to_be_seen() -> None:
+def test_before_the_first_unit_there_is_nothing_to_observe() -> None:
     episodes = Episodes(Branching(), 2, batch=4)
 
-    features, stage, feasible = episodes.seen()
+    features, stage, feasible = episodes.observe()
 
-    assert episodes.over.all()
+    assert episodes.ended.all()
     assert not features.any()
     assert stage.tolist() == [3, 3]
     assert not feasible.any()
@@ -34,7 +34,7 @@ def test_before_units_come_nothing_is_to_be_seen() -> None:
 def test_a_unit_shows_its_features_and_zeros_behind_them() -> None:
     episodes, units = begun()
 
-    features, stage, feasible = episodes.seen()
+    features, stage, feasible = episodes.observe()
 
     assert features[:, 1].tolist() == units.contexts[0]["x1"].tolist()
     assert not features[:, 2:].any()
@@ -42,54 +42,54 @@ def test_a_unit_shows_its_features_and_zeros_behind_them() -> None:
     assert feasible.tolist() == [[1, 1, 0]] * 50
 
 
-def test_who_leaves_early_is_through_with_the_outcome_and_the_others_go_on() -> None:
+def test_who_leaves_early_ends_with_the_outcome_and_the_others_go_on() -> None:
     episodes, units = begun()
     left = units.contexts[1]["x2"][:, 0] <= -1
 
-    episodes.give(np.zeros(50, dtype=np.int64))
+    episodes.assign(np.zeros(50, dtype=np.int64))
 
     assert 0 < left.sum() < 50
-    assert episodes.over.tolist() == left.tolist()
+    assert episodes.ended.tolist() == left.tolist()
     assert episodes.outcome[left].tolist() == units.outcome[left, 0, 0, 0].tolist()
     assert not episodes.outcome[~left].any()
-    assert not episodes.seen().features[left].any()
+    assert not episodes.observe().features[left].any()
 
 
 def test_the_last_arm_gives_the_outcome_of_the_plan() -> None:
     episodes, units = begun()
     last = np.zeros(50)
     for arm in (1, 2, 1):
-        going = ~episodes.over
-        episodes.give(np.full(50, arm))
+        going = ~episodes.ended
+        episodes.assign(np.full(50, arm))
         last[going] = episodes.outcome[going]
 
-    assert episodes.over.all()
+    assert episodes.ended.all()
     assert last.tolist() == units.outcome[:, 1, 2, 1].tolist()
 
 
-def test_units_come_in_batches_and_what_was_drawn_can_be_forgotten() -> None:
+def test_units_come_in_batches_and_those_that_wait_can_be_dropped() -> None:
     episodes, units = begun(batch=120)
     rng = np.random.default_rng(0)
 
     episodes.begin(EVERY, rng)  # the next fifty of the batch
-    second = episodes.seen().features[:, 1].tolist()
-    episodes.forget()
+    second = episodes.observe().features[:, 1].tolist()
+    episodes.drop_waiting()
     episodes.begin(EVERY, rng)
 
     assert second == units.contexts[0]["x1"][50:100].tolist()
-    assert episodes.seen().features[:, 1].tolist() != units.contexts[0]["x1"][50:100].tolist()
+    assert episodes.observe().features[:, 1].tolist() != units.contexts[0]["x1"][50:100].tolist()
 
 
 def test_an_infeasible_arm_is_refused_and_nothing_happens() -> None:
     episodes, _ = begun()
-    before = episodes.seen()
+    before = episodes.observe()
 
     with pytest.raises(
-        dtr.ProtocolError, match=r"place 3 cannot be given arm 2 at stage 'first' .*feasible are \[0, 1\]"
+        dtr.ProtocolError, match=r"slot 3 cannot be given arm 2 at stage 'first' .*feasible are \[0, 1\]"
     ):
-        episodes.give(np.where(np.arange(50) == 3, 2, 0))
+        episodes.assign(np.where(np.arange(50) == 3, 2, 0))
 
-    now = episodes.seen()
+    now = episodes.observe()
     assert np.array_equal(now.features, before.features)
     assert now.stage.tolist() == before.stage.tolist()
 
@@ -111,5 +111,5 @@ def test_infeasible_plans_may_be_anything() -> None:
     episodes, units = begun()
 
     assert np.isnan(units.outcome).any()
-    assert not episodes.over.any()
+    assert not episodes.ended.any()
     assert len(DESIGN.arm_plans) < 12

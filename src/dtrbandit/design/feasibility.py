@@ -183,8 +183,9 @@ def arms_left(tree: Tree, excluded: Barred, closed: Barred = ()) -> tuple[tuple[
 def children_left(tree: Tree, excluded: Barred, closed: Barred) -> NDArray[np.int32]:
     """Return ``tree.child`` for all nodes, leaves as well, −1 where an arm is not feasible any more.
 
-    Only an override leads to a node where nothing is left, or a closing after the unit was there. No max may run over
-    nothing. So there the closed arms are feasible still, and if that is not enough, all arms of the design.
+    At some nodes no arm may be left: a unit comes there by an override, or was there before an arm was closed. A
+    maximum over arms needs at least one. So at such a node closed arms count as feasible, and if that is not enough,
+    all arms of the design.
     """
     child = np.full((len(tree.feasible), tree.child.shape[1]), -1, dtype=np.int32)
     rows = zip(arms_left(tree, excluded, closed), arms_left(tree, excluded), tree.feasible, strict=True)
@@ -207,7 +208,10 @@ def why_not(tree: Tree, node: int, excluded: Barred, closed: Barred) -> tuple[tu
 
 
 def sets_of(masks: Sequence[NDArray[np.bool_]] | None, n: int) -> tuple[NDArray[np.int64], tuple[Barred, ...]]:
-    """Return what is contraindicated for n units, (n, K_m) for each stage, as numbers and the sets by number."""
+    """Return, for n units, which set of contraindications each has, as a number, (n,), and the distinct sets.
+
+    ``masks`` say which arms are contraindicated, (n, K_m) for each stage.
+    """
     if masks is None:
         return np.zeros(n, dtype=np.int64), ((),)
     pairs = [(m, arm) for m, mask in enumerate(masks) for arm in range(mask.shape[1])]

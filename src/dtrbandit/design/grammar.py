@@ -13,7 +13,7 @@ from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 
 MOST_CHARACTERS = 10_000
-SHOWN_AROUND = 40  # characters on each side of the place that an error marks
+SHOWN_AROUND = 40  # characters on each side of what an error marks
 
 NAME = re.compile(r"[^\W\d][\w.]*")
 NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -21,7 +21,7 @@ SYMBOL = re.compile(r"<=|>=|==|!=|\*\*|[^\w\s]")
 
 
 class Token(NamedTuple):
-    """A piece of the text: its kind (``name``, ``number``, ``symbol`` or ``end``) and place."""
+    """A piece of the text: its kind (``name``, ``number``, ``symbol`` or ``end``) and position."""
 
     kind: str
     text: str
@@ -29,7 +29,7 @@ class Token(NamedTuple):
 
 
 class Reader:
-    """Reads a text token by token, and points at the place when something is wrong."""
+    """Reads a text token by token. An error marks the token that is wrong."""
 
     def __init__(self, text: str, *, where: str) -> None:
         if not isinstance(text, str):

@@ -151,12 +151,12 @@ class Design:
         plans = counted(len(self.arm_plans), "feasible plan")
         lines = [f"A design of {counted(len(self.stages), 'stage')} with {plans}."]
         for m in range(len(self.stages)):
-            lines += ["", *self._stage_in_words(m)]
+            lines += ["", *self._describe_stage(m)]
         if self.every_combination:
             return "\n".join([*lines, "", "Plans: every combination of arms."])
         return "\n".join([*lines, "", "Plans:", *(f"  {', then '.join(plan)}" for plan in self.plans or ())])
 
-    def _stage_in_words(self, m: int) -> list[str]:
+    def _describe_stage(self, m: int) -> list[str]:
         stage = self.stages[m]
         condition, model = self.parsed[m].condition, " + ".join(self.parsed[m].features.names)
         lines = [f"Stage {m + 1}, {stage.name}: give {_either(stage.arms)}."]

@@ -143,7 +143,7 @@ def construct(text: TomlText, kind: type[Any], parameters: Mapping[str, object],
 
 
 def table_at(text: TomlText, *keys: str | int) -> Mapping[str, object]:
-    """Return the table at a place of a file, or say that something else is there."""
+    """Return the table under these keys, or say that something else is there."""
     found: Any = text.tables
     for key in keys:
         found = found[key]

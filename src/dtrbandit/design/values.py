@@ -138,6 +138,12 @@ def positive(value: object, what: str) -> float:
     return number
 
 
+def check_fields(thing: object, check: Callable[[object, str], object], *names: str) -> None:
+    """Replace fields of a frozen dataclass by what ``check`` makes of them; errors name the class and the field."""
+    for name in names:
+        object.__setattr__(thing, name, check(getattr(thing, name), f"{type(thing).__name__}: {name}"))
+
+
 def each(value: object, what: str, check: Callable[[object, str], Checked]) -> Checked | tuple[Checked, ...]:
     """Check a value, or a list of values one by one."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

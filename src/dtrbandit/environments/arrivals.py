@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.values import each, positive, real, shown, spread, whole
+from dtrbandit.design.values import check_fields, each, positive, real, shown, spread, whole
 from dtrbandit.errors import DesignError
 from dtrbandit.kernels.arrays import Array
 
@@ -45,7 +46,7 @@ class Fixed:
     sub_exponential = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", real(self.mean, "Fixed: mean"))
+        check_fields(self, real, "mean")
 
     def draw(self, size: Size, rng: np.random.Generator) -> Array:  # noqa: ARG002  # nothing random
         """Return the time, ``size`` times."""
@@ -60,7 +61,7 @@ class Exponential:
     sub_exponential = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", positive(self.mean, "Exponential: mean"))
+        check_fields(self, positive, "mean")
 
     def draw(self, size: Size, rng: np.random.Generator) -> Array:
         """Draw independent times."""
@@ -76,8 +77,7 @@ class Gamma:
     sub_exponential = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", positive(self.mean, "Gamma: mean"))
-        object.__setattr__(self, "shape", positive(self.shape, "Gamma: shape"))
+        check_fields(self, positive, "mean", "shape")
 
     def draw(self, size: Size, rng: np.random.Generator) -> Array:
         """Draw independent times."""
@@ -93,8 +93,7 @@ class LogNormal:
     sub_exponential = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", positive(self.mean, "LogNormal: mean"))
-        object.__setattr__(self, "sigma", positive(self.sigma, "LogNormal: sigma"))
+        check_fields(self, positive, "mean", "sigma")
 
     def draw(self, size: Size, rng: np.random.Generator) -> Array:
         """Draw independent times."""
@@ -152,10 +151,9 @@ class ArrivalProcess:
     dropout: float | tuple[float, ...] = 0.0
 
     def __post_init__(self) -> None:
-        _duration(self.between, "ArrivalProcess: between")
-        _duration(self.outcome, "ArrivalProcess: outcome")
-        object.__setattr__(self, "response", each(self.response, "ArrivalProcess: response", _duration))
-        object.__setattr__(self, "dropout", each(self.dropout, "ArrivalProcess: dropout", _probability))
+        check_fields(self, _duration, "between", "outcome")
+        check_fields(self, partial(each, check=_duration), "response")
+        check_fields(self, partial(each, check=partial(real, high=1.0)), "dropout")
 
     def draw(self, n: int, stages: int, rng: np.random.Generator) -> Timeline:
         """Draw when n units enrol and go on; they are numbered in the order of enrolment."""
@@ -209,7 +207,3 @@ def _duration(value: object, what: str) -> Duration:
     if not isinstance(value, Duration):
         raise DesignError(f"{what} must be a duration like Exponential(mean=1.0) or Fixed(0.0), found {shown(value)}")
     return value
-
-
-def _probability(value: object, what: str) -> float:
-    return real(value, what, high=1.0)

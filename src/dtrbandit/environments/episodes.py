@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.feasibility import left_for_sets
 from dtrbandit.design.spec import Design
 from dtrbandit.environments.potential_outcomes import (
     Environment,
@@ -19,7 +20,7 @@ from dtrbandit.errors import ObservationError, ProtocolError
 from dtrbandit.kernels.arrays import Array, Mask
 
 
-class Seen(NamedTuple):
+class Observed(NamedTuple):
     """What an agent sees: features (count, D), the stage (count,), and 1 where an arm is feasible, (count, K)."""
 
     features: Array
@@ -28,12 +29,12 @@ class Seen(NamedTuple):
 
 
 class Episodes:
-    """Units in progress at ``count`` places, drawn in batches.
+    """Units under way, one in each of ``count`` slots; they are drawn in batches.
 
     Attributes
     ----------
-    over
-        (count,): whether the unit is through. Before the first unit it is True.
+    ended
+        (count,): whether the unit has ended. Before the first unit it is True.
     outcome
         (count,): the outcome of a unit that its last arm brought to its end; else 0.
     """
@@ -44,38 +45,38 @@ class Episodes:
         self._units = self._coming = _blank(self._design, count)
         self._stage, self._feasible = _stages_and_feasible(self._design)
         self._node = np.zeros(count, dtype=np.int64)
-        self.over, self.outcome = np.ones(count, dtype=np.bool_), np.zeros(count)
-        self.forget()
+        self.ended, self.outcome = np.ones(count, dtype=np.bool_), np.zeros(count)
+        self.drop_waiting()
 
-    def forget(self) -> None:
+    def drop_waiting(self) -> None:
         """Drop the units that were drawn and have not come yet."""
         self._coming = _blank(self._design, 0)
 
-    def begin(self, places: Mask, rng: np.random.Generator) -> None:
-        """Let a new unit come to each of these places."""
-        wanted = int(places.sum())
+    def begin(self, slots: Mask, rng: np.random.Generator) -> None:
+        """Start a new unit in each of these slots."""
+        wanted = int(slots.sum())
         if len(self._coming.outcome) < wanted:
             self._coming = _table(self._environment.draw(self._batch, rng))
         for values, new in zip(self._units, self._coming, strict=True):
-            values[places] = new[:wanted]
+            values[slots] = new[:wanted]
         self._coming = self._coming.after(wanted)
-        self._node[places], self.over[places], self.outcome[places] = 0, False, 0.0
+        self._node[slots], self.ended[slots], self.outcome[slots] = 0, False, 0.0
 
-    def give(self, arms: NDArray[np.int64]) -> None:
-        """Give each unit that is not through its arm, (count,)."""
-        going = np.flatnonzero(~self.over)
+    def assign(self, arms: NDArray[np.int64]) -> None:
+        """Give each unit that has not ended its arm, (count,)."""
+        going = np.flatnonzero(~self.ended)
         self._require_feasible(going, arms)
         node = self._design.tree.child[self._node[going], arms[going]]
-        self._node[going], self.over[going] = node, self._units.ends[going, node]
+        self._node[going], self.ended[going] = node, self._units.ends[going, node]
         self.outcome[:] = 0.0
-        self.outcome[going] = np.where(self.over[going], self._units.outcome[going, node], 0.0)
+        self.outcome[going] = np.where(self.ended[going], self._units.outcome[going, node], 0.0)
 
-    def seen(self) -> Seen:
-        """Return what an agent sees now. A unit that is through has zeros, a stage beyond the last, and no arm."""
-        place, over = np.arange(len(self.over)), self.over
-        stage = np.where(over, len(self._design.stages), self._stage[self._node])
-        feasible = np.where(over[:, None], 0, self._feasible[self._node]).astype(np.int8)
-        return Seen(self._units.features[place, self._node], stage, feasible)
+    def observe(self) -> Observed:
+        """Return what an agent sees now. A unit that has ended has zeros, a stage beyond the last, and no arm."""
+        ended = self.ended
+        stage = np.where(ended, len(self._design.stages), self._stage[self._node])
+        feasible = np.where(ended[:, None], 0, self._feasible[self._node]).astype(np.int8)
+        return Observed(self._units.features[np.arange(len(ended)), self._node], stage, feasible)
 
     def _require_feasible(self, going: NDArray[np.int64], arms: NDArray[np.int64]) -> None:
         node, arm, count = self._node[going], arms[going], self._feasible.shape[1]
@@ -84,7 +85,7 @@ class Episodes:
             first = int(np.argmax(refused))
             stage, allowed = self._stage[node[first]], np.flatnonzero(self._feasible[node[first]])
             raise ProtocolError(
-                f"the unit at place {going[first]} cannot be given arm {arm[first]} at stage "
+                f"the unit in slot {going[first]} cannot be given arm {arm[first]} at stage "
                 f"{self._design.stages[stage].name!r} after arms {self._design.tree.arms_to[node[first]]}: feasible "
                 f"are {allowed.tolist()}, see the action mask"
             )
@@ -111,9 +112,9 @@ def _blank(design: Design, n: int) -> _Table:
 def _table(units: PotentialOutcomes) -> _Table:
     """Return what each unit brings to each node: features where it is treated, an outcome where it ends."""
     design, brought = units.design, by_node(units)
-    table, through = _blank(design, len(units.outcome)), reached(brought.enters, design.tree)
+    table, entered = _blank(design, len(units.outcome)), reached(brought.enters, design.tree)
     table.outcome[:] = brought.outcome[:, brought.leaf]
-    for node, stays in enumerate(through.T):
+    for node, stays in enumerate(entered.T):
         d = design.dimensions[len(design.tree.arms_to[node])]
         table.features[stays, node, :d] = brought.features[stays, node, :d]
         table.ends[:, node] = ~stays
@@ -128,5 +129,5 @@ def _table(units: PotentialOutcomes) -> _Table:
 def _stages_and_feasible(design: Design) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Return the stage of each node, (nodes,), and its feasible arms, (nodes, K)."""
     feasible = np.zeros((len(design.tree.arms_to), max(design.arm_counts)), dtype=np.int8)
-    feasible[: len(design.tree.child)] = design.tree.child >= 0
+    feasible[: len(design.tree.child)] = left_for_sets(design.tree, [()])[0]
     return np.array([len(arms) for arms in design.tree.arms_to]), feasible

@@ -82,20 +82,20 @@ class UnitEnv(gymnasium.Env):
         """Go on to the next unit; with a seed, to the first of that seed's units."""
         super().reset(seed=seed, options=options)
         if seed is not None:
-            self._episodes.forget()
+            self._episodes.drop_waiting()
         self._episodes.begin(np.ones(1, dtype=np.bool_), self.np_random)
-        return self._seen()
+        return self._observe()
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
         """Give an arm."""
-        if self._episodes.over[0]:
+        if self._episodes.ended[0]:
             raise ProtocolError("UnitEnv: there is no unit to give an arm to; call reset()")
-        self._episodes.give(_arms(action, (), "UnitEnv")[None])
-        observation, info = self._seen()
-        return observation, float(self._episodes.outcome[0]), bool(self._episodes.over[0]), False, info
+        self._episodes.assign(_arms(action, (), "UnitEnv")[None])
+        observation, info = self._observe()
+        return observation, float(self._episodes.outcome[0]), bool(self._episodes.ended[0]), False, info
 
-    def _seen(self) -> tuple[Observation, Info]:
-        features, stage, feasible = (values[0] for values in self._episodes.seen())
+    def _observe(self) -> tuple[Observation, Info]:
+        features, stage, feasible = (values[0] for values in self._episodes.observe())
         self.action_space.feasible = feasible
         return {"features": features, "stage": stage}, {"action_mask": feasible.copy()}
 
@@ -103,7 +103,7 @@ class UnitEnv(gymnasium.Env):
 class UnitVectorEnv(VectorEnv):
     """Many units at once, drawn and moved on together; otherwise as ``UnitEnv``.
 
-    A place whose unit is through takes its next unit in the following step (``AutoresetMode.NEXT_STEP``). In that step
+    A slot whose unit has ended takes its next unit in the following step (``AutoresetMode.NEXT_STEP``). In that step
     its action is ignored and its reward is 0.
 
     Examples
@@ -131,23 +131,23 @@ class UnitVectorEnv(VectorEnv):
         """Begin with new units everywhere; with a seed, with the first of that seed's units."""
         super().reset(seed=seed, options=options)
         if seed is not None:
-            self._episodes.forget()
+            self._episodes.drop_waiting()
         self._episodes.begin(np.ones(self.num_envs, dtype=np.bool_), self.np_random)
         self._began = True
-        return self._seen()
+        return self._observe()
 
     def step(self, actions: Any) -> tuple[Observation, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]:
-        """Give each unit an arm, or, where it is through, let the next come."""
+        """Give each unit an arm; where it has ended, start the next unit instead."""
         if not self._began:
             raise ProtocolError("UnitVectorEnv: there are no units to give arms to; call reset()")
-        episodes, through = self._episodes, self._episodes.over.copy()
-        episodes.give(_arms(actions, (self.num_envs,), "UnitVectorEnv"))
-        episodes.begin(through, self.np_random)
-        observation, info = self._seen()
-        return observation, episodes.outcome.copy(), episodes.over.copy(), np.zeros(self.num_envs, np.bool_), info
+        episodes, ended = self._episodes, self._episodes.ended.copy()
+        episodes.assign(_arms(actions, (self.num_envs,), "UnitVectorEnv"))
+        episodes.begin(ended, self.np_random)
+        observation, info = self._observe()
+        return observation, episodes.outcome.copy(), episodes.ended.copy(), np.zeros(self.num_envs, np.bool_), info
 
-    def _seen(self) -> tuple[Observation, Info]:
-        features, stage, feasible = self._episodes.seen()
+    def _observe(self) -> tuple[Observation, Info]:
+        features, stage, feasible = self._episodes.observe()
         mask = {"action_mask": feasible, "_action_mask": np.ones(self.num_envs, dtype=np.bool_)}
         return {"features": features, "stage": stage}, mask
 

@@ -7,7 +7,7 @@ stage is linear in these features too. ``docs/environments.md`` has the construc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from math import prod
 
@@ -16,7 +16,7 @@ import numpy as np
 from dtrbandit.design.feasibility import MOST_PLANS
 from dtrbandit.design.spec import MOST_STAGES, Design
 from dtrbandit.design.stages import MOST_ARMS, Stage
-from dtrbandit.design.values import each, positive, real, shown, spread, whole
+from dtrbandit.design.values import check_fields, each, positive, real, shown, spread, whole
 from dtrbandit.environments.linear_stage import LinearStage, linear_stage
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes, units_first
 from dtrbandit.errors import DesignError
@@ -60,14 +60,13 @@ class Linear:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        set_checked = partial(object.__setattr__, self)
-        set_checked("stages", whole(self.stages, "Linear: stages", low=1, high=MOST_STAGES))
-        set_checked("arms", each(self.arms, "Linear: arms", partial(whole, low=1, high=MOST_ARMS)))
-        set_checked("dimension", each(self.dimension, "Linear: dimension", partial(whole, low=2, high=MOST_FEATURES)))
-        set_checked("margin", each(self.margin, "Linear: margin", positive))
-        set_checked("suboptimal", each(self.suboptimal, "Linear: suboptimal", partial(whole, low=0, high=MOST_ARMS)))
-        set_checked("noise", real(self.noise, "Linear: noise"))
-        set_checked("seed", whole(self.seed, "Linear: seed", low=0))
+        check_fields(self, partial(whole, low=1, high=MOST_STAGES), "stages")
+        check_fields(self, partial(each, check=partial(whole, low=1, high=MOST_ARMS)), "arms")
+        check_fields(self, partial(each, check=partial(whole, low=2, high=MOST_FEATURES)), "dimension")
+        check_fields(self, partial(each, check=positive), "margin")
+        check_fields(self, partial(each, check=partial(whole, low=0, high=MOST_ARMS)), "suboptimal")
+        check_fields(self, real, "noise")
+        check_fields(self, partial(whole, low=0), "seed")
         if prod(arms for arms, *_ in self._parameters) > MOST_PLANS:
             raise DesignError(
                 f"Linear: {shown(self.arms)} arms make more than {MOST_PLANS} plans; take fewer arms or stages"
@@ -124,15 +123,8 @@ class Linear:
     @property
     def _parameters(self) -> list[tuple[int, int, float, int]]:
         """Arms, dimension, margin and suboptimal arms of each stage."""
-        return list(
-            zip(
-                spread(self.arms, self.stages, "Linear: arms"),
-                spread(self.dimension, self.stages, "Linear: dimension"),
-                spread(self.margin, self.stages, "Linear: margin"),
-                spread(self.suboptimal, self.stages, "Linear: suboptimal"),
-                strict=True,
-            )
-        )
+        names = "arms", "dimension", "margin", "suboptimal"
+        return list(zip(*(spread(getattr(self, name), self.stages, f"Linear: {name}") for name in names), strict=True))
 
 
 def _columns(m: int, d: int) -> list[str]:
@@ -173,22 +165,14 @@ class OneStage:
     second_arms: int = 1
 
     def __post_init__(self) -> None:
-        second_arms = whole(self.second_arms, "OneStage: second_arms", low=1, high=MOST_ARMS)
-        object.__setattr__(self, "second_arms", second_arms)
+        check_fields(self, partial(whole, low=1, high=MOST_ARMS), "second_arms")
         _ = self.problem  # refuses the other parameters
 
     @cached_property
     def problem(self) -> Linear:
         """The one-stage problem."""
-        return Linear(
-            stages=1,
-            arms=self.arms,
-            dimension=self.dimension,
-            margin=self.margin,
-            suboptimal=self.suboptimal,
-            noise=self.noise,
-            seed=self.seed,
-        )
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "second_arms"}
+        return Linear(stages=1, **own)
 
     @cached_property
     def design(self) -> Design:

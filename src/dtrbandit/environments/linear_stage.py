@@ -32,7 +32,7 @@ class Cells(NamedTuple):
     share: Array
     scale: float
 
-    def place(self, distance: Array, rng: np.random.Generator) -> Array:
+    def first_coordinate(self, distance: Array, rng: np.random.Generator) -> Array:
         """Return y₁ under the upper law at a distance from a crossing."""
         if len(self.share) == 2:  # the upper law is on the right of the only crossing
             return distance
@@ -78,7 +78,7 @@ class LinearStage:
         """
         weight = 0.5 + (value - self.mean_best) / (2 * self.rise)
         sign = np.where(rng.random(value.shape) < weight, 1.0, -1.0)
-        y = [sign * self.cells.place(rng.random(value.shape) ** (1 / self.margin), rng)]
+        y = [sign * self.cells.first_coordinate(rng.random(value.shape) ** (1 / self.margin), rng)]
         y += [sign * (2 * np.sqrt(np.sqrt(rng.random(value.shape))) - 1) for _ in self.reflection[1:]]
         return np.stack([_combined(row, y) for row in self.reflection])
 

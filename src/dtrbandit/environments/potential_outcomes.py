@@ -116,7 +116,7 @@ def leavers(units: PotentialOutcomes) -> dict[Plan, Mask]:
 
 
 class ByNode(NamedTuple):
-    """What n units would bring to each node.
+    """What n units would have at each node of the tree: their features on arrival, or their outcome.
 
     Attributes
     ----------
@@ -167,11 +167,11 @@ def by_node(units: PotentialOutcomes, design: Design | None = None) -> ByNode:
 
 def reached(enters: Mask, tree: Tree) -> Mask:
     """Return who enters each node and all before it, (n, inner nodes), if given the arms that lead there."""
-    through = enters.copy()
+    entered = enters.copy()
     for node, parent in enumerate(tree.parents[: len(tree.child)]):
         if parent >= 0:
-            through[:, node] &= through[:, parent]
-    return through
+            entered[:, node] &= entered[:, parent]
+    return entered
 
 
 # -- checks -----------------------------------------------------------------------------------------------------

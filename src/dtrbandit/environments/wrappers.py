@@ -65,9 +65,10 @@ class Tabulated:
 class Contraindicated:
     """Draws units of another environment, and for each arm named whether it is contraindicated.
 
-    This is independent of everything else, and known when a unit enrols. A unit that no plan would be left for is drawn
-    again. The Q-functions are known only where arms of the first stage alone are contraindicated: before a later stage,
-    Q is the mean over contexts of the best arm that is left, which other environments do not tell.
+    Contraindications are independent of everything else, and known when a unit enrols. They are drawn again for a unit
+    that would have no plan left. The Q-functions are known only where arms of the first stage alone can be
+    contraindicated. Otherwise Q before a later stage is a mean over contexts of the best arm that is left, which the
+    other environment does not tell.
 
     Parameters
     ----------
