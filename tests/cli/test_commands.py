@@ -14,6 +14,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
+from dtrbandit.reproduce import EXTENSIONS, NAMES, experiments, reproduce
 from dtrbandit.words import counted
 
 EXAMPLE = Path(__file__).parents[2] / "examples/study.toml"
@@ -77,12 +78,14 @@ def test_all_reproductions_are_one_document_and_have_a_folder_each(run: Run, tmp
     options = ("--paths", "2", "--horizon", "200", "--jobs", "1", "--out", "mine")
     code, out, _ = run("reproduce", "all", *options, "--json")
 
-    document = json.loads(out)
-    extensions = {"delay", "arms", "stages", "margin", "one_stage", "features"}
-    assert {row["study"] for row in document["table"]} == {"figure1", "figure2", "table1", *extensions}
-    assert len(document["claims"]) == 8 + 7 + 39 + 4
-    assert {path.name for path in (tmp_path / "mine").iterdir()} == {"figure1", "figure2", "extensions", "table1"}
-    assert {path.name for path in (tmp_path / "mine" / "extensions").iterdir()} == extensions
+    document, chosen = json.loads(out), experiments("all")
+    each = {tmp_path / "mine" / name / own: one for name, folder in chosen.items() for own, one in folder.items()}
+    assert {row["study"] for row in document["table"]} == {one.name for one in each.values()}
+    again = [reproduce(one, folder, paths=2, horizon=200, n_jobs=1) for folder, one in each.items()]
+    assert document["claims"] == [claim.record() for result in again for claim in result.claims]
+    assert all(result.claims for result in again)
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == set(NAMES)
+    assert {path.name for path in (tmp_path / "mine" / "extensions").iterdir()} == set(EXTENSIONS)
     assert (tmp_path / "mine" / "extensions" / "delay" / "delay.png").exists()
     assert code == any(claim["verdict"] == "refuted" for claim in document["claims"])
 

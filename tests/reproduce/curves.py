@@ -12,12 +12,12 @@ from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce import FIGURES, Claim
 from dtrbandit.simulation.manifest import Manifest
 
-Curve = Callable[[Array, int], Array]  # from rounds and the number of a path to its regret
+RegretCurve = Callable[[Array, int], Array]  # from rounds and the number of a path to its regret
 
 HORIZON, PATHS = 2_000, 40
 
 
-def study_of(curves: Mapping[str, Curve], horizon: int = HORIZON) -> dtr.Study:
+def study_of(curves: Mapping[str, RegretCurve], horizon: int = HORIZON) -> dtr.Study:
     """Return the study in which each policy has the regret that its curve says."""
     t = np.arange(horizon + 1.0)
     rounds = {name: [np.diff(curve(t, path)) for path in range(PATHS)] for name, curve in curves.items()}
@@ -36,15 +36,15 @@ def study_with(regret: Mapping[str, Array]) -> dtr.Study:
     return dtr.Study(manifest, tuple(range(paths)), arms, dict.fromkeys(regret, nothing), both, nothing)
 
 
-def logarithmic(scale: float) -> Curve:
+def logarithmic(scale: float) -> RegretCurve:
     return lambda t, path: scale * (1 + path / 1000) * np.log1p(t / 20)
 
 
-def power(scale: float, exponent: float) -> Curve:
+def power(scale: float, exponent: float) -> RegretCurve:
     return lambda t, path: scale * (1 + path / 1000) * t**exponent
 
 
-def sometimes(share: float, one: Curve, other: Curve) -> Curve:
+def sometimes(share: float, one: RegretCurve, other: RegretCurve) -> RegretCurve:
     """Return a curve that is the one on this share of the paths, and the other on the rest."""
     return lambda t, path: (one if path < share * PATHS else other)(t, path)
 
@@ -54,6 +54,6 @@ def marks(claims: tuple[Claim, ...]) -> str:
     return "".join(claim.verdict.mark for claim in claims)
 
 
-def told(figure: str, curves: dict[str, Curve]) -> str:
+def verdicts_on(figure: str, curves: dict[str, RegretCurve]) -> str:
     """Return the verdicts on a figure's claims."""
     return marks(FIGURES[figure].claims(study_of(curves)))

@@ -13,18 +13,18 @@ from dtrbandit.reproduce import EXTENSIONS
 from dtrbandit.reproduce.extensions import arms, delay, features, one_stage, stages
 from dtrbandit.reproduce.rates import forced_rounds
 from dtrbandit.reproduce.reproduction import DTRB, Setting
-from reproduce.curves import PATHS, Curve, marks, power, study_of, study_with
+from reproduce.curves import PATHS, RegretCurve, marks, power, study_of, study_with
 from reproduce.impostors import RUNS, Law, noisy
 
 HORIZON = 10_000  # so that the last two decades have free rounds, also between blocks of 160
 
 
-def by_hand(curves: Mapping[str, Curve]) -> dict[str, dtr.Study]:
+def by_hand(curves: Mapping[str, RegretCurve]) -> dict[str, dtr.Study]:
     """Return a study for each setting, in which DTRBandit has the regret that its curve says."""
     return {name: study_of({DTRB: curve}, HORIZON) for name, curve in curves.items()}
 
 
-def told(name: str, studies: Mapping[str, dtr.Study]) -> str:
+def verdicts_on(name: str, studies: Mapping[str, dtr.Study]) -> str:
     """Return the verdicts on an extension's claims."""
     return marks(EXTENSIONS[name].claims(studies))
 

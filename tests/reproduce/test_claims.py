@@ -18,7 +18,7 @@ from dtrbandit.reproduce.claims import (
     Measured,
     Verdict,
     Whose,
-    each_of,
+    bonferroni_level,
     exactly,
     highest,
     judged,
@@ -84,8 +84,12 @@ def test_a_number_is_shown_with_its_interval_or_with_the_reason_why_there_is_non
 
 
 def test_the_highest_has_the_highest_limit_or_value() -> None:
-    assert highest({"a": Measured(1, 0, 3), "b": Measured(2, 1, 2.5)}) == "a"
-    assert highest({"a": Measured(1, math.nan, math.nan), "b": Measured(2, math.nan, math.nan)}) == "b"
+    assert highest({"a": Measured(1, 0, 3), "b": Measured(2, 1, 2.5)})[1] == " (highest limit: a)"
+    assert (
+        highest({"a": Measured(1, math.nan, math.nan), "b": Measured(2, math.nan, math.nan)})[1]
+        == " (highest limit: b)"
+    )
+    assert highest({"a": Measured(1, 0, 3)}) == ((1, 0, 3, ""), "")
 
 
 @given(st.integers(1, 80), st.floats(0, 1), st.sampled_from([0.9, 0.95, 0.99]))
@@ -162,5 +166,5 @@ def test_ratios_of_skewed_means_are_covered() -> None:
 
 
 def test_levels_of_several_intervals_are_bonferroni() -> None:
-    assert each_of(1) == pytest.approx(0.95)
-    assert each_of(5) == pytest.approx(0.99)
+    assert bonferroni_level(1) == pytest.approx(0.95)
+    assert bonferroni_level(5) == pytest.approx(0.99)

@@ -8,11 +8,11 @@ import pytest
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce import FIGURES
 from dtrbandit.reproduce.figure1 import DTRB, EPSILON_GREEDY, GREEDY, LSVI_UCB
-from reproduce.curves import Curve, logarithmic, power, sometimes, study_of, study_with, told
+from reproduce.curves import RegretCurve, logarithmic, power, sometimes, study_of, study_with, verdicts_on
 from reproduce.impostors import AT_MOST, LINE, LOGARITHM, PATHS, POWER_03, ROOT, RUNS, Law, noisy
 
 STUCK, LEARNS = power(0.2, 1.0), logarithmic(5.0)
-AS_IN_FIGURE_1: dict[str, Curve] = {
+AS_IN_FIGURE_1: dict[str, RegretCurve] = {
     "DTRB(5, 0.5)": logarithmic(20.0),
     "Greedy": sometimes(0.25, STUCK, LEARNS),
     "0.1-Greedy": power(0.1, 1.0),
@@ -23,7 +23,7 @@ AS_IN_FIGURE_1: dict[str, Curve] = {
 def test_the_claims_of_figure_1_hold_of_curves_as_the_paper_describes_them() -> None:
     """But for that about mean regret: at 40 paths it cannot be told."""
     assert list(FIGURES["figure1"].policies) == list(AS_IN_FIGURE_1)
-    assert told("figure1", AS_IN_FIGURE_1) == "✓✓?✓✓✓✓✓"
+    assert verdicts_on("figure1", AS_IN_FIGURE_1) == "✓✓?✓✓✓✓✓"
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_the_claims_of_figure_1_hold_of_curves_as_the_paper_describes_them() -> 
         ("LSVI-UCB", power(11.0, 0.3), "✓✓?✓✓✓✓✗"),
     ],
 )
-def test_each_claim_of_figure_1_can_fail(policy: str, curve: Curve, verdicts: str) -> None:
-    assert told("figure1", {**AS_IN_FIGURE_1, policy: curve}) == verdicts
+def test_each_claim_of_figure_1_can_fail(policy: str, curve: RegretCurve, verdicts: str) -> None:
+    assert verdicts_on("figure1", {**AS_IN_FIGURE_1, policy: curve}) == verdicts
 
 
 LAWS: dict[str, Law | float] = {DTRB: LOGARITHM, GREEDY: LOGARITHM, EPSILON_GREEDY: LINE, LSVI_UCB: LOGARITHM}

@@ -7,10 +7,10 @@ import pytest
 
 from dtrbandit.reproduce import FIGURES
 from dtrbandit.reproduce.figure2 import DELTAS, POLICIES, named
-from reproduce.curves import Curve, logarithmic, power, sometimes, study_with, told
+from reproduce.curves import RegretCurve, logarithmic, power, sometimes, study_with, verdicts_on
 from reproduce.impostors import AT_MOST, LOGARITHM, POWER_03, ROOT, RUNS, Law, noisy
 
-AS_IN_FIGURE_2: dict[str, Curve] = {
+AS_IN_FIGURE_2: dict[str, RegretCurve] = {
     "DTRB(3, 0.5)": logarithmic(15.0),
     "DTRB(10, 0.5)": logarithmic(30.0),
     **{named(*pair): logarithmic(24.0 - place) for place, pair in enumerate(DELTAS)},
@@ -20,7 +20,7 @@ AS_IN_FIGURE_2: dict[str, Curve] = {
 def test_the_claims_of_figure_2_hold_of_curves_as_the_paper_describes_them() -> None:
     """But for that about mean regret: at 40 paths it cannot be told."""
     assert set(FIGURES["figure2"].policies) == set(AS_IN_FIGURE_2)
-    assert told("figure2", AS_IN_FIGURE_2) == "✓✓?✓✓✓✓"
+    assert verdicts_on("figure2", AS_IN_FIGURE_2) == "✓✓?✓✓✓✓"
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_the_claims_of_figure_2_hold_of_curves_as_the_paper_describes_them() -> 
         ({"DTRB(5, 0.1)": sometimes(0.5, logarithmic(60.0), logarithmic(18.0))}, "✓✓?✓✓??"),
     ],
 )
-def test_each_claim_of_figure_2_can_fail(changed: dict[str, Curve], verdicts: str) -> None:
-    assert told("figure2", {**AS_IN_FIGURE_2, **changed}) == verdicts
+def test_each_claim_of_figure_2_can_fail(changed: dict[str, RegretCurve], verdicts: str) -> None:
+    assert verdicts_on("figure2", {**AS_IN_FIGURE_2, **changed}) == verdicts
 
 
 def times(factor: float) -> Law:

@@ -1,4 +1,4 @@
-"""Which experiments a name stands for."""
+"""Which experiments a name stands for, and that every file of extensions is one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.reproduce import EXPERIMENTS, EXTENSIONS, FIGURES, NAMES, TABLE1, experiments
+from dtrbandit.reproduce import EXPERIMENTS, EXTENSIONS, FIGURES, NAMES, TABLE1, Figure, experiments, extensions
 from dtrbandit.reproduce.figure2 import POLICIES
 
 
@@ -22,8 +22,16 @@ def test_a_name_stands_for_its_modules_experiments() -> None:
 
 def test_all_are_those_that_have_a_name_in_their_order() -> None:
     assert tuple(experiments("all")) == NAMES == tuple(EXPERIMENTS)
-    assert list(FIGURES) == ["figure1", "figure2"]
+    assert list(FIGURES) == [name for name, own in EXPERIMENTS.items() if isinstance(own.get("."), Figure)]
+    assert {"figure1", "figure2"} <= set(FIGURES)
     assert all(name == extension.name for name, extension in EXTENSIONS.items())
+
+
+def test_every_file_of_extensions_is_an_experiment_and_the_first_six_keep_their_order() -> None:
+    files = {file.stem for file in Path(extensions.__file__).parent.glob("*.py")} - {"__init__"}
+
+    assert set(EXTENSIONS) == files
+    assert list(EXTENSIONS)[:6] == ["delay", "arms", "stages", "margin", "one_stage", "features"]
 
 
 def test_data_are_for_table_1(tmp_path: Path) -> None:

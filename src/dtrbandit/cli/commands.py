@@ -71,7 +71,7 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments again: pictures, tables, and each claim with our measurement and a verdict.
 
-    The extensions are what the paper says but never shows: delay, arms, stages, margin, one stage, wrong features.
+    The extensions are what the paper says but never shows, such as delay, more arms or stages, and wrong features.
 
     Paths that the folder already holds are not run again. So more paths extend it, and after Ctrl-C the same command
     goes on. A claim holds, is refuted, or cannot be told. The exit code is 1 if one is refuted.

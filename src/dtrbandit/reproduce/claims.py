@@ -24,7 +24,7 @@ import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,6 @@ from dtrbandit.intervals import LEVEL
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.resampling import resampled_counts
 from dtrbandit.words import counted
-
-Name = TypeVar("Name")
 
 
 class Verdict(StrEnum):
@@ -141,24 +139,37 @@ def exactly(true: bool) -> Verdict:
 def together(verdicts: Iterable[Verdict]) -> Verdict:
     """Judge a claim of several parts: it holds if all hold, and is refuted if one is.
 
-    Intervals of several parts are to hold together (``each_of``), or one part in forty would be refuted by
-    chance.
+    Each part needs the level of ``bonferroni_level``, or one in forty would be refuted by chance.
     """
     found = set(verdicts)
     return Verdict.REFUTED if Verdict.REFUTED in found else Verdict.OPEN if Verdict.OPEN in found else Verdict.HOLDS
 
 
-def highest(found: Mapping[Name, Measured]) -> Name:
-    """Return the name of the number whose upper limit is the highest, or which is, where there are no limits."""
-    return max(found, key=lambda name: found[name].value if math.isnan(found[name].high) else found[name].high)
+def all_judged(found: Iterable[Measured], *, above: float = -math.inf, below: float = math.inf) -> Verdict:
+    """Judge whether all of several numbers lie above one limit and below another."""
+    return together(judged(each, above=above, below=below) for each in found)
+
+
+def highest(found: Mapping[str, Measured]) -> tuple[Measured, str]:
+    """Return the number with the highest upper limit, and which it is, in words, if there are several.
+
+    Where there are no limits the highest number counts.
+
+    Examples
+    --------
+    >>> highest({"a": Measured(1.0, 0.5, 1.5), "b": Measured(0.9, 0.1, 1.7)})[1]
+    ' (highest limit: b)'
+    """
+    name = max(found, key=lambda each: found[each].value if math.isnan(found[each].high) else found[each].high)
+    return found[name], f" (highest limit: {name})" if len(found) > 1 else ""
 
 
 FEWEST, ENOUGH = 1_000, 2_000  # paths: for an interval of a ratio of means at all, and for one of 95 %
 RESAMPLES = 2_000
 
 
-def each_of(count: int) -> float:
-    """Return the level of each of ``count`` intervals that hold together with 95 % (Bonferroni)."""
+def bonferroni_level(count: int) -> float:
+    """Return the level of each of ``count`` intervals that hold together with 95 %."""
     return 1 - (1 - LEVEL) / count
 
 

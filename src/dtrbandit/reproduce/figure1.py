@@ -12,16 +12,7 @@ from dtrbandit.plots import PALETTE
 from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, Greedy
 from dtrbandit.reproduce.claims import Claim, Whose, judged, median, share
 from dtrbandit.reproduce.pictures import note, panels, title
-from dtrbandit.reproduce.rates import (
-    curve,
-    linear,
-    log_rounds,
-    logarithmic,
-    mean_ratio,
-    slower_than_root,
-    sublinear,
-    typical_ratio,
-)
+from dtrbandit.reproduce.rates import LINEAR, SUBLINEAR, doublings, grows_typically, log_rounds, logarithmic
 from dtrbandit.reproduce.reproduction import Figure
 from dtrbandit.simulation.study import Study
 
@@ -45,17 +36,17 @@ FAR_WORSE = 2  # times the regret
 
 def claims(study: Study) -> tuple[Claim, ...]:
     """Measure what the paper says about the figure, by what its 40 paths can tell: medians and shares of paths."""
-    own = {DTRB: curve(study, DTRB, block=BLOCK)}
+    own, epsilon_greedy, lsvi_ucb = (doublings(study, name, block=BLOCK) for name in (DTRB, EPSILON_GREEDY, LSVI_UCB))
     return (
-        slower_than_root("DTRBandit's regret grows slower than √T", own),
-        logarithmic(
-            "DTRBandit's regret on a typical path is consistent with a logarithm; t^0.3 is excluded", own, typical_ratio
+        *logarithmic(
+            {DTRB: own},
+            slower="DTRBandit's regret grows slower than √T",
+            consistent="DTRBandit's {regret} is consistent with a logarithm; t^0.3 is excluded",
         ),
-        logarithmic("DTRBandit's mean regret is consistent with a logarithm; t^0.3 is excluded", own, mean_ratio),
         _a_share_is_stuck(study),
         _the_others_learn(study),
-        linear("ε-Greedy's regret is linear: it never stops exploring", curve(study, EPSILON_GREEDY, block=BLOCK)),
-        sublinear("LSVI-UCB's regret is sublinear", curve(study, LSVI_UCB, block=BLOCK)),
+        grows_typically("ε-Greedy's regret is linear: it never stops exploring", epsilon_greedy, LINEAR),
+        grows_typically("LSVI-UCB's regret is sublinear", lsvi_ucb, SUBLINEAR),
         _lsvi_ucb_is_far_worse(study),
     )
 

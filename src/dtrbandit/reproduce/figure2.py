@@ -10,9 +10,18 @@ import numpy as np
 from dtrbandit.intervals import LEVEL
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies import DTRBandit
-from dtrbandit.reproduce.claims import Claim, Measured, each_of, highest, judged, median, share, together
+from dtrbandit.reproduce.claims import (
+    Claim,
+    Measured,
+    all_judged,
+    bonferroni_level,
+    highest,
+    judged,
+    median,
+    share,
+)
 from dtrbandit.reproduce.pictures import panels, title
-from dtrbandit.reproduce.rates import curve, logarithmic, mean_ratio, slower_than_root, typical_ratio
+from dtrbandit.reproduce.rates import doublings, logarithmic
 from dtrbandit.reproduce.reproduction import Figure
 from dtrbandit.simulation.study import Study
 
@@ -42,19 +51,12 @@ def claims(study: Study) -> tuple[Claim, ...]:
     means. Over 1,000 paths (seeds 1000 to 1024) it is −20 ± 3 for q 5 to 3 and −45 ± 6 for Δ 0.1 to 5, and yet over
     40 paths the sign may be the other. What 40 paths can tell is on how many of them regret is lower.
     """
-    curves = {named(q, delta): curve(study, named(q, delta), block=PLANS * q) for q, delta in RATES}
+    growth = {named(q, delta): doublings(study, named(q, delta), block=PLANS * q) for q, delta in RATES}
     return (
-        slower_than_root("DTRBandit's regret grows slower than √T whatever the parameters", curves),
-        logarithmic(
-            "DTRBandit's regret on a typical path is consistent with a logarithm whatever the parameters; "
-            "t^0.3 is excluded",
-            curves,
-            typical_ratio,
-        ),
-        logarithmic(
-            "DTRBandit's mean regret is consistent with a logarithm whatever the parameters; t^0.3 is excluded",
-            curves,
-            mean_ratio,
+        *logarithmic(
+            growth,
+            slower="DTRBandit's regret grows slower than √T whatever the parameters",
+            consistent="DTRBandit's {regret} is consistent with a logarithm whatever the parameters; t^0.3 is excluded",
         ),
         _robust(study),
         _falls_with_smaller_q(study),
@@ -85,13 +87,13 @@ def _lower(study: Study, before: tuple[int, float], after: tuple[int, float], *,
 
 
 def _falls_with_smaller_q(study: Study) -> Claim:
-    level = each_of(2)
+    level = bonferroni_level(2)
     three, five = (_lower(study, before, after, level=level) for after, before in pairwise(FORCED))
     return Claim(
         "Regret gets lower as q gets smaller",
         f"lower on {three:.0%} of the paths with q = 3 than with 5, on {five:.0%} with 5 than with 10",
         "on more than half of the paths, each",
-        together(judged(found, above=0.5) for found in (three, five)),
+        all_judged((three, five), above=0.5),
     )
 
 
@@ -109,24 +111,24 @@ def _rises_in_no_step_of_delta(study: Study) -> Claim:
     steps = list(pairwise(DELTAS))
     found = {
         f"Δ {before[1]:g} to {after[1]:g}": median(
-            final(study, after) / final(study, before), level=each_of(len(steps))
+            final(study, after) / final(study, before), level=bonferroni_level(len(steps))
         )
         for before, after in steps
     }
-    name = highest(found)
+    most, which = highest(found)
     return Claim(
         "Regret gets lower, or stays, with each step of Δ",
-        f"at most {found[name]:.2f} times on a typical path (highest limit: {name})",
+        f"at most {most:.2f} times on a typical path{which}",
         f"below {STAYS} times, each",
-        together(judged(each, below=STAYS) for each in found.values()),
+        all_judged(found.values(), below=STAYS),
     )
 
 
 def draw(study: Study) -> Picture:
     """Draw regret against log t, then against t for different Δ, and for different q."""
-    picture, places = panels(3, size=(5.0, 4.6))
+    picture, axes = panels(3, size=(5.0, 4.6))
     titles = "(a) Regret against log t", "(b) Different Δ, with q = 5", "(c) Different q, with Δ = 0.5"
-    for ax, words, pairs in zip(places, titles, (RATES, DELTAS, FORCED), strict=True):
+    for ax, words, pairs in zip(axes, titles, (RATES, DELTAS, FORCED), strict=True):
         study.plot(ax, policies=[named(*pair) for pair in pairs], log=pairs is RATES)
         title(ax, words)
         ax.set_ylabel(ax.get_ylabel() if pairs is RATES else "")

@@ -1,5 +1,7 @@
 """How fast regret grows: what the last doubling of the rounds costs, in units of the doubling before.
 
+A claim about a rate is a ``Limit`` on that ratio.
+
 ===========  ======================================
 regret       R(T) − R(T/2) over R(T/2) − R(T/4)
 ===========  ======================================
@@ -12,6 +14,10 @@ What is paid before T/4 does not count. It must not: the slope of log R on log t
 
 *Typical* is the median over paths, and can be told at the paper's 40 paths. It says nothing of rare bad paths: on a
 typical path Greedy learns. *Mean* regret is what theorems bound; rare bad paths decide it, so it needs 1,000 paths.
+
+Forced rounds cost log T by the schedule alone, so free rounds are measured by themselves too. Those of the last decade
+cost so many times as much as those of the decade before. The logarithm of that factor to base 10 is the *exponent*: 0
+for a logarithm, γ for t^γ. What is paid before round T/100 does not count.
 """
 
 from __future__ import annotations
@@ -31,27 +37,43 @@ from dtrbandit.reproduce.claims import (
     Claim,
     Measured,
     Whose,
-    each_of,
+    all_judged,
+    bonferroni_level,
     highest,
-    judged,
     median,
     ratio_of_means,
-    together,
 )
-from dtrbandit.reproduce.reproduction import DTRB, Setting, Studies
+from dtrbandit.reproduce.reproduction import DTRB, Setting, Studies, stage_regret
 from dtrbandit.simulation.study import Study
 
 Rounds = NDArray[np.int64]
 
-ROOT, EXCLUDED = 1.41, 1.23  # the ratios of √t and of t^0.3, rounded down
-LINEAR = 2**0.9, 2**1.1  # the ratios of t^0.9 and t^1.1
+Measure = Callable[..., Measured]  # of doublings, at a level
 POINTS = 40
+ROOT_EXPONENT = 0.5  # of √T
 
 
-class Curve(NamedTuple):
-    """Regret of each path up to the rounds T/4, T/2 and T of ``doublings``, (paths, 3); (paths, 0) if there are none.
+class Limit(NamedTuple):
+    """What the last doubling may cost, in units of the one before, in words and in numbers."""
 
-    ``block`` is the length of a block of the schedule.
+    allowed: str
+    below: float
+    above: float = -math.inf
+
+
+ROOT, EXCLUDED = 1.41, 1.23  # the ratios of √t and of t^0.3, rounded down
+LOW, HIGH = 2**0.9, 2**1.1  # those of t^0.9 and of t^1.1
+SLOWER_THAN_ROOT = Limit(f"below {ROOT:.2f}, that of √t (log t: 1, t: 2)", ROOT)
+LOGARITHMIC = Limit(f"below {EXCLUDED:.2f}, that of t^0.3 (log t: 1, √t: 1.41)", EXCLUDED)
+SUBLINEAR = Limit(f"below {LOW:.2f}, that of t^0.9 (√t: 1.41)", LOW)
+LINEAR = Limit(f"{LOW:.2f} to {HIGH:.2f}, those of t^0.9 and t^1.1 (t: 2)", HIGH, LOW)
+
+
+class Doublings(NamedTuple):
+    """Regret of each path up to T/4, T/2 and T, the rounds of ``doubling_rounds``, (paths, 3).
+
+    Paths that are too short for these have totals of shape (paths, 0). ``block`` is how many rounds a block of the
+    schedule has.
     """
 
     horizon: int
@@ -67,20 +89,20 @@ class Curve(NamedTuple):
         return before, after
 
 
-def curve(study: Study, policy: str, *, block: int = 1) -> Curve:
+def doublings(study: Study, policy: str, *, block: int = 1) -> Doublings:
     """Return the regret of a policy over all stages."""
-    return curve_of(partial(study.total_regret, policy), study.horizon, block)
+    return doublings_of(partial(study.total_regret, policy), study.horizon, block)
 
 
-def curves_by_setting(studies: Studies, settings: Mapping[str, Setting]) -> dict[str, Curve]:
-    """Return the curve of each of these settings."""
-    return {name: curve(studies[name], DTRB, block=setting.block) for name, setting in settings.items()}
+def doublings_by_setting(studies: Studies, settings: Mapping[str, Setting]) -> dict[str, Doublings]:
+    """Return the doublings of each of these settings."""
+    return {name: doublings(studies[name], DTRB, block=setting.block) for name, setting in settings.items()}
 
 
-def curve_of(total: Callable[[Rounds], Array], horizon: int, block: int) -> Curve:
-    """Return the curve at the rounds that are looked at here."""
-    rounds = doublings(horizon, block)
-    return Curve(horizon, block, total(np.array([horizon]))[:, :0] if rounds is None else total(rounds))
+def doublings_of(total: Callable[[Rounds], Array], horizon: int, block: int) -> Doublings:
+    """Return the doublings of a regret, of which ``total`` gives each path's sum up to rounds."""
+    rounds = doubling_rounds(horizon, block)
+    return Doublings(horizon, block, total(np.array([horizon]))[:, :0] if rounds is None else total(rounds))
 
 
 def log_rounds(horizon: int, *, decades: float = 1) -> Rounds:
@@ -88,12 +110,12 @@ def log_rounds(horizon: int, *, decades: float = 1) -> Rounds:
     return np.unique(np.geomspace(max(horizon / 10**decades, 1), horizon, POINTS).round().astype(np.int64))
 
 
-def doublings(horizon: int, block: int) -> Rounds | None:
+def doubling_rounds(horizon: int, block: int) -> Rounds | None:
     """Return T/4, T/2 and T for the last T = block · 2^k, in step with the schedule; None if there is none.
 
     Examples
     --------
-    >>> doublings(10_000, 20)
+    >>> doubling_rounds(10_000, 20)
     array([1280, 2560, 5120])
     """
     if horizon < 4 * block:
@@ -102,83 +124,72 @@ def doublings(horizon: int, block: int) -> Rounds | None:
     return np.array([last // 4, last // 2, last])
 
 
-def typical_ratio(of: Curve, *, level: float = LEVEL) -> Measured:
+def typical_ratio(growth: Doublings, *, level: float = LEVEL) -> Measured:
     """Return the median over paths of what the last doubling costs, in units of the one before.
 
     A path on which neither costs anything has the ratio 0.
     """
-    if of.costs is None:
-        return _too_short(of)
-    before, after = of.costs
+    if growth.costs is None:
+        return _too_short(growth)
+    before, after = growth.costs
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(after > 0, after / before, 0.0)
     return median(ratios, level=level)
 
 
-def mean_ratio(of: Curve, *, level: float = LEVEL) -> Measured:
+def mean_ratio(growth: Doublings, *, level: float = LEVEL) -> Measured:
     """Return what the last doubling costs on average, in units of the one before."""
-    if of.costs is None:
-        return _too_short(of)
-    before, after = of.costs
+    if growth.costs is None:
+        return _too_short(growth)
+    before, after = growth.costs
     return ratio_of_means(after, before, level=level)
 
 
-def _too_short(of: Curve) -> Measured:
-    return Measured(math.nan, math.nan, math.nan, f"{of.horizon:,} rounds are fewer than four blocks of {of.block}")
+def _too_short(growth: Doublings) -> Measured:
+    remark = f"{growth.horizon:,} rounds are fewer than four blocks of {growth.block}"
+    return Measured(math.nan, math.nan, math.nan, remark)
 
 
-class Words(NamedTuple):
-    """How a measure of several curves is put into a claim."""
-
-    before: str
-    after: str
-    allowed: str
-
-
-Measure = Callable[..., Measured]
-DOUBLING, AS_BEFORE = "the last doubling costs ", " times the one before"
-
-
-def slower_than_root(sentence: str, curves: Mapping[str, Curve], *, whose: Whose = Whose.PAPER) -> Claim:
-    """Claim that regret of each curve grows slower than √T on a typical path, by the last doubling."""
-    words = Words(DOUBLING, AS_BEFORE, f"below {ROOT:.2f}, that of √t (log t: 1, t: 2)")
-    return _all_below(f"On a typical path {sentence}", _measured(curves, typical_ratio), ROOT, words, whose)
-
-
-def logarithmic(sentence: str, curves: Mapping[str, Curve], measure: Measure, *, whose: Whose = Whose.PAPER) -> Claim:
-    """Claim that regret of each curve is consistent with a logarithm, and t^0.3 excluded, by the last doubling."""
-    words = Words(DOUBLING, AS_BEFORE, f"below {EXCLUDED:.2f}, that of t^0.3 (log t: 1, √t: 1.41)")
-    return _all_below(sentence, _measured(curves, measure), EXCLUDED, words, whose)
-
-
-def linear(sentence: str, of: Curve, *, whose: Whose = Whose.PAPER) -> Claim:
-    """Claim that regret is linear on a typical path, by the last doubling."""
-    found, (low, high) = typical_ratio(of), LINEAR
+def grows(
+    sentence: str,
+    growth: Mapping[str, Doublings],
+    limit: Limit,
+    *,
+    measure: Measure = typical_ratio,
+    suffix: str = "",
+    whose: Whose = Whose.PAPER,
+) -> Claim:
+    """Claim of each of these that the last doubling costs what a limit allows; ``suffix`` follows what was measured."""
+    level = bonferroni_level(len(growth))
+    found = {name: measure(each, level=level) for name, each in growth.items()}
+    most, which = highest(found)
     return Claim(
         sentence,
-        f"{DOUBLING}{found:.2f}{AS_BEFORE} on a typical path",
-        f"{low:.2f} to {high:.2f}, those of t^0.9 and t^1.1 (t: 2)",
-        judged(found, above=low, below=high),
+        f"the last doubling costs {most:.2f} times the one before{suffix}{which}",
+        limit.allowed,
+        all_judged(found.values(), above=limit.above, below=limit.below),
         whose,
     )
 
 
-def sublinear(sentence: str, of: Curve, *, whose: Whose = Whose.PAPER) -> Claim:
-    """Claim that regret is sublinear on a typical path, by the last doubling."""
-    words = Words(DOUBLING, f"{AS_BEFORE} on a typical path", f"below {LINEAR[0]:.2f}, that of t^0.9 (√t: 1.41)")
-    return _all_below(sentence, _measured({"": of}, typical_ratio), LINEAR[0], words, whose)
+def grows_typically(sentence: str, growth: Doublings, limit: Limit, *, whose: Whose = Whose.PAPER) -> Claim:
+    """Claim of one policy or setting that the last doubling costs what a limit allows, on a typical path."""
+    return grows(sentence, {"": growth}, limit, suffix=" on a typical path", whose=whose)
 
 
-def _measured(curves: Mapping[str, Curve], measure: Measure) -> dict[str, Measured]:
-    return {name: measure(of, level=each_of(len(curves))) for name, of in curves.items()}
+def logarithmic(
+    growth: Mapping[str, Doublings], *, slower: str, consistent: str, whose: Whose = Whose.PAPER
+) -> tuple[Claim, Claim, Claim]:
+    """Claim of each of these that regret is slower than √T on a typical path, and consistent with a logarithm.
 
-
-def _all_below(sentence: str, found: Mapping[str, Measured], limit: float, words: Words, whose: Whose) -> Claim:
-    """Claim that all are below a limit; show the highest."""
-    name = highest(found)
-    several = f" (highest limit: {name})" if len(found) > 1 else ""
-    verdict = together(judged(each, below=limit) for each in found.values())
-    return Claim(sentence, f"{words.before}{found[name]:.2f}{words.after}{several}", words.allowed, verdict, whose)
+    The latter is claimed of a typical path and of the mean: ``{regret}`` in its sentence stands for either.
+    """
+    typical, mean = (consistent.format(regret=regret) for regret in ("regret on a typical path", "mean regret"))
+    return (
+        grows(f"On a typical path {slower}", growth, SLOWER_THAN_ROOT, whose=whose),
+        grows(typical, growth, LOGARITHMIC, whose=whose),
+        grows(mean, growth, LOGARITHMIC, measure=mean_ratio, whose=whose),
+    )
 
 
 def forced_rounds(horizon: int, setting: Setting) -> NDArray[np.bool_]:
@@ -195,11 +206,7 @@ def _forced(horizon: int, plans: int, q: int) -> NDArray[np.bool_]:
 
 def free_regret(study: Study, setting: Setting) -> Array:
     """Return the regret of each round, (paths, horizon), 0 where it was forced."""
-    assert study.stage_regret is not None
-    return np.where(forced_rounds(study.horizon, setting), 0.0, study.stage_regret[DTRB].sum(axis=2))
-
-
-ROOT_EXPONENT = 0.5  # of √T
+    return np.where(forced_rounds(study.horizon, setting), 0.0, stage_regret(study).sum(axis=2))
 
 
 def by_decade(study: Study, setting: Setting) -> Array:
@@ -219,14 +226,13 @@ def exponents(study: Study, setting: Setting) -> Array:
 
 def free_rounds_slower_than_root(studies: Studies, settings: Mapping[str, Setting]) -> Claim:
     """Claim of these settings that free rounds add up to less than √T on a typical path."""
-    level = each_of(len(settings))
+    level = bonferroni_level(len(settings))
     found = {name: median(exponents(studies[name], setting), level=level) for name, setting in settings.items()}
-    name = highest(found)
-    several = f" (highest limit: {name})" if len(found) > 1 else ""
+    most, which = highest(found)
     return Claim(
         "On a typical path free rounds alone grow slower than √T: it is not the schedule that makes regret logarithmic",
-        f"exponent by decade {found[name]:.2f}{several}",
+        f"exponent by decade {most:.2f}{which}",
         f"below {ROOT_EXPONENT}, that of √T (log T: 0, T: 1)",
-        together(judged(each, below=ROOT_EXPONENT) for each in found.values()),
+        all_judged(found.values(), below=ROOT_EXPONENT),
         Whose.OURS,
     )

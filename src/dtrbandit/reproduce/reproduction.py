@@ -225,8 +225,8 @@ class Extension:
             for name, setting in self.settings.items()
         }
         files = written(curves_of(studies), self.draw(studies), folder, name=self.name)
-        told = self.claims(studies)
-        return Reproduction(self.name, summary_of(studies), told, files, more_paths(size["paths"]))
+        summary, claims = summary_of(studies), self.claims(studies)
+        return Reproduction(self.name, summary, claims, files, more_paths(size["paths"]))
 
 
 def final_regret(study: Study) -> Array:
@@ -239,6 +239,12 @@ def late_regret(study: Study) -> Array:
     half, end = study.total_regret(DTRB, np.array([study.horizon // 2, study.horizon])).T
     late: Array = end - half
     return late
+
+
+def stage_regret(study: Study) -> Array:
+    """Return the regret of each path, round and stage, (paths, horizon, M)."""
+    assert study.stage_regret is not None  # the problems of extensions know their Q-functions
+    return study.stage_regret[DTRB]
 
 
 def summary_of(studies: Studies) -> StudySummary:

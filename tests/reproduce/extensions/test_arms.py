@@ -12,12 +12,12 @@ from dtrbandit.design.schedule import forced_plan
 from dtrbandit.environments import Linear
 from dtrbandit.reproduce.extensions import arms
 from dtrbandit.reproduce.reproduction import DTRB
-from reproduce.curves import PATHS, Curve, logarithmic, power, study_of, study_with
-from reproduce.extension_studies import HORIZON, held, told
+from reproduce.curves import PATHS, RegretCurve, logarithmic, power, study_of, study_with
+from reproduce.extension_studies import HORIZON, held, verdicts_on
 from reproduce.impostors import AT_MOST, POWER_03, ROOT, Law, noisy
 
 
-def four_arms(paths: int, curve: Curve, *, round_: int = HORIZON) -> dict[str, dtr.Study]:
+def four_arms(paths: int, curve: RegretCurve, *, round_: int = HORIZON) -> dict[str, dtr.Study]:
     """Return a study that follows the schedule, and on so many paths gives arms that are never best in a free round."""
     given = np.zeros((PATHS, HORIZON, 2), dtype=np.int8)
     for m, coefficients in enumerate(arms.PROBLEM.coefficients):
@@ -31,7 +31,7 @@ def four_arms(paths: int, curve: Curve, *, round_: int = HORIZON) -> dict[str, d
     return {arms.FOUR_ARMS: replace(study_of({DTRB: curve}, HORIZON), arms={DTRB: given})}
 
 
-def both(early: int, late: int, curve: Curve) -> dict[str, dtr.Study]:
+def both(early: int, late: int, curve: RegretCurve) -> dict[str, dtr.Study]:
     """Let the first paths give such an arm in round 400, and the last ones in the last round; both are free."""
     first, last = (four_arms(paths, curve, round_=t)[arms.FOUR_ARMS] for paths, t in ((early, 400), (late, HORIZON)))
     given = last.arms[DTRB][::-1].copy()
@@ -51,9 +51,9 @@ def both(early: int, late: int, curve: Curve) -> dict[str, dtr.Study]:
     ],
 )
 def test_arms_that_are_never_best_are_pulled_only_when_forced(
-    early: int, late: int, curve: Curve, verdicts: str
+    early: int, late: int, curve: RegretCurve, verdicts: str
 ) -> None:
-    assert told("arms", both(early, late, curve)) == verdicts
+    assert verdicts_on("arms", both(early, late, curve)) == verdicts
 
 
 @pytest.mark.full

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from dtrbandit.reproduce.extensions.delay import AT_ONCE, DELAYS
-from reproduce.curves import Curve, logarithmic, power
-from reproduce.extension_studies import by_hand, by_law, held, told
+from reproduce.curves import RegretCurve, logarithmic, power
+from reproduce.extension_studies import by_hand, by_law, held, verdicts_on
 from reproduce.impostors import AT_MOST, LOGARITHM, POWER_03, ROOT, Law
 
 
-def later(curve: Curve, penalty: float) -> Curve:
+def later(curve: RegretCurve, penalty: float) -> RegretCurve:
     """Return a curve with a penalty that is paid in the first hundred rounds or so."""
     return lambda t, path: curve(t, path) + penalty * (1 - np.exp(-t / 30))
 
 
-DELAYED: dict[str, Curve] = {
+DELAYED: dict[str, RegretCurve] = {
     "no delay": logarithmic(20.0),
     **{name: later(logarithmic(20.0), 0.1 * mean) for name, mean in DELAYS.items()},
 }
@@ -35,8 +35,8 @@ DELAYED: dict[str, Curve] = {
         ({"delay 10": later(logarithmic(20.0), 20.0)}, "✓✓?✓✓?✓✗"),
     ],
 )
-def test_delay_is_a_penalty_that_adds(changed: dict[str, Curve], verdicts: str) -> None:
-    assert told("delay", by_hand({**DELAYED, **changed})) == verdicts
+def test_delay_is_a_penalty_that_adds(changed: dict[str, RegretCurve], verdicts: str) -> None:
+    assert verdicts_on("delay", by_hand({**DELAYED, **changed})) == verdicts
 
 
 def uninformed(mean: int) -> Law:

@@ -7,11 +7,11 @@ import pytest
 
 from dtrbandit.environments import Synthetic
 from dtrbandit.reproduce.extensions import features
-from reproduce.curves import Curve, logarithmic, power
-from reproduce.extension_studies import by_hand, by_law, held, told
+from reproduce.curves import RegretCurve, logarithmic, power
+from reproduce.extension_studies import by_hand, by_law, held, verdicts_on
 from reproduce.impostors import AT_MOST, LOGARITHM, POWER_03, ROOT, Law
 
-LEARNT: dict[str, Curve] = {
+LEARNT: dict[str, RegretCurve] = {
     features.RIGHT: logarithmic(20.0),
     features.TOO_MANY: logarithmic(30.0),
     features.NO_FIRST: power(features.LOSS_WITHOUT_FIRST, 1.0),
@@ -35,9 +35,9 @@ LEARNT: dict[str, Curve] = {
     ],
 )
 def test_missing_features_cost_every_round_and_superfluous_ones_a_factor(
-    changed: dict[str, Curve], verdicts: str
+    changed: dict[str, RegretCurve], verdicts: str
 ) -> None:
-    assert told("features", by_hand({**LEARNT, **changed})) == verdicts
+    assert verdicts_on("features", by_hand({**LEARNT, **changed})) == verdicts
 
 
 def line(factor: float, loss: float) -> Law:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dtrbandit.reproduce.extensions import margin
-from reproduce.extension_studies import by_law, free_rounds, held, told
+from reproduce.extension_studies import by_law, free_rounds, held, verdicts_on
 from reproduce.impostors import AT_MOST, LINE, LOGARITHM, POWER_03, ROOT, Law
 
 
@@ -24,7 +24,7 @@ from reproduce.impostors import AT_MOST, LINE, LOGARITHM, POWER_03, ROOT, Law
     ],
 )
 def test_free_rounds_grow_as_the_margin_says(exponents: tuple[float, float, float], cost: float, verdicts: str) -> None:
-    assert told("margin", free_rounds(margin.SETTINGS, exponents, forced=cost)) == verdicts
+    assert verdicts_on("margin", free_rounds(margin.SETTINGS, exponents, forced=cost)) == verdicts
 
 
 EVEN: Law = lambda t: 20 * np.log1p(t)  # noqa: E731 (every decade costs as much, from the first on)

@@ -10,7 +10,7 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.reproduce.extensions import one_stage
 from dtrbandit.reproduce.reproduction import DTRB
-from reproduce.extension_studies import by_law, held, told
+from reproduce.extension_studies import by_law, held, verdicts_on
 from reproduce.impostors import AT_MOST, POWER_03, ROOT, Law
 
 
@@ -23,8 +23,8 @@ def embedded() -> dict[str, dtr.Study]:
 
 
 def test_the_embedded_problem_has_the_regret_of_the_one_stage_problem(embedded: dict[str, dtr.Study]) -> None:
-    assert told("one_stage", embedded)[:3] == "✓✓✓"
-    assert "✗" not in told("one_stage", embedded)  # three paths say nothing about the rate
+    assert verdicts_on("one_stage", embedded)[:3] == "✓✓✓"
+    assert "✗" not in verdicts_on("one_stage", embedded)  # three paths say nothing about the rate
 
 
 @pytest.mark.parametrize(("name", "place"), [(one_stage.EMBEDDED, 0), (one_stage.EMBEDDED_TWO_ARMS, 1)])
@@ -38,7 +38,7 @@ def test_one_arm_or_one_bit_of_regret_that_differs_is_noticed(
     regret[2, 700, 0] = np.nextafter(regret[2, 700, 0], 1)
 
     for changed in (replace(study, arms={DTRB: given}), replace(study, stage_regret={DTRB: regret})):
-        assert told("one_stage", {**embedded, name: changed})[place] == "✗"
+        assert verdicts_on("one_stage", {**embedded, name: changed})[place] == "✗"
 
 
 def test_regret_at_the_embedded_second_stage_is_noticed(embedded: dict[str, dtr.Study]) -> None:
@@ -46,7 +46,7 @@ def test_regret_at_the_embedded_second_stage_is_noticed(embedded: dict[str, dtr.
     assert study.stage_regret is not None
     dear = replace(study, stage_regret={DTRB: study.stage_regret[DTRB] + [0.0, 0.1]})
 
-    assert told("one_stage", {**embedded, one_stage.EMBEDDED: dear})[:3] == "✓✓✗"
+    assert verdicts_on("one_stage", {**embedded, one_stage.EMBEDDED: dear})[:3] == "✓✓✗"
 
 
 @pytest.mark.full

@@ -10,12 +10,12 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.reproduce.extensions import stages
 from dtrbandit.reproduce.reproduction import DTRB
-from reproduce.curves import Curve, logarithmic, power, study_of, study_with
-from reproduce.extension_studies import HORIZON, held, told
+from reproduce.curves import RegretCurve, logarithmic, power, study_of, study_with
+from reproduce.extension_studies import HORIZON, held, verdicts_on
 from reproduce.impostors import AT_MOST, LOGARITHM, POWER_03, ROOT, Law, noisy
 
 
-def three_stages(*curves: Curve) -> dict[str, dtr.Study]:
+def three_stages(*curves: RegretCurve) -> dict[str, dtr.Study]:
     first, *_ = studies = [study_of({DTRB: curve}, HORIZON) for curve in curves]
     regret = np.stack([study.stage_regret[DTRB][:, :, 0] for study in studies if study.stage_regret], axis=2)
     return {stages.THREE_STAGES: replace(first, stage_regret={DTRB: regret})}
@@ -31,8 +31,8 @@ def three_stages(*curves: Curve) -> dict[str, dtr.Study]:
         (power(1.0, 1.0), "✗✗?✗"),
     ],
 )
-def test_three_stages_are_logarithmic_each(third: Curve, verdicts: str) -> None:
-    assert told("stages", three_stages(logarithmic(20.0), logarithmic(5.0), third)) == verdicts
+def test_three_stages_are_logarithmic_each(third: RegretCurve, verdicts: str) -> None:
+    assert verdicts_on("stages", three_stages(logarithmic(20.0), logarithmic(5.0), third)) == verdicts
 
 
 @pytest.mark.full

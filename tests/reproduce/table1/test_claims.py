@@ -18,13 +18,13 @@ def as_in_the_paper(**changed: float) -> dict[str, Array]:
     return {name: value + np.roll(spread, 3 * place) for place, (name, value) in enumerate(values.items())}
 
 
-def verdicts(averages: dict[str, Array]) -> list[Verdict]:
+def verdicts_on(averages: dict[str, Array]) -> list[Verdict]:
     """Return the verdict on each claim."""
     return [claim.verdict for claim in claims(averages, by_cohort)]
 
 
 def test_the_claims_are_shown_of_the_papers_own_numbers() -> None:
-    assert verdicts(as_in_the_paper()) == [Verdict.HOLDS] * 4
+    assert verdicts_on(as_in_the_paper()) == [Verdict.HOLDS] * 4
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_claims_are_shown_of_the_papers_own_numbers() -> None:
     ],
 )
 def test_each_claim_can_be_refuted_and_be_open(changed: dict[str, float], place: int, verdict: Verdict) -> None:
-    assert verdicts(as_in_the_paper(**changed))[place] == verdict
+    assert verdicts_on(as_in_the_paper(**changed))[place] == verdict
 
 
 @pytest.mark.full
@@ -53,7 +53,7 @@ def test_an_impostor_that_is_no_better_is_not_shown_to_be() -> None:
     for _ in range(200):
         common = rng.normal(0, 0.5, size=30)
         averages = {name: common + rng.normal(0, 0.2, size=30) for name in ENTRIES}
-        shown += [verdict is Verdict.HOLDS for verdict in verdicts(averages)]
+        shown += [verdict is Verdict.HOLDS for verdict in verdicts_on(averages)]
 
     assert (shown <= 10).all()
 
@@ -63,7 +63,7 @@ def test_differences_are_paired_so_that_what_cohorts_share_does_not_blur_them() 
 
     averages = {name: values + common for name, values in as_in_the_paper().items()}
 
-    assert verdicts(averages)[:3] == [Verdict.HOLDS] * 3
+    assert verdicts_on(averages)[:3] == [Verdict.HOLDS] * 3
 
 
 def test_a_claim_says_in_words_what_was_measured() -> None:
@@ -99,6 +99,6 @@ def test_intervals_of_one_claim_hold_together() -> None:
 
     for _ in range(400):
         averages = {name: rng.normal(size=30) for name in ENTRIES}
-        off += verdicts(averages)[0] is Verdict.REFUTED
+        off += verdicts_on(averages)[0] is Verdict.REFUTED
 
     assert off <= 20  # 2.5 % expected

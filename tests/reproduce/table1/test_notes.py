@@ -9,7 +9,7 @@ import pytest
 
 from dtrbandit.reproduce import Reproduction, reproduce
 from dtrbandit.reproduce.table1 import Table1
-from dtrbandit.reproduce.table1.notes import cohort_in_words, notes
+from dtrbandit.reproduce.table1.notes import describe_cohort, notes
 from dtrbandit.reproduce.table1.patients import Patients
 from dtrbandit.reproduce.table1.printed import PrintedTable
 
@@ -27,8 +27,8 @@ def test_another_seed_is_said_to_be_asked_for(tmp_path: Path) -> None:
 def test_patients_are_named_by_their_seed_or_their_file() -> None:
     table = Patients.simulated(3).table
 
-    assert cohort_in_words(Patients(table, 3)) == "simulated, seed 3"
-    assert cohort_in_words(Patients(table, None)) == "from a file"
+    assert describe_cohort(Patients(table, 3)) == "simulated, seed 3"
+    assert describe_cohort(Patients(table, None)) == "from a file"
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from dtrbandit.reproduce import Reproduction
 from dtrbandit.reproduce.table1.claims import by_cohort, by_path, claims
 from dtrbandit.reproduce.table1.patients import Distribution, Patients
 from dtrbandit.reproduce.table1.printed import PrintedTable
-from dtrbandit.reproduce.table1.results import Estimate, Row, replayed, simulated
+from dtrbandit.reproduce.table1.results import Cell, Row, replayed, simulated
 from dtrbandit.reproduce.table1.versions import COMPUTED, DTRB, TEXT
 from reproduce.small_table1 import HORIZON, PATHS, frame
 
@@ -69,7 +69,7 @@ def test_an_estimate_has_an_interval_if_there_are_paths_enough() -> None:
 
     few, student, skewed = replayed(paths[:10]), replayed(paths[:40]), simulated(paths)
 
-    assert few == Estimate(4.5) == (4.5, None, None, None)
+    assert few == Cell(4.5) == (4.5, None, None, None)
     assert student.std_error == pytest.approx(paths[:40].std(ddof=1) / 40**0.5)
     assert student.high == pytest.approx(19.5 + 2.022691 * paths[:40].std(ddof=1) / 40**0.5)  # t of 39 degrees
     assert simulated(paths[:80]).low is None  # regret is skewed: 200 are needed
@@ -78,9 +78,9 @@ def test_an_estimate_has_an_interval_if_there_are_paths_enough() -> None:
 
 def test_optimism_is_the_mean_over_cohorts_less_truth() -> None:
     spread = Distribution(-7.4, -8.0, -6.5, -7.5, 0.6, 0.3)
-    row = Row("Greedy", None, Estimate(-7), Estimate(-7), spread, Estimate(-7), Estimate(-8.0, 0.4), None, None)
+    row = Row("Greedy", None, Cell(-7), Cell(-7), spread, Cell(-7), Cell(-8.0, 0.4), None, None)
 
-    assert row.optimism == Estimate(0.5, 0.5)  # √(0.3² + 0.4²)
-    assert row._replace(true=Estimate(-8.0)).optimism == Estimate(0.5)
+    assert row.optimism == Cell(0.5, 0.5)  # √(0.3² + 0.4²)
+    assert row._replace(true=Cell(-8.0)).optimism == Cell(0.5)
     assert row._replace(true=None).optimism is None
     assert row._replace(cohorts=None).optimism is None

@@ -13,15 +13,7 @@ from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim, Measured, exactly, judged, share, together
 from dtrbandit.reproduce.pictures import draw_regret, draw_totals, note, panels, title
-from dtrbandit.reproduce.rates import (
-    curves_by_setting,
-    forced_rounds,
-    free_rounds_slower_than_root,
-    logarithmic,
-    mean_ratio,
-    slower_than_root,
-    typical_ratio,
-)
+from dtrbandit.reproduce.rates import doublings_by_setting, forced_rounds, free_rounds_slower_than_root, logarithmic
 from dtrbandit.reproduce.reproduction import DTRB, Extension, Setting, Studies
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
@@ -67,18 +59,13 @@ def first_blocks(horizon: int) -> int:
 def claims(studies: Studies) -> tuple[Claim, ...]:
     """Measure what the appendix says of the K-armed algorithm."""
     study, settings = studies[FOUR_ARMS], {FOUR_ARMS: SETTING}
-    own = curves_by_setting(studies, settings)
     return (
         _only_when_forced(study),
         _fewer_and_fewer(study),
-        slower_than_root("with four arms a stage regret grows slower than √T", own),
-        logarithmic(
-            "With four arms a stage regret on a typical path is consistent with a logarithm; t^0.3 is excluded",
-            own,
-            typical_ratio,
-        ),
-        logarithmic(
-            "With four arms a stage mean regret is consistent with a logarithm; t^0.3 is excluded", own, mean_ratio
+        *logarithmic(
+            doublings_by_setting(studies, settings),
+            slower="with four arms a stage regret grows slower than √T",
+            consistent="With four arms a stage {regret} is consistent with a logarithm; t^0.3 is excluded",
         ),
         free_rounds_slower_than_root(studies, settings),
     )

@@ -16,23 +16,16 @@ from dtrbandit.reproduce.claims import (
     Claim,
     Measured,
     Whose,
-    each_of,
+    all_judged,
+    bonferroni_level,
     highest,
     judged,
     median,
     ratio_of_means,
     share,
-    together,
 )
 from dtrbandit.reproduce.pictures import draw_regret, note, panels, title
-from dtrbandit.reproduce.rates import (
-    curves_by_setting,
-    free_rounds_slower_than_root,
-    logarithmic,
-    mean_ratio,
-    slower_than_root,
-    typical_ratio,
-)
+from dtrbandit.reproduce.rates import doublings_by_setting, free_rounds_slower_than_root, logarithmic
 from dtrbandit.reproduce.reproduction import (
     DTRB,
     Extension,
@@ -58,23 +51,16 @@ SETTINGS = {
 }
 FIRST_BLOCK = POLICY.q * len(Synthetic().design.arm_plans)
 SAME_SLOPE = 0.8, 1.2
-EACH = each_of(len(DELAYS))
+EACH = bonferroni_level(len(DELAYS))
 
 
 def claims(studies: Studies) -> tuple[Claim, ...]:
     """Measure what the theorem says; all settings met the same units, so differences are paired."""
-    curves = curves_by_setting(studies, SETTINGS)
     return (
-        slower_than_root("regret grows slower than √T whatever the delay", curves),
-        logarithmic(
-            "The rate stays log T whatever the delay: regret on a typical path is consistent with it, t^0.3 excluded",
-            curves,
-            typical_ratio,
-        ),
-        logarithmic(
-            "The rate stays log T whatever the delay: mean regret is consistent with it, t^0.3 excluded",
-            curves,
-            mean_ratio,
+        *logarithmic(
+            doublings_by_setting(studies, SETTINGS),
+            slower="regret grows slower than √T whatever the delay",
+            consistent="The rate stays log T whatever the delay: {regret} is consistent with it, t^0.3 excluded",
         ),
         free_rounds_slower_than_root(studies, SETTINGS),
         _adds_on_a_typical_path(studies),
@@ -117,7 +103,7 @@ def _adds(sentence: str, ratios: Mapping[int, Measured]) -> Claim:
         sentence,
         f"times that without delay {'; '.join(numbers)}" + (f" ({remark})" if remark else ""),
         f"between {low} and {high}, each",
-        together(judged(each, above=low, below=high) for each in ratios.values()),
+        all_judged(ratios.values(), above=low, below=high),
     )
 
 
@@ -134,15 +120,18 @@ def _grows_with_delay(studies: Studies) -> Claim:
 
 
 def _at_most_proportional(studies: Studies) -> Claim:
-    without, level = final_regret(studies[AT_ONCE]), each_of(len(DELAYS) + 1)  # the penalties and the round's cost
+    without, level = (
+        final_regret(studies[AT_ONCE]),
+        bonferroni_level(len(DELAYS) + 1),
+    )  # the penalties and the round's cost
     found = {name: median((final_regret(studies[name]) - without) / mean, level=level) for name, mean in DELAYS.items()}
-    name, cost = highest(found), median(_uninformed(studies), level=level)
+    (most, which), cost = highest(found), median(_uninformed(studies), level=level)
     # the theorem allows exponential delays more, their fourth power (ν₂ grows with μ₂); μ₂/μ₁ is what one expects
     return Claim(
         "The penalty is of the order of μ₂/μ₁: less than if nothing were learnt for that many rounds",
-        f"at most {found[name]:.2f} per round of delay on a typical path (highest limit: {name})",
+        f"at most {most:.2f} per round of delay on a typical path{which}",
         f"below what an uninformed round costs, {cost:.2f}",
-        together(judged(_less(each, cost), below=0.0) for each in found.values()),
+        all_judged((_less(each, cost) for each in found.values()), below=0.0),
         Whose.OURS,
     )
 

@@ -15,14 +15,12 @@ from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim, Whose, judged, median
 from dtrbandit.reproduce.pictures import draw_regret, panels, title
 from dtrbandit.reproduce.rates import (
-    curve,
-    curves_by_setting,
+    LINEAR,
+    doublings,
+    doublings_by_setting,
     free_rounds_slower_than_root,
-    linear,
+    grows_typically,
     logarithmic,
-    mean_ratio,
-    slower_than_root,
-    typical_ratio,
 )
 from dtrbandit.reproduce.reproduction import (
     DTRB,
@@ -61,19 +59,12 @@ LOSS_WITHOUT_FIRST, LOSS_WITHOUT_SECOND = OPTIMAL_VALUE - ONE_ARM, OPTIMAL_VALUE
 
 def claims(studies: Studies) -> tuple[Claim, ...]:
     """Measure what superfluous features cost, and what missing ones do; all settings meet the same units."""
-    superfluous = curves_by_setting(studies, {TOO_MANY: SETTINGS[TOO_MANY]})
     return (
-        slower_than_root("with superfluous features regret grows slower than √T", superfluous),
-        logarithmic(
-            "Superfluous features leave the rate: regret on a typical path is consistent with a logarithm, "
+        *logarithmic(
+            doublings_by_setting(studies, {TOO_MANY: SETTINGS[TOO_MANY]}),
+            slower="with superfluous features regret grows slower than √T",
+            consistent="Superfluous features leave the rate: {regret} is consistent with a logarithm, "
             "t^0.3 is excluded",
-            superfluous,
-            typical_ratio,
-        ),
-        logarithmic(
-            "Superfluous features leave the rate: mean regret is consistent with a logarithm, t^0.3 is excluded",
-            superfluous,
-            mean_ratio,
         ),
         free_rounds_slower_than_root(studies, {name: SETTINGS[name] for name in (RIGHT, TOO_MANY)}),
         _constant_factor(studies),
@@ -97,7 +88,8 @@ def _constant_factor(studies: Studies) -> Claim:
 
 def _linear(feature: str, studies: Studies, name: str) -> Claim:
     sentence = f"Without {feature} regret is linear: no data make up for a feature that is missing"
-    return linear(sentence, curve(studies[name], DTRB, block=SETTINGS[name].block), whose=Whose.OURS)
+    growth = doublings(studies[name], DTRB, block=SETTINGS[name].block)
+    return grows_typically(sentence, growth, LINEAR, whose=Whose.OURS)
 
 
 def _loses_what_it_must(study: Study) -> Claim:

@@ -24,10 +24,10 @@ import numpy as np
 from dtrbandit.environments.linear import OneStage
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Claim, Measured, each_of, judged, median, together
+from dtrbandit.reproduce.claims import Claim, Measured, all_judged, bonferroni_level, judged, median
 from dtrbandit.reproduce.pictures import draw_regret, draw_totals, panels, title
 from dtrbandit.reproduce.rates import exponents, free_regret
-from dtrbandit.reproduce.reproduction import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.reproduction import Extension, Setting, Studies, stage_regret
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 
@@ -73,7 +73,7 @@ def _ordered(growth: Mapping[str, Array]) -> Claim:
         "The larger the margin's exponent the slower regret grows (the same uniform numbers drew all units: paired)",
         f"on a typical path the exponent falls by {' and by '.join(f'{fall:.2f}' for fall in falls)}",
         "above 0, each (theory: 0.25 and 0.50)",
-        together(judged(fall, above=0.0) for fall in falls),
+        all_judged(falls, above=0.0),
     )
 
 
@@ -81,13 +81,12 @@ def _fall(before: Array, after: Array) -> Measured:
     """Return by how much the exponent of a path falls; where neither is finite it counts as rising."""
     with np.errstate(invalid="ignore"):
         falls = before - after
-    return median(np.where(np.isnan(falls), -np.inf, falls), level=each_of(2))
+    return median(np.where(np.isnan(falls), -np.inf, falls), level=bonferroni_level(2))
 
 
 def _forced_remain(study: Study, setting: Setting) -> Claim:
-    assert study.stage_regret is not None
     late = slice(study.horizon // 10, study.horizon)
-    free, whole = free_regret(study, setting)[:, late].sum(axis=1), study.stage_regret[DTRB][:, late].sum(axis=(1, 2))
+    free, whole = free_regret(study, setting)[:, late].sum(axis=1), stage_regret(study)[:, late].sum(axis=(1, 2))
     found = median(np.divide(free, whole, out=np.ones_like(whole), where=whole > 0))
     return Claim(
         "With α > 1 the log T of forced rounds is what remains",

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dtrbandit.environments.linear import Linear
-from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim, Whose
 from dtrbandit.reproduce.pictures import draw_totals, note, panels, title
-from dtrbandit.reproduce.rates import (
-    Curve,
-    curve_of,
-    free_rounds_slower_than_root,
-    logarithmic,
-    mean_ratio,
-    slower_than_root,
-    typical_ratio,
-)
-from dtrbandit.reproduce.reproduction import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.rates import Doublings, doublings_of, free_rounds_slower_than_root, logarithmic
+from dtrbandit.reproduce.reproduction import Extension, Setting, Studies, stage_regret
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 
@@ -34,37 +22,23 @@ THREE_STAGES = "three stages"
 SETTING = Setting(Linear(stages=3), DTRBandit(q=20, delta=0.8))
 
 
-def stage_regret(study: Study, rounds: NDArray[np.int64]) -> Array:
-    """Return the regret of each path and stage up to ``rounds``, (paths, points, M)."""
-    assert study.stage_regret is not None
-    return cumulative(study.stage_regret[DTRB], rounds)
-
-
 def claims(studies: Studies) -> tuple[Claim, ...]:
     """Measure the shape of regret; the paper says that its analysis extends, and gives no rate for three stages."""
     study, settings = studies[THREE_STAGES], {THREE_STAGES: SETTING}
-    curves = {f"stage {m + 1}": _of_stage(study, m) for m in range(3)}
     return (
-        slower_than_root("with three stages regret grows slower than √T at every stage", curves, whose=Whose.OURS),
-        logarithmic(
-            "With three stages regret on a typical path is consistent with a logarithm at every stage; "
-            "t^0.3 is excluded",
-            curves,
-            typical_ratio,
-            whose=Whose.OURS,
-        ),
-        logarithmic(
-            "With three stages mean regret is consistent with a logarithm at every stage; t^0.3 is excluded",
-            curves,
-            mean_ratio,
+        *logarithmic(
+            {f"stage {m + 1}": _of_stage(study, m) for m in range(3)},
+            slower="with three stages regret grows slower than √T at every stage",
+            consistent="With three stages {regret} is consistent with a logarithm at every stage; t^0.3 is excluded",
             whose=Whose.OURS,
         ),
         free_rounds_slower_than_root(studies, settings),
     )
 
 
-def _of_stage(study: Study, m: int) -> Curve:
-    return curve_of(lambda rounds: stage_regret(study, rounds)[:, :, m], study.horizon, SETTING.block)
+def _of_stage(study: Study, m: int) -> Doublings:
+    regret = stage_regret(study)[:, :, m]
+    return doublings_of(lambda rounds: cumulative(regret, rounds), study.horizon, SETTING.block)
 
 
 def draw(studies: Studies) -> Picture:
@@ -72,7 +46,7 @@ def draw(studies: Studies) -> Picture:
     study = studies[THREE_STAGES]
     picture, (ax,) = panels(1)
     rounds = times(study.horizon, None)
-    by_stage = stage_regret(study, rounds)
+    by_stage = cumulative(stage_regret(study), rounds)
     totals = {f"stage {m + 1}": by_stage[:, :, m] for m in range(by_stage.shape[2])}
     draw_totals(ax, totals, rounds, log=True, seed=study.manifest.seed)
     title(ax, "Regret at each of three stages, against log t")

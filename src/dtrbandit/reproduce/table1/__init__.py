@@ -16,7 +16,7 @@ from dtrbandit.datasets.stard import COHORT_SEED
 from dtrbandit.environments.stard import STARD
 from dtrbandit.evaluation import Replay
 from dtrbandit.parallel import map_unordered
-from dtrbandit.reproduce.reproduction import DOTS_PER_INCH, Reproduction, Size
+from dtrbandit.reproduce.reproduction import Reproduction, Size, written
 from dtrbandit.reproduce.table1.patients import Patients, play_cohorts, played, players
 from dtrbandit.reproduce.table1.printed import PrintedTable, draw
 from dtrbandit.reproduce.table1.results import Results
@@ -79,14 +79,12 @@ def _truth(size: Size) -> Mapping[str, NDArray[np.float64]]:
 
 def _written(results: Results, folder: Path, name: str) -> tuple[Path, ...]:
     """Write the picture, the table, and the patients if they are simulated."""
-    picture, table = folder / f"{name}.png", folder / f"{name}.csv"
-    draw(results).savefig(picture, dpi=DOTS_PER_INCH)
-    pd.DataFrame(PrintedTable(results).records()).to_csv(table, index=False, float_format="%.6g")
+    files = written(pd.DataFrame(PrintedTable(results).records()), draw(results), folder, name=name)
     if results.patients.seed is None:
-        return picture, table
+        return files
     cohort = folder / "cohort.csv"
     results.patients.table.to_csv(cohort, index=False)
-    return picture, table, cohort
+    return *files, cohort
 
 
 TABLE1 = Table1()

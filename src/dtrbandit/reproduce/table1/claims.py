@@ -24,7 +24,7 @@ import numpy as np
 
 from dtrbandit.intervals import Interval, interval, mean_over_paths, over_paths
 from dtrbandit.kernels.arrays import Array
-from dtrbandit.reproduce.claims import Claim, Verdict, each_of, together
+from dtrbandit.reproduce.claims import Claim, Verdict, bonferroni_level, together
 from dtrbandit.reproduce.table1.versions import DELTAS, DTRB, LOGGING, OFFLINE, ONLINE, QS, named
 
 Averages = Mapping[str, Array]
@@ -49,7 +49,7 @@ class Lead(NamedTuple):
         return f"{self.mean:+.2f} " + ("(no interval)" if isnan(self.low) else f"({self.low:+.2f} to {self.high:+.2f})")
 
 
-Measure = Callable[[Array, float], Lead]  # of differences, at a level
+Compare = Callable[[Array, float], Lead]  # from differences, at a level
 
 
 def by_cohort(differences: Array, level: float) -> Lead:
@@ -71,25 +71,25 @@ def _lead(found: Interval) -> Lead:
     return Lead(float(found.estimate), float(found.low), float(found.high))
 
 
-def claims(averages: Averages, measure: Measure) -> tuple[Claim, ...]:
+def claims(averages: Averages, compare: Compare) -> tuple[Claim, ...]:
     """Measure the paper's four claims, from the average of each entry on each cohort, or on each path."""
-    where = "in replay over cohorts" if measure is by_cohort else "in replay on this cohort"
-    found = _all_beat_logging(averages, measure), *claims_about_dtr_bandit(averages, measure)
+    where = "in replay over cohorts" if compare is by_cohort else "in replay on this cohort"
+    found = _all_beat_logging(averages, compare), *claims_about_dtr_bandit(averages, compare)
     return tuple(claim._replace(claim=f"{claim.claim}, {where}") for claim in found)
 
 
-def claims_about_dtr_bandit(averages: Averages, measure: Measure) -> tuple[Claim, Claim, Claim]:
+def claims_about_dtr_bandit(averages: Averages, compare: Compare) -> tuple[Claim, Claim, Claim]:
     """Measure the three claims that are not about the logging policy."""
     return (
-        _dtr_bandit_is_best(averages, measure),
-        _often_above_offline(averages, measure),
-        _small_q_and_large_delta(averages, measure),
+        _dtr_bandit_is_best(averages, compare),
+        _often_above_offline(averages, compare),
+        _small_q_and_large_delta(averages, compare),
     )
 
 
-def _all_beat_logging(averages: Averages, measure: Measure) -> Claim:
-    level = each_of(len(ONLINE))
-    leads = {name: measure(averages[name] - averages[LOGGING], level) for name in ONLINE}
+def _all_beat_logging(averages: Averages, compare: Compare) -> Claim:
+    level = bonferroni_level(len(ONLINE))
+    leads = {name: compare(averages[name] - averages[LOGGING], level) for name in ONLINE}
     worst = min(leads, key=lambda name: leads[name].low)
     open_ones = [name for name, own in leads.items() if own.verdict == OPEN and name != worst]
     return Claim(
@@ -100,9 +100,9 @@ def _all_beat_logging(averages: Averages, measure: Measure) -> Claim:
     )
 
 
-def _dtr_bandit_is_best(averages: Averages, measure: Measure) -> Claim:
+def _dtr_bandit_is_best(averages: Averages, compare: Compare) -> Claim:
     ours, others = np.mean([averages[name] for name in DTRB], axis=0), [name for name in ONLINE if name not in DTRB]
-    leads = {name: measure(ours - averages[name], each_of(len(others))) for name in others}
+    leads = {name: compare(ours - averages[name], bonferroni_level(len(others))) for name in others}
     words = {AHEAD: "ahead of", BEHIND: "behind", OPEN: "not told apart from"}
     groups = {verdict: [f"{name} {own}" for name, own in leads.items() if own.verdict == verdict] for verdict in words}
     return Claim(
@@ -113,8 +113,8 @@ def _dtr_bandit_is_best(averages: Averages, measure: Measure) -> Claim:
     )
 
 
-def _often_above_offline(averages: Averages, measure: Measure) -> Claim:
-    leads = [measure(averages[name] - averages[OFFLINE], each_of(len(DTRB))) for name in DTRB]
+def _often_above_offline(averages: Averages, compare: Compare) -> Claim:
+    leads = [compare(averages[name] - averages[OFFLINE], bonferroni_level(len(DTRB))) for name in DTRB]
     sure, contrary = (sum(own.verdict == verdict for own in leads) for verdict in (AHEAD, BEHIND))
     low, high = min(leads, key=lambda own: own.mean), max(leads, key=lambda own: own.mean)
     return Claim(
@@ -125,10 +125,10 @@ def _often_above_offline(averages: Averages, measure: Measure) -> Claim:
     )
 
 
-def _small_q_and_large_delta(averages: Averages, measure: Measure) -> Claim:
+def _small_q_and_large_delta(averages: Averages, compare: Compare) -> Claim:
     fewer = np.mean([averages[named(QS[0], d)] - averages[named(QS[-1], d)] for d in DELTAS], axis=0)
     wider = np.mean([averages[named(q, DELTAS[-1])] - averages[named(q, DELTAS[0])] for q in QS], axis=0)
-    q, delta = (measure(differences, each_of(2)) for differences in (fewer, wider))
+    q, delta = (compare(differences, bonferroni_level(2)) for differences in (fewer, wider))
     words = {AHEAD: "better", BEHIND: "worse", OPEN: str(OPEN)}
     return Claim(
         "DTRBandit gets better as q gets smaller and Δ larger",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dtrbandit.intervals import REPLAY, TOO_FEW, level_of
 from dtrbandit.plots import PALETTE, plain_axes
-from dtrbandit.reproduce.table1.notes import cohort_in_words, notes
-from dtrbandit.reproduce.table1.results import Estimate, Results, Row
+from dtrbandit.reproduce.table1.notes import describe_cohort, notes
+from dtrbandit.reproduce.table1.results import Cell, Results, Row
 from dtrbandit.reproduce.table1.versions import OFFLINE
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class PrintedTable:
     def records(self) -> list[dict[str, object]]:
         """Return a row per entry, by name of column."""
         results = self.results
-        size = {"paths": results.paths, "horizon": results.horizon, "cohort": cohort_in_words(results.patients)}
+        size = {"paths": results.paths, "horizon": results.horizon, "cohort": describe_cohort(results.patients)}
         size["std_error_over"] = "paths through this cohort"
         return [{**_record(row), **size} for row in results.rows]
 
@@ -61,7 +61,7 @@ def _row(row: Row) -> str:
     between = "" if spread is None else f"{spread.median:>6.2f}{spread.low:>5.1f}{spread.high:>5.1f}"
     known = "" if row.true is None else f" {_short(row.true, '.2f', '.3f')}".ljust(11)
     known += "" if row.optimism is None else f" {_short(row.optimism, '+.2f', '.2f')}"
-    return f"{row.entry:<17}{_number(row.paper):>7}{_cell(row.every):<12}{between}{row.text.value:>6.2f}{known}"
+    return f"{row.entry:<17}{_number(row.paper):>7}{_precise(row.every):<12}{between}{row.text.value:>6.2f}{known}"
 
 
 def _record(row: Row) -> dict[str, object]:
@@ -86,15 +86,15 @@ def _record(row: Row) -> dict[str, object]:
     }
 
 
-def _cell(of: Estimate) -> str:
-    """Return an estimate with its standard error, three decimals each."""
-    return f" {_short(of, '.3f', '.3f')}"
+def _precise(cell: Cell) -> str:
+    """Return a number with its standard error, three decimals each."""
+    return f" {_short(cell, '.3f', '.3f')}"
 
 
-def _short(of: Estimate, value: str, error: str) -> str:
-    """Return an estimate with its standard error, in these forms."""
-    known = "" if of.std_error is None else f"±{of.std_error:{error}}".replace("±0.", "±.")
-    return f"{of.value:{value}}{known}"
+def _short(cell: Cell, value: str, error: str) -> str:
+    """Return a number with its standard error, in these formats."""
+    known = "" if cell.std_error is None else f"±{cell.std_error:{error}}".replace("±0.", "±.")
+    return f"{cell.value:{value}}{known}"
 
 
 def _number(number: float | None) -> str:
@@ -106,13 +106,13 @@ APART = 0.24  # of the space between entries
 
 
 class Marks(NamedTuple):
-    """One kind of mark, ``shift`` below the entry's line; with an estimate, or None, for each entry."""
+    """One kind of mark, ``shift`` below the entry's line; with a number, or None, for each entry."""
 
     label: str
     colour: str
     marker: str
     shift: float
-    estimates: list[Estimate | None]
+    cells: list[Cell | None]
 
 
 def draw(results: Results) -> Picture:
@@ -127,7 +127,7 @@ def draw(results: Results) -> Picture:
         _draw(ax, each)
     ax.set_yticks(range(len(rows)), [row.entry for row in rows])
     ax.invert_yaxis()
-    ax.set_title(f"Table 1; this cohort is {cohort_in_words(results.patients)}", loc="left", fontsize=11)
+    ax.set_title(f"Table 1; this cohort is {describe_cohort(results.patients)}", loc="left", fontsize=11)
     picture.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     return picture
 
@@ -135,16 +135,16 @@ def draw(results: Results) -> Picture:
 def _draw_spread(ax: Axes, rows: list[Row], cohorts: int) -> None:
     """Draw how each entry varies between cohorts: a bar from 5 % to 95 %, with the median."""
     spread = [row.cohorts for row in rows if row.cohorts is not None]
-    places, low, median = range(len(spread)), [own.low for own in spread], [own.median for own in spread]
+    lines, low, median = range(len(spread)), [own.low for own in spread], [own.median for own in spread]
     widths = [own.high - own.low for own in spread]
     label = f"replay on {cohorts} cohorts: 5 %, median, 95 %"
-    ax.barh(places, widths, height=0.72, left=low, color="0.88", label=label, zorder=1)
+    ax.barh(lines, widths, height=0.72, left=low, color="0.88", label=label, zorder=1)
     ax.use_sticky_edges = False  # so that no bar ends at the edge of the picture
-    ax.plot(median, places, linestyle="", marker="|", markersize=15, color="0.45", zorder=2)
+    ax.plot(median, lines, linestyle="", marker="|", markersize=15, color="0.45", zorder=2)
 
 
 def _marks(results: Results, rows: list[Row]) -> list[Marks]:
-    paper = [None if row.paper is None else Estimate(row.paper) for row in rows]
+    paper = [None if row.paper is None else Cell(row.paper) for row in rows]
     worth = level_of(results.paths, REPLAY)
     label = f"replay on this cohort, {results.paths} paths" + (
         "" if worth == TOO_FEW else f", {worth} interval over paths"
@@ -161,15 +161,15 @@ def _marks(results: Results, rows: list[Row]) -> list[Marks]:
 
 
 def _draw(ax: Axes, marks: Marks) -> None:
-    """Draw marks; an estimate that is exact has no interval."""
-    known = [(place, each) for place, each in enumerate(marks.estimates) if each is not None]
+    """Draw marks; a number that is exact has no interval."""
+    known = [(line, each) for line, each in enumerate(marks.cells) if each is not None]
     reach = [
         [0.0 if each.low is None else each.value - each.low for _, each in known],
         [0.0 if each.high is None else each.high - each.value for _, each in known],
     ]
     ax.errorbar(
         [each.value for _, each in known],
-        [place + marks.shift for place, _ in known],
+        [line + marks.shift for line, _ in known],
         xerr=reach,
         fmt=marks.marker,
         color=marks.colour,

@@ -20,8 +20,11 @@ from dtrbandit.reproduce.table1.versions import ENTRIES, LOGGING, OFFLINE, ONLIN
 FEW = 10  # the paper's paths
 
 
-class Estimate(NamedTuple):
-    """A mean over paths with its standard error and interval; None for an exact value, and with too few paths."""
+class Cell(NamedTuple):
+    """A number of the table: a mean over paths, with its standard error and interval.
+
+    These are None for an exact value, and with too few paths.
+    """
 
     value: float
     std_error: float | None = None
@@ -29,20 +32,20 @@ class Estimate(NamedTuple):
     high: float | None = None
 
     @classmethod
-    def of(cls, found: Interval) -> Estimate:
+    def of(cls, found: Interval) -> Cell:
         """Return a mean with its interval, if it has one."""
         error, low, high = (None if isnan(number) else float(number) for number in found[1:4])
         return cls(float(found.estimate), error, low, high)
 
 
-def replayed(averages: Array) -> Estimate:
+def replayed(averages: Array) -> Cell:
     """Return the mean over paths of replay."""
-    return Estimate.of(over_paths(averages))
+    return Cell.of(over_paths(averages))
 
 
-def simulated(averages: Array) -> Estimate:
+def simulated(averages: Array) -> Cell:
     """Return the mean over simulated paths, which are skewed."""
-    return Estimate.of(mean_over_paths(averages, seed=0))
+    return Cell.of(mean_over_paths(averages, seed=0))
 
 
 class Row(NamedTuple):
@@ -55,22 +58,22 @@ class Row(NamedTuple):
 
     entry: str
     paper: float | None
-    few: Estimate
-    every: Estimate
+    few: Cell
+    every: Cell
     cohorts: Distribution | None
-    text: Estimate
-    true: Estimate | None
+    text: Cell
+    true: Cell | None
     acceptance_rate: float | None
     maximum_likelihood: float | None
 
     @property
-    def optimism(self) -> Estimate | None:
+    def optimism(self) -> Cell | None:
         """By how much the mean of replay over cohorts exceeds the truth, with its standard error."""
         if self.true is None or self.cohorts is None:
             return None
         own = self.true.std_error
         error = None if own is None else hypot(self.cohorts.std_error, own)
-        return Estimate(self.cohorts.mean - self.true.value, error)
+        return Cell(self.cohorts.mean - self.true.value, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,5 +136,5 @@ class Results:
         return Row(name, PAPER[name], exact, exact, spread, text, true, None, other)
 
 
-def _exact(benchmarks: Benchmarks, name: str) -> Estimate:
-    return Estimate(benchmarks[(LOGGING, OFFLINE).index(name)].value)
+def _exact(benchmarks: Benchmarks, name: str) -> Cell:
+    return Cell(benchmarks[(LOGGING, OFFLINE).index(name)].value)
