@@ -65,17 +65,17 @@ class Diversity:
     @property
     def phi(self) -> tuple[float, ...]:
         """φ_m: the smallest eigenvalue of each stage, over the arms that are not suboptimal."""
-        return tuple(min(region.eigenvalue for region in _asked(stage)) for stage in self.regions)
+        return tuple(min(region.eigenvalue for region in _required(stage)) for stage in self.regions)
 
     @property
     def p(self) -> tuple[float, ...]:
         """The p and p′ (label "lemma: probability bound"): the smallest probability of each stage."""
-        return tuple(min(region.probability for region in _asked(stage)) for stage in self.regions)
+        return tuple(min(region.probability for region in _required(stage)) for stage in self.regions)
 
     @property
     def holds(self) -> tuple[bool, ...]:
         """Whether each stage's φ_m is above 0 by more than two standard errors."""
-        return tuple(all(r.eigenvalue > 2 * r.eigenvalue_error for r in _asked(stage)) for stage in self.regions)
+        return tuple(all(r.eigenvalue > 2 * r.eigenvalue_error for r in _required(stage)) for stage in self.regions)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw φ_m against Δ_m for each stage, the other Δ as they are; a dot marks the Δ_m of this estimate."""
@@ -158,35 +158,35 @@ def deltas(evidence: Evidence, m: int) -> Array:
 
 def profile(evidence: Evidence, m: int, tried: Array, before: tuple[float, ...]) -> Array:
     """Return φ_m for each Δ_m tried, with Δ of the stages before as given."""
-    return np.array([min(r.eigenvalue for r in _asked(regions_of(evidence, m, (*before, float(d))))) for d in tried])
+    return np.array([min(r.eigenvalue for r in _required(regions_of(evidence, m, (*before, float(d))))) for d in tried])
 
 
-def _asked(stage: tuple[Region, ...]) -> tuple[Region, ...]:
-    """Return the arms of which the assumption asks something; all of them where all are suboptimal."""
+def _required(stage: tuple[Region, ...]) -> tuple[Region, ...]:
+    """Return the arms that the assumption is about: those not suboptimal, or all where all are."""
     return tuple(region for region in stage if not region.suboptimal) or stage
 
 
 class Node(NamedTuple):
-    """A visit with the leads of its arms, and who ``came`` by arms that were each best by the margin."""
+    """A visit with the leads of its arms, and which units ``arrived`` by arms that were each best by the margin."""
 
     visit: Visit
     lead: Array
-    came: Mask
+    arrived: Mask
 
 
 def _nodes(evidence: Evidence, m: int, delta: tuple[float, ...]) -> list[Node]:
     """Return the nodes of a stage."""
     nodes = []
-    came: dict[Plan, Mask] = {(): np.ones(evidence.units, dtype=np.bool_)}
+    arrived: dict[Plan, Mask] = {(): np.ones(evidence.units, dtype=np.bool_)}
     for visit in evidence.visits:
         if len(visit.arms) > m:
             break
-        node = Node(visit, visit.lead, came[visit.arms] & visit.reached)
+        node = Node(visit, visit.lead, arrived[visit.arms] & visit.reached)
         if len(visit.arms) == m:
             nodes.append(node)
         else:
             for arm in range(node.lead.shape[1]):
-                came[(*visit.arms, arm)] = node.came & (node.lead[:, arm] > delta[len(visit.arms)])
+                arrived[(*visit.arms, arm)] = node.arrived & (node.lead[:, arm] > delta[len(visit.arms)])
     return nodes
 
 
@@ -200,7 +200,7 @@ def _moments(nodes: list[Node], arm: int, delta: float, n: int) -> tuple[float, 
 
     A simple eigenvalue moves, to first order, as the quadratic form of its eigenvector v does: the mean of (vᵀψ)² 1{U}.
     """
-    regions = [node.came & (node.lead[:, arm] > delta) for node in nodes]
+    regions = [node.arrived & (node.lead[:, arm] > delta) for node in nodes]
     rows = [node.visit.psi[inside] for node, inside in zip(nodes, regions, strict=True)]
     inside_any = np.concatenate([np.flatnonzero(inside) for inside in regions])
     psi = np.concatenate(rows)

@@ -230,8 +230,8 @@ def _designs(instance: Instance, estimates: Estimates, t: int) -> Iterator[bool]
     for rows, regions, phi in zip(
         estimates.hat_factors, instance.diversity.regions, instance.diversity.phi, strict=True
     ):
-        asked = [own for own, region in zip(rows, regions, strict=True) if not region.suboptimal]
-        yield any(bool(np.linalg.eigvalsh(own.T @ own)[0] < phi * t / 4) for own in asked)
+        required = [own for own, region in zip(rows, regions, strict=True) if not region.suboptimal]
+        yield any(bool(np.linalg.eigvalsh(own.T @ own)[0] < phi * t / 4) for own in required)
 
 
 def _hat(instance: Instance, estimates: Estimates) -> Iterator[bool]:

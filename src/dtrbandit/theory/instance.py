@@ -82,7 +82,7 @@ class Instance:
             float(max(np.abs(own).max() for own in rows)),
             x_max / float(tenth) if tenth else math.inf,
             max(map(sub_gaussian, _residues(evidence, drawn.outcome)), default=0.0),
-            believed(evidence),
+            likely_margin(evidence),
             estimate_diversity(evidence, delta=delta),
         )
 
@@ -132,7 +132,7 @@ def two_by_two(design: Design) -> bool:
     return design.arm_counts == (2, 2) and design.every_combination
 
 
-def believed(evidence: Evidence) -> Margin:
+def likely_margin(evidence: Evidence) -> Margin:
     """Return the margin with γ for α = 1 where that is within two standard errors, else for the estimate."""
     stages = estimate_margin(evidence).stages
     powers = [1.0 if stage.likely_one or not math.isfinite(stage.power) else stage.power for stage in stages]

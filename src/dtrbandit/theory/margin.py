@@ -192,8 +192,11 @@ def hill(gaps: Array) -> tuple[float, float]:
     return 1 / excess, 1 / excess / math.sqrt(k)
 
 
-def steepest(gaps: Gaps, alpha: float) -> tuple[float, float]:
-    """Return the largest P(gap ≤ κ) / κ^α over κ with enough gaps below it, and its standard error."""
+def smallest_gamma(gaps: Gaps, alpha: float) -> tuple[float, float]:
+    """Return the smallest γ that does for this α, the largest P(gap ≤ κ) / κ^α, and its standard error.
+
+    Only κ with enough gaps below them count.
+    """
     first = int(NEAREST * len(gaps.values))
     share, kappa = np.arange(first + 1, len(gaps.values) + 1) / gaps.units, gaps.values[first:]
     ratio = share / kappa**alpha
@@ -258,5 +261,5 @@ def _stage_margin(name: str, gaps: tuple[Gaps, ...], power: float | None) -> Sta
     slopes = [slope for slope in map(hill, (own.values for own in known)) if slope[0] == slope[0]]
     alpha, alpha_error = min(slopes, default=(math.nan, math.nan))
     own_power = min(alpha, LARGEST) if power is None else power
-    gamma, gamma_error = max(steepest(own, own_power) for own in known)
+    gamma, gamma_error = max(smallest_gamma(own, own_power) for own in known)
     return StageMargin(name, alpha, alpha_error, gamma, gamma_error, own_power, units)
