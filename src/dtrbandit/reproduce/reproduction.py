@@ -61,11 +61,11 @@ class Experiment(Protocol):
 
     @property
     def paths(self) -> int:
-        """How many paths it has, unless told otherwise."""
+        """How many paths it has by default."""
 
     @property
     def horizon(self) -> int:
-        """How many rounds a path has, unless told otherwise."""
+        """How many rounds a path has by default."""
 
     def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
         """Run it in a folder, or go on with it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,8 +64,8 @@ def claims(studies: Studies) -> tuple[Claim, ...]:
             consistent="The rate stays log T whatever the delay: {regret} is consistent with it, t^0.3 excluded",
         ),
         free_rounds_slower_than_root(studies, SETTINGS),
-        _adds_on_a_typical_path(studies),
-        _adds_on_average(studies),
+        _adds("of a typical path", lambda late, without: median(late / without, level=EACH), studies),
+        _adds("mean", partial(ratio_of_means, level=EACH), studies),
         _grows_with_delay(studies),
         _at_most_proportional(studies),
     )
@@ -80,27 +81,15 @@ def _uninformed(studies: Studies) -> Array:
     return studies[AT_ONCE].total_regret(DTRB, [FIRST_BLOCK])[:, 0] / FIRST_BLOCK
 
 
-ADDS = "Delay adds to the regret and does not multiply it: in the second half {} regret grows against log t as without"
-
-
-def _adds_on_a_typical_path(studies: Studies) -> Claim:
-    without = late_regret(studies[AT_ONCE])
-    ratios = {mean: median(late_regret(studies[name]) / without, level=EACH) for name, mean in DELAYS.items()}
-    return _adds(ADDS.format("of a typical path"), ratios)
-
-
-def _adds_on_average(studies: Studies) -> Claim:
-    late = {name: late_regret(study) for name, study in studies.items()}
-    ratios = {mean: ratio_of_means(late[name], late[AT_ONCE], level=EACH) for name, mean in DELAYS.items()}
-    return _adds(ADDS.format("mean"), ratios)
-
-
-def _adds(sentence: str, ratios: Mapping[int, Measured]) -> Claim:
+def _adds(where: str, ratio: Callable[[Array, Array], Measured], studies: Studies) -> Claim:
     low, high = SAME_SLOPE  # a penalty that multiplied would show as the ratio of the whole regret, 1.3 with delay 300
+    without = late_regret(studies[AT_ONCE])
+    ratios = {mean: ratio(late_regret(studies[name]), without) for name, mean in DELAYS.items()}
     (remark,) = {each.remark for each in ratios.values()}
     numbers = [f"{mean}: {each._replace(remark=''):.2f}".removesuffix(" ()") for mean, each in ratios.items()]
     return Claim(
-        sentence,
+        f"Delay adds to the regret and does not multiply it: in the second half {where} regret grows against log t as "
+        "without",
         f"times that without delay {'; '.join(numbers)}" + (f" ({remark})" if remark else ""),
         f"between {low} and {high}, each",
         all_judged(ratios.values(), above=low, below=high),
