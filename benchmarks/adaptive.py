@@ -27,7 +27,7 @@ from dtrbandit.evaluation.cohort.origin import recorded_of
 from dtrbandit.evaluation.values.adaptive import adaptive_value, predictable_scores, recorded_models
 from dtrbandit.evaluation.values.adherence import RegimeRiskSet, decisions, inverse_weights, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel
-from dtrbandit.evaluation.values.past_propensities import PropensitiesByLevel, levels, past_propensities
+from dtrbandit.evaluation.values.past_propensities import PropensitiesByLevel, past_propensities
 from dtrbandit.evaluation.values.weighting import hajek
 from dtrbandit.intervals import REACH
 from dtrbandit.parallel import map_unordered
@@ -109,7 +109,7 @@ def valued(setting: Setting, repetition: int) -> list[tuple[str, str, float, flo
         values = dtr.evaluate(cohort, regimes)
     except dtr.NotEstimable:  # fewer than five units followed a regime: nothing is printed
         return []
-    past = past_propensities(cohort, levels(cohort))
+    past = past_propensities(cohort)
     for each in values.estimates:
         decided = decisions(cohort, regimes[each.regime])
         weighting = past, PropensitiesByLevel(())

@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrbandit.intervals import (
-    COHORTS,
     ENOUGH,
     FEWEST,
-    PATHS,
     RESAMPLES,
     STREAM,
     TOO_FEW,
@@ -26,7 +24,6 @@ from dtrbandit.intervals import (
     over_cohorts,
     over_paths,
     spread_of_paths,
-    worth,
 )
 from dtrbandit.kernels.arrays import Array
 from effort import scaled
@@ -223,15 +220,16 @@ def test_without_resampled_cohorts_it_is_the_interval_over_paths_and_those_not_p
     values, resampled = np.arange(20.0) ** 2, np.random.default_rng(1).normal(size=(8, 3))
     lost = np.vstack([resampled, np.full((1, 3), np.nan)])
 
-    assert mean_interval(values, None) == interval(values)
+    assert mean_interval(values, None)[:4] == interval(values)[:4]
     assert mean_interval(values, lost) == over_cohorts(values, resampled)
 
 
 def test_the_number_of_paths_alone_decides_what_an_interval_over_paths_is_worth() -> None:
     values = np.random.default_rng(2).normal(size=(40, 2))
 
-    assert [worth(paths, PATHS) for paths in (19, 20, 60)] == ["too few paths for an interval", "about 90 %", "95 %"]
-    assert worth(2, COHORTS) == "95 %"
+    printed = [mean_interval(np.arange(float(paths)), None).level for paths in (19, 20, 60)]
+    assert printed == ["too few paths for an interval", "about 90 %", "95 %"]
+    assert mean_interval(values[:2, 0], values[:30]).level == "95 %"
     assert np.isnan(over_paths(values[:19])[1:4]).all()
     assert over_paths(values[:19]).estimate.tolist() == values[:19].mean(axis=0).tolist()
     np.testing.assert_array_equal(over_paths(values, level=0.99)[:4], interval(values, level=0.99)[:4])

@@ -212,16 +212,10 @@ def interval(values: Array, *, level: float = LEVEL) -> Interval:
 # -- replay -----------------------------------------------------------------------------------------------------
 
 
-def worth(paths: int, over: str) -> str:
-    """Say what an interval is worth: "95 %", "about 90 %" or "too few paths for an interval"."""
-    return FULL if over == COHORTS else level_of(paths, REPLAY)
-
-
 def over_paths(values: Array, *, level: float = LEVEL) -> Interval:
     """Return the mean of values (P, …) with Student's interval over paths; NaN with too few of them."""
-    if worth(len(values), PATHS) != TOO_FEW:
-        return interval(values, level=level)
-    return no_interval(values.mean(axis=0))
+    worth = level_of(len(values), REPLAY)
+    return no_interval(values.mean(axis=0)) if worth == TOO_FEW else interval(values, level=level)._replace(level=worth)
 
 
 def mean_interval(values: Array, resampled: Array | None) -> Interval:

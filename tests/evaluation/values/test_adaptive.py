@@ -25,7 +25,6 @@ from dtrbandit.evaluation.values.adherence import decisions, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel
 from dtrbandit.evaluation.values.past_propensities import (
     PropensitiesByLevel,
-    levels,
     past_propensities,
     weights_at_enrolment,
 )
@@ -101,7 +100,7 @@ def test_a_value_is_the_weighted_mean_score_of_free_rounds_with_the_larger_error
     regime = REGIMES["(1, 1)"]
     _, recorded = recorded_of(cohort)
     scored, decided = ~recorded.forced.any(axis=1), decisions(cohort, regime)
-    past = past_propensities(cohort, levels(cohort))
+    past = past_propensities(cohort)
 
     found = adaptive_value(cohort, decided, OutcomeModel(), past)
 

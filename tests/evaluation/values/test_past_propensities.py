@@ -20,7 +20,6 @@ from dtrbandit.evaluation.values.adherence import decisions
 from dtrbandit.evaluation.values.past_propensities import (
     PropensitiesByLevel,
     _propensities,
-    levels,
     past_propensities,
     weights_at_enrolment,
 )
@@ -150,7 +149,7 @@ def _first_response(log: Any, unit: str) -> int:
 def test_what_is_said_of_units_with_a_closed_arm_are_probabilities(policy: Any) -> None:
     cohort = Cohort.from_log(closing_session(policy, 90, seed=4).log)
 
-    by_level = [level for level in past_propensities(cohort, levels(cohort)).levels if level.units[0] >= 45]
+    by_level = [level for level in past_propensities(cohort).levels if level.units[0] >= 45]
 
     closed = cohort.arms[44, 0]
     assert any((cohort.arms[level.past, 0] == closed).any() for level in by_level)
@@ -164,7 +163,7 @@ def digests() -> list[str]:
     found = []
     for collect, policy in COLLECTED:
         cohort = Cohort.from_log(collect(policy, 40, seed=3).log)
-        by_level = past_propensities(cohort, levels(cohort)).levels
+        by_level = past_propensities(cohort).levels
         assert by_level
         found.append(sha256(b"".join(level.propensities.tobytes() for level in by_level)).hexdigest())
     return found
@@ -173,9 +172,9 @@ def digests() -> list[str]:
 @pytest.mark.slow
 def test_uncompiled_the_policies_say_the_same() -> None:
     with plain_process() as process:
-        asked = process.ask(digests)
+        other = process.ask(digests)
 
-        assert digests() == asked.result()
+        assert digests() == other.result()
 
 
 @pytest.mark.parametrize("delay", [0.0, 10.0])
@@ -184,11 +183,11 @@ def test_what_a_weight_rests_on_was_known_before_its_unit_came(delay: float) -> 
     log = synthetic_session(EPSILON, 80, seed=1, delay=delay).log
     whole = Cohort.from_log(log)
     regime = REGIMES["(2, 2)"]
-    expected = weights_at_enrolment(whole, decisions(whole, regime), past_propensities(whole, levels(whole)))
+    expected = weights_at_enrolment(whole, decisions(whole, regime), past_propensities(whole))
 
     for events in (330, 370):
         part = Cohort.from_log(log[:events])
-        found = weights_at_enrolment(part, decisions(part, regime), past_propensities(part, levels(part)))
+        found = weights_at_enrolment(part, decisions(part, regime), past_propensities(part))
 
         assert len(part) > 20
         np.testing.assert_array_equal(found, expected[: len(part)])
@@ -200,11 +199,11 @@ def test_a_weight_is_that_of_the_formula() -> None:
     cohort = Cohort.from_log(leavers_session(EPSILON, 100, seed=2).log)
     regime = LEAVERS_REGIMES["(a, b)"]
     _, recorded = recorded_of(cohort)
-    decided, asked = decisions(cohort, regime), past_propensities(cohort, levels(cohort))
+    decided, past = decisions(cohort, regime), past_propensities(cohort)
 
-    found = weights_at_enrolment(cohort, decided, asked)
+    found = weights_at_enrolment(cohort, decided, past)
 
-    for level in asked.levels:
+    for level in past.levels:
         one: list[float] = []
         two: list[tuple[float, float]] = []
         for s, chances in zip(level.past.tolist(), level.propensities, strict=True):
@@ -234,10 +233,10 @@ def test_equal_weights_and_the_reason_where_a_policy_cannot_be_asked() -> None:
 
     cohort = Cohort.from_log(synthetic_session(Own(), 100, seed=1).log)
 
-    asked = past_propensities(cohort, levels(cohort))
+    past = past_propensities(cohort)
 
-    assert asked.levels == ()
-    assert (weights_at_enrolment(cohort, decisions(cohort, REGIMES["(2, 2)"]), asked) == 1.0).all()
+    assert past.levels == ()
+    assert (weights_at_enrolment(cohort, decisions(cohort, REGIMES["(2, 2)"]), past) == 1.0).all()
     said = " ".join(str(dtr.evaluate(cohort, REGIMES)).split())
     assert "Equal weights (h = 1): the policy of this log cannot be asked again" in said
 
@@ -245,7 +244,7 @@ def test_equal_weights_and_the_reason_where_a_policy_cannot_be_asked() -> None:
 def test_nothing_is_asked_before_anybody_has_ended() -> None:
     cohort = Cohort.from_log(synthetic_session(EPSILON, 30, seed=1, delay=50.0).log)
 
-    asked = past_propensities(cohort, levels(cohort))
+    past = past_propensities(cohort)
 
-    assert all(len(level.past) for level in asked.levels)
-    assert isinstance(asked, PropensitiesByLevel)
+    assert all(len(level.past) for level in past.levels)
+    assert isinstance(past, PropensitiesByLevel)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.replay.result import Replay, interval_of
-from dtrbandit.intervals import COHORTS, PATHS, mean_interval, worth
+from dtrbandit.intervals import COHORTS, PATHS, mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ def _difference(one: str, other: str, named: Mapping[str, Replay]) -> dict[str, 
         "std_error": float(found.std_error),
         "low": float(found.low),
         "high": float(found.high),
-        "interval": worth(len(first.rows), over),
+        "interval": found.level,
         "interval_over": over,
         "interval_of": interval_of(over, optimistic=first.is_optimistic or second.is_optimistic, what="the difference"),
     }

@@ -47,9 +47,9 @@ class Rows:
         self.forced = np.zeros(self.stages)
 
     def play(self, order: Integers, unit: int, accepted: Integers) -> int:
-        """Offer rows in order, and write those that agree into ``accepted`` (T,) from place ``unit`` on.
+        """Offer rows in order, and write those that agree into ``accepted`` (T,) from index ``unit`` on.
 
-        Return the next round's place. Fewer than all rows are offered once T are accepted.
+        Return the index of the next round. Fewer than all rows are offered once T are accepted.
         """
         self.offered = 0
         while self.offered < order.shape[0] and unit < accepted.shape[0]:

@@ -56,7 +56,7 @@ class Path(NamedTuple):
 def prepare(  # what replay was given
     policy: Any, cohort: Any, weights: Any, *, horizon: int, seed: int, once: bool, earlier: Earlier | None = None
 ) -> ReplayInputs:
-    """Check what is asked for, and return it."""
+    """Check the arguments of a replay, and return what its paths share."""
     if not isinstance(cohort, Cohort):
         raise DesignError(f"replay needs a Cohort, such as Cohort.from_frame gives, found {shown(cohort)}")
     if cohort.collected_by is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,6 @@ from dtrbandit.intervals import (
     mean_interval,
     no_band,
     spread_band,
-    worth,
 )
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.plots import Curve, plot_curves
@@ -122,22 +122,22 @@ class Replay:
     @property
     def std_error(self) -> float:
         """The standard error of the value, over what ``interval_over`` says; NaN with too few paths."""
-        return float(mean_interval(self.averages, self.cohort_averages).std_error)
+        return float(self._value_interval.std_error)
 
     @property
     def low(self) -> float:
         """The lower limit of the value's interval; NaN with too few paths."""
-        return float(mean_interval(self.averages, self.cohort_averages).low)
+        return float(self._value_interval.low)
 
     @property
     def high(self) -> float:
         """The upper limit of the value's interval; NaN with too few paths."""
-        return float(mean_interval(self.averages, self.cohort_averages).high)
+        return float(self._value_interval.high)
 
     @property
     def interval(self) -> str:
         """What the interval is worth: "95 %", "about 90 %" or "too few paths for an interval"."""
-        return worth(len(self.rows), self.interval_over)
+        return self._value_interval.level
 
     @property
     def interval_over(self) -> str:
@@ -271,6 +271,10 @@ class Replay:
         left_out = f"; {lost} more could not be replayed" if lost else ""
         paths = counted(resampled.shape[1], "path")
         return f"It rests on {len(resampled) - lost} resampled cohorts of {paths} each{left_out}."
+
+    @cached_property
+    def _value_interval(self) -> Interval:
+        return mean_interval(self.averages, self.cohort_averages)
 
     def _interval_at(self, rounds: NDArray[np.int64]) -> Interval:
         """Return the average outcome up to rounds, with its interval over what ``interval_over`` says."""

@@ -133,7 +133,7 @@ def _about_weights(weights: Vector, why_equal: str) -> str:
 def predictable_scores(cohort: Cohort, risk_sets: RegimeRiskSets, model: OutcomeModel) -> Vector:
     """Return Γ of each unit, with outcome models from units that had ended when it enrolled, (n,).
 
-    NaN for units that enrolled before enough others had told what follows each option that the regime wants.
+    NaN for units that enrolled before enough others had taught what follows each option that the regime wants.
     """
     _, recorded = recorded_of(cohort)
     scores = np.full(len(cohort), np.nan)

@@ -24,7 +24,7 @@ from dtrbandit.evaluation.values.adherence import (
     inverse_weights,
     regime_risk_sets,
 )
-from dtrbandit.evaluation.values.past_propensities import PropensitiesByLevel, levels, past_propensities
+from dtrbandit.evaluation.values.past_propensities import PropensitiesByLevel, past_propensities
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 from dtrbandit.intervals import REACH
 from dtrbandit.kernels.arrays import Vector
@@ -86,7 +86,7 @@ class Sample:
     @cached_property
     def past_propensities(self) -> PropensitiesByLevel:
         """What the policy of the units' log would have given to past units."""
-        return past_propensities(self.cohort, levels(self.cohort))
+        return past_propensities(self.cohort)
 
 
 @dataclass(frozen=True, eq=False)

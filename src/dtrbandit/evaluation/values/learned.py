@@ -46,7 +46,7 @@ from dtrbandit.kernels.arrays import Mask, Vector
 from dtrbandit.plots import PALETTE
 
 FOLDS, BLOCKS, FIRST = 5, 10, 0.3
-SEED = 0  # of the order of units where none is asked for
+SEED = 0  # of the order of units beside ``value_``
 WHOSE = (
     "The value is that of regimes learned as this one was from four fifths of the units. The interval is that of "
     "{value:.4g}, found in sequence, for regimes learned from 30 % to {most:.0f} % of them. The regime learned from "

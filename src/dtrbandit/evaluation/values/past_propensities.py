@@ -70,30 +70,25 @@ class PropensitiesByLevel(NamedTuple):
 
 
 def levels(cohort: Cohort) -> NDArray[np.int64]:
-    """Return how many ended units the outcome models and the weight of each unit rest on, (n,)."""
-    _, recorded = recorded_of(cohort)
-    return _levels(recorded.enrolled, recorded.ended)
+    """Return how many ended units the outcome models and the weight of each unit rest on, (n,).
 
-
-def _levels(enrolled: NDArray[np.int64], ended: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many ended units teach the outcome models of each unit, (n,): nearly all that had ended by then.
-
-    Models are fitted again when these have grown by one in twenty. What each unit's models rest on is settled before
-    it comes.
+    These are nearly all that had ended when the unit enrolled: models are fitted again when they have grown by one in
+    twenty. So what a unit's models rest on is settled before it comes.
     """
-    known = np.searchsorted(np.sort(ended), enrolled)
+    _, recorded = recorded_of(cohort)
+    known = np.searchsorted(np.sort(recorded.ended), recorded.enrolled)
     level, latest = np.zeros(len(known), dtype=np.int64), 0
-    for i in np.argsort(enrolled).tolist():
+    for i in np.argsort(recorded.enrolled).tolist():
         if known[i] > latest * (1 + GROWTH):
             latest = int(known[i])
         level[i] = latest
     return level
 
 
-def past_propensities(cohort: Cohort, level: NDArray[np.int64]) -> PropensitiesByLevel:
+def past_propensities(cohort: Cohort) -> PropensitiesByLevel:
     """Compute past propensities by the policy of a cohort's log, before the first free unit of each level enrolls.
 
-    ``level`` (n,) is how many ended units each unit may rest on. Units of one level share past propensities.
+    Units of one level share them.
     """
     origin, _ = recorded_of(cohort)
     assert origin.log is not None  # what is recorded comes from a log
@@ -101,7 +96,7 @@ def past_propensities(cohort: Cohort, level: NDArray[np.int64]) -> PropensitiesB
         belief = believed(origin.log[:1], cohort.design, None)
         if not (is_builtin(belief.policy) and looks_only_back(belief.policy, len(cohort.design.stages))):
             return PropensitiesByLevel((), CANNOT.format(why=f"{belief.policy!r} decides in Python"))
-        return PropensitiesByLevel(tuple(_by_level(cohort, level, belief, origin.log)))
+        return PropensitiesByLevel(tuple(_by_level(cohort, belief, origin.log)))
     except (DesignError, LogError) as error:  # of another release, or of a policy that a log cannot hold
         return PropensitiesByLevel((), CANNOT.format(why=error))
 
@@ -114,11 +109,10 @@ def weights_at_enrolment(cohort: Cohort, decided: Arms, past: PropensitiesByLeve
     return weights
 
 
-def _by_level(
-    cohort: Cohort, level: NDArray[np.int64], belief: Belief, log: Sequence[Event]
-) -> Iterator[PastPropensities]:
+def _by_level(cohort: Cohort, belief: Belief, log: Sequence[Event]) -> Iterator[PastPropensities]:
     _, recorded = recorded_of(cohort)
-    free, ended, units = ~recorded.forced.any(axis=1), np.sort(recorded.ended), arrays_of(cohort)
+    level, units = levels(cohort), arrays_of(cohort)
+    free, ended = ~recorded.forced.any(axis=1), np.sort(recorded.ended)
     for known in np.unique(level[free & (level > 0)]).tolist():
         own = np.flatnonzero(free & (level == known))
         belief.fold(log[belief.version : recorded.enrolled[own[0]]])
@@ -156,9 +150,8 @@ def _score_variance(cohort: Cohort, decided: Arms, level: PastPropensities) -> f
     for m in range(cohort.arms.shape[1]):
         at, wanted = cohort.arms[past, m] >= 0, decided[past, m]
         propensities = level.propensities[at, m, wanted[at]]
-        inverse[at] /= np.where(
-            propensities > CERTAIN, propensities, 1.0
-        )  # an arm that is closed by then is no choice any more
+        still_open = propensities > CERTAIN  # an arm that is closed by then is no choice any more
+        inverse[at] /= np.where(still_open, propensities, 1.0)
         if not led.any():
             break
         total += float((led * inverse)[at].sum() / led.sum())

@@ -181,10 +181,8 @@ class Values:
         for each in self.estimates:
             if each.note:
                 yield from wrap(f"{each.regime}, {each.estimator}: {each.note}", WIDTH, subsequent_indent="  ")
-        largest = {
-            each.regime: each.support.largest_weight for each in self.estimates if each.support.largest_weight > HEAVY
-        }
-        for regime, share in largest.items():
+        shares = {each.regime: each.support.largest_weight for each in self.estimates if _is_heavy(each)}
+        for regime, share in shares.items():
             words = f"{regime}: one unit carries {100 * share:.0f} % of the weight."
             words += " The values hang on that unit, and intervals may be too short."
             yield from wrap(words, WIDTH, subsequent_indent="  ")
@@ -216,6 +214,10 @@ class Values:
 def _stacked(estimates: list[Estimate]) -> Matrix:
     columns: list[Vector] = [each.influence for each in estimates if each.influence is not None]
     return np.stack(columns, axis=1)
+
+
+def _is_heavy(each: Estimate) -> bool:
+    return each.support.largest_weight > HEAVY
 
 
 def _cells(each: Estimate) -> tuple[str, ...]:
