@@ -29,7 +29,7 @@ from table import Line, report, seconds
 import dtrbandit as dtr
 from dtrbandit.courses import Played, play, potential_courses
 from dtrbandit.environments import Synthetic
-from dtrbandit.simulation import play_path
+from dtrbandit.simulation import one_path
 
 PATHS, HORIZON, CORES = 40, 10_000, 2
 TURNS = 5  # studies, of which the least counts
@@ -58,7 +58,7 @@ def parts(horizon: int, paths: int) -> tuple[float, float]:
         return played
 
     loop, around = [], []
-    with patch.object(play_path, "play", timed):
+    with patch.object(one_path, "play", timed):
         for _ in range(TURNS):
             inside.clear()
             whole = spent(lambda: dtr.simulate(Synthetic(), [DTRB], horizon=horizon, paths=paths, n_jobs=1)).core

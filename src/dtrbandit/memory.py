@@ -50,7 +50,11 @@ def state_bytes(policy: Policy[Any], design: Design) -> int:
     """Return how many bytes a policy's state keeps of each unit."""
     if not is_builtin(policy):
         return IN_PYTHON
-    state: PolicyState = policy.init(design)
+    return bytes_per_unit(policy.init(design))
+
+
+def bytes_per_unit(state: PolicyState) -> int:
+    """Return how many bytes a state keeps of each unit; it makes more room to find out."""
     capacity, before = state.capacity, _bytes(state)
     state.reserve(2 * capacity)
     return (_bytes(state) - before) // capacity

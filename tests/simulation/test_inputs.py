@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import MISSING, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.environments import PotentialOutcomes, Synthetic
-from dtrbandit.simulation.inputs import ARRIVALS, ENVIRONMENT, Inputs
-from simulation.worlds import DESIGN, FEW, GOOD, Branching, Slow
+from dtrbandit.environments import Contraindicated, PotentialOutcomes, Synthetic
+from dtrbandit.environments.arrivals import ArrivalProcess, Exponential
+from dtrbandit.policies.builtin_policy import BuiltinPolicy
+from dtrbandit.simulation.inputs import SAMPLE, Closing, Inputs, accept_closings
+from dtrbandit.simulation.one_path import ARRIVALS, ENVIRONMENT
+from dtrbandit.simulation.run_paths import run_paths
+from dtrbandit.simulation.study_toml import read_study
+from simulation.worlds import DESIGN, FEW, GOOD, Branching, Own, Slow
 
 
 def test_another_seed_draws_other_units() -> None:
@@ -161,7 +169,7 @@ def test_the_inputs_are_the_arguments_of_simulate_on_which_results_depend() -> N
     arguments = inspect.signature(dtr.simulate).parameters
     running = {"n_jobs", "resume", "progress"}
 
-    inputs = {each.name: each.default for each in fields(Inputs)}
+    inputs = {each.name: each.default for each in fields(Inputs) if each.init}
 
     assert list(inputs) == [name for name in INPUT_ORDER if name in arguments]
     assert set(arguments) - running == set(inputs)
@@ -180,8 +188,126 @@ def test_streams_of_a_path_are_its_own() -> None:
     assert inputs.rng(1, ENVIRONMENT).random() == replace(inputs, paths=2, policies=[dtr.Greedy()]).rng(1, 0).random()
 
 
+STUDY = """\
+horizon = 30
+paths = 2
+closings = [{ round = 20, stage = "first", arm = "2" }]
+[environment]
+name = "Synthetic"
+[policies]
+DTRB = { name = "DTRBandit", q = 2, delta = 0.5 }
+greedy = { name = "Greedy" }
+optimist = { name = "LSVIUCB" }
+uniform = { name = "UniformRandom" }
+"""
+
+
+def from_a_file(folder: Path) -> Inputs:
+    (folder / "study.toml").write_text(STUDY)
+    return read_study(folder / "study.toml")
+
+
+def with_a_design_and_a_policy_of_ones_own(_: Path) -> Inputs:
+    policies: dict[str, Any] = {**FEW, "optimist": dtr.LSVIUCB(), "own": Own(dtr.Greedy())}
+    return Inputs(Synthetic(), policies, horizon=30, paths=2, design=two_stages())
+
+
+@pytest.mark.parametrize("make", [from_a_file, with_a_design_and_a_policy_of_ones_own])
+def test_a_study_makes_its_inputs_and_states_once_and_draws_each_path_once(
+    make: Callable[[Path], Inputs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four policies. Each path has states of its own; three draws of a few units recognise the environment."""
+    made: Counter[str] = Counter()
+    drawn: list[int] = []
+
+    def counting(what: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **options: Any) -> Any:
+            made[what] += 1
+            return method(*arguments, **options)
+
+        return counted
+
+    def recorded(environment: Synthetic, n: int, rng: np.random.Generator) -> PotentialOutcomes:
+        drawn.append(n)
+        return draw(environment, n, rng)
+
+    draw = Synthetic.draw
+    monkeypatch.setattr(Synthetic, "draw", recorded)
+    monkeypatch.setattr(Inputs, "__post_init__", counting("inputs", Inputs.__post_init__))
+    monkeypatch.setattr(BuiltinPolicy, "init", counting("states", BuiltinPolicy.init))
+
+    inputs = make(tmp_path)
+    assert made == {"inputs": 1, "states": 4}
+    run_paths(inputs)
+
+    assert drawn == [SAMPLE] * 3 + [30] * 2
+    assert made == {"inputs": 1, "states": 4 + 2 * 4}
+
+
 def test_inputs_changed_in_one_thing_are_checked_again() -> None:
     inputs = Inputs(Synthetic(), FEW, horizon=5, paths=3)
 
     with pytest.raises(dtr.DesignError, match="paths must be a whole number of at least 1, found 0"):
         replace(inputs, paths=0)
+
+
+# -- arms that a study closes ----------------------------------------
+
+LATE = ArrivalProcess(response=Exponential(mean=3.0), outcome=Exponential(mean=2.0), dropout=0.1)
+CLOSED = [Closing(40, "second", "1"), Closing(20, "first", "2")]
+
+
+def test_from_its_round_on_nobody_has_a_closed_arm() -> None:
+    study = dtr.simulate(Synthetic(), {"any": dtr.UniformRandom()}, horizon=60, paths=3, closings=CLOSED)
+
+    arms = study.arms["any"]
+    assert (arms[:, :19, 0] == 1).any()
+    assert (arms[:, 19:, 0] == 0).all()
+    assert (arms[:, :39, 1] == 0).any()
+    assert (arms[:, 39:, 1] == 1).all()
+
+
+@pytest.mark.parametrize("policy", [dtr.DTRBandit(q=1, delta=0.5), dtr.Greedy(), dtr.LSVIUCB(beta=1.0)], ids=repr)
+def test_both_drivers_give_the_same_arms(policy: Any) -> None:
+    some = Contraindicated(Synthetic(), {"first": {"2": 0.2}, "second": {"1": 0.1}})
+    players = {"compiled": policy, "session": Own(policy)}
+
+    study = dtr.simulate(some, players, horizon=70, paths=2, arrivals=LATE, closings=CLOSED[1:])
+
+    assert np.array_equal(study.arms["compiled"], study.arms["session"])
+    assert (study.arms["compiled"][:, 19:, 0] == 0).all()
+
+
+def test_a_study_knows_its_closings_on_disk_too(tmp_path: Path) -> None:
+    study = dtr.simulate(Synthetic(), {"any": dtr.UniformRandom()}, horizon=50, paths=1, closings=CLOSED)
+    study.save(tmp_path / "study")
+
+    loaded = dtr.load_study(tmp_path / "study")
+
+    assert loaded.manifest == study.manifest
+    assert loaded.manifest.closings == [[20, "first", "2"], [40, "second", "1"]]
+    other = dtr.simulate(Synthetic(), {"any": dtr.UniformRandom()}, horizon=50, paths=1)
+    assert study.manifest.difference(other.manifest) is not None
+
+
+@pytest.mark.parametrize(
+    ("closings", "words"),
+    [
+        (["first"], "closings= needs a list such as"),
+        ([Closing(0, "first", "1")], "round must be"),
+        ([Closing(5, "third", "1")], "there is no stage 'third'"),
+        ([Closing(5, "first", "3")], "no arm '3'"),
+        ([Closing(5, "first", "1"), Closing(9, "first", "1")], "twice"),
+        ([Closing(5, "first", "1"), Closing(9, "first", "2")], "it is the last that is feasible"),
+    ],
+)
+def test_what_cannot_be_closed_is_refused_before_any_path(closings: Any, words: str) -> None:
+    with pytest.raises(dtr.DTRError, match=words):
+        accept_closings(closings, Synthetic().design)
+
+
+def test_a_unit_for_whom_nothing_is_left_is_named() -> None:
+    some = Contraindicated(Synthetic(), {"first": {"1": 0.3}})
+
+    with pytest.raises(dtr.StudyError, match=r"no arm left at the first stage"):
+        dtr.simulate(some, {"any": dtr.UniformRandom()}, horizon=50, paths=1, closings=[Closing(20, "first", "2")])

@@ -7,7 +7,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import PotentialOutcomes, Synthetic, checked
-from dtrbandit.simulation.regret import Truth, feasible_arms
+from dtrbandit.simulation.regret import Truth, feasible_for_each
 from simulation import plain_regret
 from simulation.worlds import FEW, NARROW, Branching, Slow, units_of
 
@@ -65,16 +65,33 @@ def test_the_oracle_has_no_regret() -> None:
     assert (last["realised"] == 0).all()
 
 
+TREE = dtr.Design(
+    [dtr.Stage("first", ("a", "b"), "1"), dtr.Stage("second", ("a", "b"), "1")],
+    plans=[("a", "a"), ("a", "b"), ("b", "b")],
+)
+
+
 def test_feasible_arms_are_those_of_some_plan() -> None:
-    design = dtr.Design(
-        [dtr.Stage("first", ("a", "b"), "1"), dtr.Stage("second", ("a", "b"), "1")],
-        plans=[("a", "a"), ("a", "b"), ("b", "b")],
-    )
+    units = PotentialOutcomes(TREE, ({}, {}), np.zeros((3, 2, 2)), None)
 
-    first, second = feasible_arms(design)
+    first, second = feasible_for_each(units)
 
-    assert first.tolist() == [[True, True]]
-    assert second.tolist() == [[True, True], [False, True]]
+    assert first.tolist() == [[[True, True]]]
+    assert second.tolist() == [[[True, True], [False, True]]]
+
+
+def test_a_contraindicated_arm_is_infeasible_and_so_is_one_that_leads_only_there() -> None:
+    excluded = np.zeros((3, 2), dtype=np.bool_), np.array([[False, False], [False, True], [True, False]])
+    units = PotentialOutcomes(TREE, ({}, {}), np.zeros((3, 2, 2)), None, excluded)
+
+    first, second = feasible_for_each(units)
+
+    assert first.tolist() == [[[True, True]], [[True, False]], [[True, True]]]
+    assert second.tolist() == [
+        [[True, True], [False, True]],
+        [[True, False], [False, False]],
+        [[False, True], [False, True]],
+    ]
 
 
 @pytest.mark.parametrize("unknown", [np.nan, -np.inf])

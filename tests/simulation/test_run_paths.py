@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.courses import potential_courses
 from dtrbandit.environments import Synthetic
-from dtrbandit.simulation.inputs import ENVIRONMENT, Inputs
-from dtrbandit.simulation.play_session import play_session
+from dtrbandit.simulation.inputs import Inputs
+from dtrbandit.simulation.one_path import ENVIRONMENT, play_session
+from dtrbandit.simulation.run_paths import simulate_in
 from dtrbandit.testing.policy_contract import TWO_STAGES
 from simulation.worlds import DESIGN, FEW, Branching, Counted, Moody, Slow, policies
 from small_taught import earlier_trial
@@ -198,7 +200,7 @@ def test_an_earlier_trial_teaches_every_path_as_it_teaches_a_session() -> None:
     for path in range(2):
         units = environment.draw(60, inputs.rng(path, ENVIRONMENT))
         courses = potential_courses(units)
-        expected = play_session(policy, units, courses, environment.design, seed=inputs.policy_seed(path), prior=prior)
+        expected = play_session(policy, units, courses, inputs, seed=inputs.policy_seed(path))
         assert np.array_equal(study.arms["it"][path], expected)
     without = dtr.simulate(environment, {"it": policy}, horizon=60, paths=2, seed=3)
     assert not np.array_equal(study.arms["it"], without.arms["it"])
@@ -239,3 +241,56 @@ def test_what_cannot_teach_is_refused_before_any_path_runs() -> None:
 
 class Inherited(dtr.Greedy):
     """Greedy, as a third party would write it."""
+
+
+# -- in a folder ----------------------------------------
+
+INPUTS = Inputs(Counted(), FEW, horizon=60, paths=2)
+
+
+def test_a_folder_is_filled_and_gone_on_with(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "study"
+    simulate_in(folder, INPUTS)
+    Counted.draws = 0
+
+    study = simulate_in(folder, replace(INPUTS, paths=5))
+
+    assert Counted.draws == 3
+    assert dtr.load_study(folder) == study == dtr.simulate(Counted(), FEW, horizon=60, paths=5)
+
+
+def test_fewer_paths_than_the_folder_holds_replace_nothing(tmp_path: Path) -> None:
+    three = simulate_in(tmp_path, replace(INPUTS, paths=3))
+
+    two = simulate_in(tmp_path, INPUTS)
+
+    assert two == three.take([0, 1])
+    assert dtr.load_study(tmp_path) == three
+
+
+def test_another_study_in_the_folder_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    study = simulate_in(tmp_path, INPUTS)
+    Counted.draws = 0
+
+    with pytest.raises(dtr.DesignError, match="holds another study: seed is 0 there and 1 here; choose another folder"):
+        simulate_in(tmp_path, replace(INPUTS, seed=1))
+
+    assert Counted.draws == 0
+    assert dtr.load_study(tmp_path) == study
+
+
+def test_a_study_that_fails_leaves_its_finished_paths_in_the_folder(tmp_path: Path) -> None:
+    inputs = Inputs(Synthetic(), {"moody": Moody(dtr.Greedy())}, horizon=50, paths=4)
+
+    with pytest.raises(dtr.StudyError, match=r"ZeroDivisionError: no arm today .*of 4 paths are finished"):
+        simulate_in(tmp_path, inputs)
+
+    assert dtr.load_study(tmp_path).paths == (0, 1)
+    assert simulate_in(tmp_path, inputs) == dtr.simulate(Synthetic(), inputs.policies, horizon=50, paths=4)
+
+
+def test_bad_numbers_of_jobs_leave_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(dtr.DesignError, match="n_jobs"):
+        simulate_in(tmp_path / "study", INPUTS, n_jobs=0)
+
+    assert not (tmp_path / "study").exists()

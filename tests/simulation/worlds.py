@@ -15,7 +15,8 @@ from dtrbandit.policies import Choice, Policy
 from dtrbandit.policies.registry import examples
 from dtrbandit.record import History
 from dtrbandit.record.events import Fact
-from dtrbandit.simulation.inputs import ENVIRONMENT, Inputs
+from dtrbandit.simulation.inputs import Inputs
+from dtrbandit.simulation.one_path import ENVIRONMENT
 
 ARMS = ("a", "b"), ("x", "y", "z"), ("1", "2")
 LEFT_OUT = {("a", "x", "2"), ("b", "y", "1"), ("b", "y", "2")}

@@ -21,8 +21,8 @@ from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import FEWEST, Claim, Verdict
-from dtrbandit.simulation.in_folder import simulate_in
 from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
+from dtrbandit.simulation.run_paths import simulate_in
 from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import StudySummary, Totals, summarise
 

@@ -1,7 +1,6 @@
 """Simulation studies: several policies, the same simulated units, many paths (paper, section 5.2)."""
 
-from dtrbandit.simulation.closings import Closing
-from dtrbandit.simulation.inputs import ArrivalOrder
+from dtrbandit.simulation.inputs import ArrivalOrder, Closing
 from dtrbandit.simulation.run_paths import StudyError, StudyInterrupted, simulate
 from dtrbandit.simulation.saved import load_study
 from dtrbandit.simulation.study import Study

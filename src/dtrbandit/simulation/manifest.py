@@ -13,13 +13,10 @@ import numpy as np
 from dtrbandit._version import NUMERICS, __version__
 from dtrbandit.design.differences import difference
 from dtrbandit.design.identity import describe
-from dtrbandit.environments.potential_outcomes import Environment
-from dtrbandit.errors import DesignError
 from dtrbandit.policies.plain_values import policy_to_dict
-from dtrbandit.simulation.inputs import Inputs, sample
+from dtrbandit.simulation.inputs import Inputs
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
-SAMPLE = 16  # units drawn to recognise an environment, if a path has as many
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ def manifest_of(inputs: Inputs) -> Manifest:
         version=__version__,
         numerics=NUMERICS,
         environment=name_of(inputs.environment),
-        fingerprint=_fingerprint_of(inputs),
+        fingerprint=inputs.fingerprint,
         arrivals=_arrivals_of(inputs),
         policies={name: policy_to_dict(policy) for name, policy in inputs.players.items()},
         design=inputs.learner.to_dict(),
@@ -85,19 +82,6 @@ def manifest_of(inputs: Inputs) -> Manifest:
     )
     plain = ADDRESS.sub("", json.dumps(asdict(manifest)))  # functions are elsewhere in the next process
     return Manifest(**json.loads(plain))  # as a file would give it back
-
-
-def _fingerprint_of(inputs: Inputs) -> str:
-    """Return the environment's; refuse one that draws by another generator than the one it is given, or by none."""
-    environment, n = inputs.environment, min(SAMPLE, inputs.horizon)
-    first, again, other = (fingerprint(environment, n, seed) for seed in (0, 0, 1))
-    must = "draw(n, rng) must take all its randomness from rng"
-    if first != again:
-        raise DesignError(f"the environment drew other units from the same generator: {must}, and keep no generator")
-    same = first == other and n == SAMPLE and inputs.paths > 1
-    if same and np.nanstd(sample(environment, n).outcome) > 0:
-        raise DesignError(f"the environment drew the same {n} units from two generators, so all paths are one: {must}")
-    return first
 
 
 def name_of(thing: object) -> str:
@@ -125,15 +109,3 @@ def _prior_of(inputs: Inputs) -> str | None:
         return None
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(each).tobytes() for each in inputs.lessons[1:]))
     return f"{inputs.taught} units ({digest.hexdigest()[:16]})"
-
-
-def fingerprint(environment: Environment, n: int, seed: int = 0) -> str:
-    """Return a hash of n units of a seed, rounded to single precision since last digits may differ between machines."""
-    units, digest = sample(environment, n, seed), hashlib.sha256()
-    for context in units.contexts:
-        for name in sorted(context):
-            digest.update(name.encode() + np.asarray(context[name], dtype=np.float32).tobytes())
-    digest.update(np.asarray(units.outcome, dtype=np.float32).tobytes())
-    for excluded in units.excluded or ():
-        digest.update(np.asarray(excluded, dtype=np.bool_).tobytes())
-    return digest.hexdigest()[:16]

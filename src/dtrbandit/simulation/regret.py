@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.spec import Design
+from dtrbandit.design.feasibility import left_for_sets, sets_of
 from dtrbandit.environments.potential_outcomes import PotentialOutcomes
-from dtrbandit.kernels.arrays import Array
+from dtrbandit.kernels.arrays import Array, Mask
 
 Arms = NDArray[np.int8]
 
@@ -28,7 +28,7 @@ class Truth:
     def __init__(self, units: PotentialOutcomes) -> None:
         assert units.q is not None
         n, counts = len(units.outcome), units.design.arm_counts
-        feasible = feasible_arms(units.design) if units.excluded is None else feasible_for_each(units)
+        feasible = feasible_for_each(units)
         q = [_masked(q.reshape(n, -1, k), mask) for q, k, mask in zip(units.q, counts, feasible, strict=True)]
         with np.errstate(invalid="ignore"):  # a unit that left may have any Q, infinite ones too
             self._gaps = [_best(values)[:, :, None] - values for values in q]
@@ -51,30 +51,23 @@ class Truth:
         return regret
 
 
-def feasible_arms(design: Design) -> list[NDArray[np.bool_]]:
-    """Return, for each stage, which arms are feasible after which earlier arms, (K₁ ⋯ K_{m−1}, K_m)."""
-    plans, counts = np.array(design.arm_plans), design.arm_counts
-    masks = []
-    for m, k in enumerate(counts):
-        mask = np.zeros(counts[: m + 1], dtype=np.bool_)
-        mask[tuple(plans[:, : m + 1].T)] = True
-        masks.append(mask.reshape(-1, k))
-    return masks
+def feasible_for_each(units: PotentialOutcomes) -> list[Mask]:
+    """Return, for each stage, which arms are feasible for each unit after which earlier arms, (n, K₁ ⋯ K_{m−1}, K_m).
+
+    Where nothing is contraindicated the first axis has length 1: one row stands for all units.
+    """
+    design, counts = units.design, units.design.arm_counts
+    numbers, sets = sets_of(units.excluded, len(units.outcome))
+    left = left_for_sets(design.tree, sets)  # (sets, nodes, K)
+    masks = [np.zeros((len(sets), math.prod(counts[:m]), k), dtype=np.bool_) for m, k in enumerate(counts)]
+    for node, arms in enumerate(design.tree.arms_to[: left.shape[1]]):
+        m = len(arms)
+        cell = np.ravel_multi_index(arms, counts[:m]) if arms else 0
+        masks[m][:, cell] = left[:, node, : counts[m]]
+    return masks if len(sets) == 1 else [mask[numbers] for mask in masks]
 
 
-def feasible_for_each(units: PotentialOutcomes) -> list[NDArray[np.bool_]]:
-    """Return the same for each unit, (n, K₁ ⋯ K_{m−1}, K_m), without what is contraindicated or leads only there."""
-    design, n = units.design, len(units.outcome)
-    masks = [np.zeros((n, math.prod(design.arm_counts[: m + 1])), dtype=np.bool_) for m in range(len(design.stages))]
-    for plan in design.arm_plans:
-        possible = np.ones(n, dtype=np.bool_)
-        for m in reversed(range(len(plan))):  # what comes before is as it is: only what follows is looked at
-            possible &= ~(units.excluded or ())[m][:, plan[m]]
-            masks[m][:, np.ravel_multi_index(plan[: m + 1], design.arm_counts[: m + 1])] |= possible
-    return [mask.reshape(n, -1, k) for mask, k in zip(masks, design.arm_counts, strict=True)]
-
-
-def _masked(q: Array, mask: NDArray[np.bool_]) -> Array:
+def _masked(q: Array, mask: Mask) -> Array:
     return q if mask.all() else np.where(mask, q, np.nan)
 
 
@@ -86,7 +79,7 @@ def _best(q: Array) -> Array:
     return best
 
 
-def _oracle(units: PotentialOutcomes, q: list[Array], feasible: list[NDArray[np.bool_]]) -> Array:
+def _oracle(units: PotentialOutcomes, q: list[Array], feasible: list[Mask]) -> Array:
     """Return the outcome of each unit under the first best of the feasible arms at each stage, (n,)."""
     n = len(units.outcome)
     rows, cell = np.arange(n), np.zeros(n, dtype=np.int64)
@@ -95,7 +88,7 @@ def _oracle(units: PotentialOutcomes, q: list[Array], feasible: list[NDArray[np.
         for arm in range(values.shape[2]):
             own = np.fmax(values[rows, cell, arm], LOWEST)
             if not every:
-                own[~(mask[cell, arm] if mask.ndim == 2 else mask[rows, cell, arm])] = -np.inf
+                own[~mask[rows if len(mask) > 1 else 0, cell, arm]] = -np.inf
             np.putmask(first, own > best, arm)
             np.maximum(best, own, out=best)
         cell = cell * values.shape[2] + first

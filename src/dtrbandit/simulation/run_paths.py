@@ -1,11 +1,11 @@
-"""Run the paths of a study, here or on many cores, and keep those that finish."""
+"""Run the paths of a study, here or on many cores, in a folder or not, and keep those that finish."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from math import prod
+from pathlib import Path
 
 import numpy as np
 
@@ -13,14 +13,14 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.environments.potential_outcomes import Environment
 from dtrbandit.errors import DesignError, DTRError
-from dtrbandit.memory import require_memory, state_bytes
+from dtrbandit.memory import require_memory
 from dtrbandit.parallel import check_jobs, map_unordered
 from dtrbandit.policies.lsvi_ucb import warn_if_unscaled
 from dtrbandit.record.teaching import Prior
-from dtrbandit.simulation.closings import Closing
-from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
+from dtrbandit.simulation.inputs import ArrivalOrder, Closing, Inputs, Policies
 from dtrbandit.simulation.manifest import manifest_of
-from dtrbandit.simulation.play_path import Performance, PlayedPath, play_path
+from dtrbandit.simulation.one_path import Performance, PlayedPath, play_path
+from dtrbandit.simulation.saved import MANIFEST, load_study, made_folder
 from dtrbandit.simulation.study import Study
 
 
@@ -109,15 +109,39 @@ def run_paths(
 ) -> Study:
     """Run the paths of a study that ``resume`` does not have, as ``simulate`` does."""
     check_jobs(n_jobs)
-    kept = _Kept(inputs, resume)
-    if kept.missing:  # a rehearsal finds what is wrong before work begins
-        play_path(replace(inputs, policies=inputs.players, horizon=1), 0)
+    finished = _Finished(inputs, resume)
     what = "paths" if progress else None
-    results = map_unordered(partial(_played, inputs), kept.missing, n_jobs=n_jobs, progress=what)
-    study = _collected(kept, results)
+    results = map_unordered(partial(_played, inputs), finished.missing, n_jobs=n_jobs, progress=what)
+    study = _collected(finished, results)
     for name, policy in inputs.players.items():
         warn_if_unscaled(policy, study.rewards[name], len(inputs.learner.stages), name=name, stacklevel=3)
     return study
+
+
+def simulate_in(folder: Path, inputs: Inputs, *, n_jobs: int | None = None, progress: bool = False) -> Study:
+    """Run the paths of a study that the folder does not hold yet, and keep every finished path in it.
+
+    Finished paths are also kept when the study stops on the way. A folder that holds another study is an error. It
+    is raised before anything runs.
+    """
+    earlier = load_study(folder) if (folder / MANIFEST).exists() else None
+    if earlier and (difference := earlier.manifest.difference(manifest_of(inputs))):
+        raise DesignError(f"{folder} holds another study: {difference}; choose another folder, or remove that one")
+    check_jobs(n_jobs)
+    made_folder(folder)  # now, lest hours of work find no place
+    try:
+        study = run_paths(inputs, n_jobs=n_jobs, resume=earlier, progress=progress)
+    except (StudyInterrupted, StudyError) as stopped:
+        _save_if_more(stopped.study, earlier, folder)
+        raise
+    _save_if_more(study, earlier, folder)
+    return study
+
+
+def _save_if_more(study: Study, earlier: Study | None, folder: Path) -> None:
+    """Save a study if it has every path of the folder and more; else leave the folder as it is."""
+    if set(study.paths) > set(earlier.paths if earlier else ()):
+        study.save(folder)
 
 
 def _played(inputs: Inputs, number: int) -> PlayedPath:
@@ -128,19 +152,19 @@ def _played(inputs: Inputs, number: int) -> PlayedPath:
         raise
 
 
-def _collected(kept: _Kept, results: Iterable[PlayedPath]) -> Study:
+def _collected(finished: _Finished, results: Iterable[PlayedPath]) -> Study:
     try:
         for path in results:
-            kept.add(path)
+            finished.add(path)
     except KeyboardInterrupt:
-        raise StudyInterrupted(*kept.explained("interrupted")) from None
+        raise StudyInterrupted(*finished.explained("interrupted")) from None
     except Exception as error:  # an environment's, a policy's, a dead worker's: the finished paths must not be lost
         where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-        raise StudyError(*kept.explained(f"{type(error).__name__}: {error}{where}")) from error
-    return kept.study()
+        raise StudyError(*finished.explained(f"{type(error).__name__}: {error}{where}")) from error
+    return finished.study()
 
 
-class _Kept:
+class _Finished:
     """The paths that are finished, in arrays that have room for all."""
 
     def __init__(self, inputs: Inputs, resume: Study | None) -> None:
@@ -218,7 +242,7 @@ def _require_memory(inputs: Inputs) -> None:
     design, players = inputs.learner, inputs.players
     results = inputs.paths * (len(players) * (9 * len(design.stages) + 8) + 8)  # arms, regret, outcome; oracle
     leaves = prod(inputs.environment.design.arm_counts)
-    path = 8 * leaves + max(state_bytes(policy, design) for policy in players.values())
+    path = 8 * leaves + inputs.bytes_per_unit
     what = f"a study of {shown(inputs.paths)} paths of {shown(inputs.horizon)} rounds"
     require_memory(
         inputs.horizon * results + (inputs.horizon + inputs.taught) * path, what, remedy="take fewer, or shorter ones"

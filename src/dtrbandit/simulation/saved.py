@@ -23,7 +23,7 @@ TABLE = re.compile(r"policy-\d+-[0-9a-f]{12}\.parquet")
 REMEDY = "restore the whole folder from a copy, or run the study again in another folder"
 
 
-class Kept(NamedTuple):
+class SavedManifest(NamedTuple):
     """What the manifest on disk says: the study, its paths, and the file and checksum of each policy."""
 
     manifest: Manifest
@@ -90,9 +90,9 @@ def load_study(folder: str | Path) -> Study:
     True
     """
     folder = as_folder(folder)
-    kept = _read_manifest(folder)
+    saved = _read_manifest(folder)
     try:
-        return _read_tables(folder, kept)
+        return _read_tables(folder, saved)
     except DesignError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:  # pyarrow's own are ValueError and OSError
@@ -101,15 +101,15 @@ def load_study(folder: str | Path) -> Study:
         ) from error
 
 
-def _read_tables(folder: Path, kept: Kept) -> Study:
+def _read_tables(folder: Path, saved: SavedManifest) -> Study:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    manifest, paths = kept.manifest, kept.paths
+    manifest, paths = saved.manifest, saved.paths
     shape, stages = (len(paths), manifest.horizon), manifest.stages
     arms, outcomes, regret, oracle = {}, {}, {}, None
     for name in manifest.policies:
-        table = parquet.read_table(pa.BufferReader(_whole(folder / kept.files[name], kept.checksums[name])))
+        table = parquet.read_table(pa.BufferReader(_whole(folder / saved.files[name], saved.checksums[name])))
         columns = {column: table[column].to_numpy().reshape(shape) for column in table.column_names}
         arms[name] = np.stack([columns[f"arm {stage}"] for stage in stages], axis=2)
         outcomes[name] = columns["reward"]
@@ -134,7 +134,7 @@ def _whole(file: Path, checksum: str) -> bytes:
     return content
 
 
-def _read_manifest(folder: Path) -> Kept:
+def _read_manifest(folder: Path) -> SavedManifest:
     place = folder / MANIFEST
     try:
         entries = json.loads(place.read_bytes().decode("utf-8"))
@@ -145,7 +145,7 @@ def _read_manifest(folder: Path) -> Kept:
         paths, files, checksums = tuple(entries.pop("paths")), dict(entries.pop("files")), entries.pop("checksums")
         if strange := [file for file in files.values() if not TABLE.fullmatch(str(file))]:
             raise ValueError(f"{strange[0]!r} is no file of a study")  # which could lie anywhere, and saving removes it
-        return Kept(Manifest(**entries), paths, files, dict(checksums))
+        return SavedManifest(Manifest(**entries), paths, files, dict(checksums))
     except FileNotFoundError as error:
         raise DesignError(f"there is no study in {folder}: {MANIFEST} is missing") from error
     except OSError as error:  # the folder is a file, or may not be read
@@ -163,16 +163,16 @@ def _files(folder: Path, study: Study) -> set[str]:
     """Return the files of the study that the folder holds, or refuse if that must not be replaced."""
     if not (folder / MANIFEST).exists():
         return set()
-    kept = _read_manifest(folder)
-    paths = kept.paths
-    if difference := kept.manifest.difference(study.manifest):
+    saved = _read_manifest(folder)
+    paths = saved.paths
+    if difference := saved.manifest.difference(study.manifest):
         raise DesignError(f"{folder} holds another study: {difference}; save into another folder")
     if more := set(paths) - set(study.paths):
         raise DesignError(
             f"{folder} holds {len(paths)} paths of this study, among them {min(more)}, which this one has not; "
             "simulate(..., resume=load_study(folder)) first, or save into another folder"
         )
-    return set(kept.files.values())
+    return set(saved.files.values())
 
 
 def _save_table(study: Study, name: str, number: int, folder: Path) -> str:

@@ -2,53 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import MISSING, fields, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from dtrbandit.design.spec import Design
 from dtrbandit.design.toml_text import TomlText, construct, from_table, table_at, unknown
 from dtrbandit.design.values import shown, tuples, whole
 from dtrbandit.environments import DURATIONS, ENVIRONMENTS, ArrivalProcess
 from dtrbandit.errors import DesignError, ProtocolError
-from dtrbandit.policies import UniformRandom
 from dtrbandit.policies.registry import BUILTIN
-from dtrbandit.simulation.closings import Closing
-from dtrbandit.simulation.inputs import Inputs
+from dtrbandit.simulation.inputs import Closing, Inputs
 
 IN_PYTHON = "prior"  # an earlier trial, which no file can name
-ENTRIES = [each.name for each in fields(Inputs) if each.name != IN_PYTHON]
-NEEDED = [each.name for each in fields(Inputs) if each.default is MISSING]
+ENTRIES = [each.name for each in fields(Inputs) if each.init and each.name != IN_PYTHON]
+NEEDED = [each.name for each in fields(Inputs) if each.init and each.default is MISSING]
 CLOSING = '{ round = 500, stage = "second", arm = "1" }'
-NUMBERS = {"horizon": 1, "paths": 1, "seed": 0}  # and the least that each may be
 
 
-def read_study(path: str | Path) -> Inputs:
+def read_study(path: str | Path, *, paths: int | None = None) -> Inputs:
     """Read and check a study file; an error names the line, and what is allowed there.
 
-    Every policy is tried on the design, so that a study that is read can run.
+    Every policy is tried on the design, so that a study that is read can run. ``paths`` replaces the file's.
     """
     text = TomlText.read(Path(path), what="the study")
     _check_entries(text)
-    environment = from_table(text, ENVIRONMENTS, "environment", "environment")
-    policies = {name: from_table(text, BUILTIN, "policy", "policies", name) for name in table_at(text, "policies")}
-    numbers = {key: _whole(text, key, low=low) for key, low in NUMBERS.items() if key in text.tables}
-    rest: dict[str, Any] = {**numbers, "arrivals": _arrivals(text), "design": _design(text)}
-    with text.at("design" if rest["design"] else "environment"):
-        inputs = Inputs(environment, {"any": UniformRandom()}, **rest)
-    with text.at("arrivals"):
-        if inputs.arrivals is not None:
-            inputs.arrivals.events(1, len(environment.design.stages), np.random.default_rng(0))
-    with text.at("closings"):
-        inputs = _closed(inputs, _closings(text))
-    for name, policy in policies.items():
-        with text.at("policies", name):
-            replace(inputs, policies={name: policy})
-    with text.at("policies"):
-        return replace(inputs, policies=policies)
+    entries: dict[str, Any] = {
+        **text.tables,
+        "environment": from_table(text, ENVIRONMENTS, "environment", "environment"),
+        "policies": {
+            name: from_table(text, BUILTIN, "policy", "policies", name) for name in table_at(text, "policies")
+        },
+        "arrivals": _arrivals(text),
+        "design": _design(text),
+        "closings": _closings(text),
+    }
+    if paths is not None:
+        entries["paths"] = whole(paths, "paths", low=1)
+    return Inputs(**entries, at=partial(_at, text))
+
+
+@contextmanager
+def _at(text: TomlText, *keys: str) -> Iterator[None]:
+    """Add file and line to an error, that of an arm that cannot be closed as well."""
+    with text.at(*keys):
+        try:
+            yield
+        except ProtocolError as error:  # a closing names no arm, or the last one
+            raise DesignError(str(error)) from error
 
 
 def _check_entries(text: TomlText) -> None:
@@ -62,11 +66,6 @@ def _check_entries(text: TomlText) -> None:
     for key in NEEDED:
         if key not in text.tables:
             raise DesignError(f"{text.file}: {key!r} is missing; a study needs {', '.join(NEEDED)}")
-
-
-def _whole(text: TomlText, key: str, *, low: int) -> int:
-    with text.at(key):
-        return whole(text.tables[key], key, low=low)
 
 
 def _arrivals(text: TomlText) -> ArrivalProcess | None:
@@ -92,9 +91,10 @@ def _durations(text: TomlText, key: str) -> Any:
 def _closings(text: TomlText) -> list[Closing]:
     """Read the arms that are closed on the way."""
     found = text.tables.get("closings", [])
-    if not isinstance(found, list):
-        raise DesignError(f"closings must be a list of tables, {CLOSING}, found {shown(found)}")
-    return [_closing(table) for table in found]
+    with text.at("closings"):
+        if not isinstance(found, list):
+            raise DesignError(f"closings must be a list of tables, {CLOSING}, found {shown(found)}")
+        return [_closing(table) for table in found]
 
 
 def _closing(table: object) -> Closing:
@@ -104,13 +104,6 @@ def _closing(table: object) -> Closing:
         if key not in Closing._fields:
             raise unknown("entry of a closing", key, list(Closing._fields))
     return Closing(**table)
-
-
-def _closed(inputs: Inputs, closings: list[Closing]) -> Inputs:
-    try:
-        return replace(inputs, closings=closings)
-    except ProtocolError as error:  # no such arm, or the last one
-        raise DesignError(str(error)) from error
 
 
 def _design(text: TomlText) -> Design | None:

@@ -10,9 +10,9 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.courses import play, potential_courses
 from dtrbandit.environments import PotentialOutcomes, Synthetic, Tabulated
-from dtrbandit.simulation.inputs import Inputs
-from dtrbandit.simulation.play_path import play_path
-from simulation.worlds import FEW, GOOD, Branching, Slow, units_of
+from dtrbandit.simulation.inputs import SAMPLE, Inputs
+from dtrbandit.simulation.one_path import play_path
+from simulation.worlds import DESIGN, FEW, GOOD, NARROW, Branching, Own, Slow, policies, units_of
 
 
 def test_only_lost_units_have_no_reward_and_some_units_leave_early() -> None:
@@ -84,7 +84,7 @@ class Leavers:
 
     def draw(self, n: int, rng: np.random.Generator) -> PotentialOutcomes:
         x1, x2, outcome = rng.random(n), rng.random((n, 2)), rng.normal(size=(n, 2, 2))
-        x2[0] = 1.0  # the first unit stays, so that one unit does not tell
+        x2[:SAMPLE] = 1.0  # these stay, so that the units by which an environment is recognised do not tell
         if self.honest:
             outcome = np.where((x2 <= 0.25)[:, :, None], outcome[:, :, :1], outcome)
         return PotentialOutcomes(self.design, ({"x1": x1}, {"x2": x2}), outcome, None)
@@ -131,7 +131,7 @@ def test_an_environment_that_returns_something_else_is_told_what_was_found_and_e
     [
         (lambda units: units._replace(outcome=units.outcome[:-1]), "shape"),
         (
-            lambda units: Synthetic().draw(max(1, len(units.outcome) - 5), np.random.default_rng(0)),
+            lambda units: Synthetic().draw(max(SAMPLE, len(units.outcome) - 5), np.random.default_rng(0)),
             "asked for 30 units",
         ),
         (lambda units: Synthetic().draw(2 * len(units.outcome), np.random.default_rng(0)), "asked for"),
@@ -159,3 +159,31 @@ def test_a_table_needs_no_more_units_than_the_horizon() -> None:
     study = dtr.simulate(table, FEW, horizon=5, paths=2)
 
     assert sorted(study.oracle[0]) == sorted(study.oracle[1])  # type: ignore[index]  # Q is known
+
+
+# -- policies of the caller's own, through a Session ----------------------------------------
+
+
+@pytest.mark.parametrize("arrivals", [None, Slow()], ids=["at once", "delayed"])
+@pytest.mark.parametrize("design", [None, NARROW], ids=["own design", "narrow design"])
+def test_a_policy_of_ones_own_gives_what_the_compiled_one_gives(
+    design: dtr.Design | None, arrivals: Slow | None
+) -> None:
+    built_in = policies(design or DESIGN)
+    own = {f"own {name}": Own(policy) for name, policy in built_in.items()}
+
+    study = dtr.simulate(
+        Branching(), {**built_in, **own}, horizon=130, paths=2, seed=4, arrivals=arrivals, design=design
+    )
+
+    for name in built_in:
+        assert np.array_equal(study.arms[name], study.arms[f"own {name}"]), name
+        assert np.array_equal(study.rewards[name], study.rewards[f"own {name}"], equal_nan=True), name
+
+
+def test_a_fixed_regime_that_is_a_function_plays_too() -> None:
+    always = dtr.FixedRegime(rule=lambda _: "2")
+
+    study = dtr.simulate(Synthetic(), {"two": always}, horizon=30, paths=1)
+
+    assert (study.arms["two"] == 1).all()
