@@ -22,10 +22,13 @@ class BuiltinPolicy(ABC):
         Whether it tries every feasible plan.
     learns
         Whether its decisions depend on what earlier units have taught.
+    randomises
+        Whether it gives arms at random, whatever is known of the unit or of earlier ones.
     """
 
     forces_plans: ClassVar[bool] = False
     learns: ClassVar[bool] = True
+    randomises: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod

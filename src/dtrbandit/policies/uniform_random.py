@@ -25,6 +25,7 @@ class UniformRandom(BuiltinPolicy):
     """
 
     learns: ClassVar[bool] = False
+    randomises: ClassVar[bool] = True
 
     @classmethod
     def examples(cls) -> tuple[Policy[Any], ...]:

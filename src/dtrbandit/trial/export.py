@@ -11,7 +11,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.record.durable import beside, settle
-from dtrbandit.record.events import Assigned, Decision, Event, Overridden
+from dtrbandit.record.events import Decision, Event, Overridden
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,27 +53,30 @@ def write_units(log: Sequence[Event], design: Design, path: str | Path, format: 
 
 def _frame(log: Sequence[Event], design: Design, place: Path) -> tuple[pd.DataFrame, Exported]:
     """Return a row for each unit: contexts, arms given, outcome, what was decided, and what it could not have."""
-    from dtrbandit.evaluation.cohort.logs import OUTCOME, UNIT, log_frame
+    import pandas as pd
+
+    from dtrbandit.evaluation.cohort.logs import read_log_units
     from dtrbandit.evaluation.cohort.origin import COLUMN, RANDOMISED
 
-    frame, _, origin, excluded = log_frame(log, design)
-    stages = [stage.name for stage in design.stages]
-    taken = {*frame.columns}
+    found = read_log_units(log, design)
+    stages, columns = [stage.name for stage in design.stages], [name for own in design.columns for name in own]
+    taken = {*columns, *stages}
     unit, outcome = _free("unit", taken), _free("outcome", taken)
-    decisions: dict[str, list[Decision]] = {name: [] for name in frame[UNIT]}
-    for event in log:
-        if isinstance(event, Assigned) and event.unit in decisions:
-            decisions[event.unit].append(event.decision)
+    rows = [
+        {unit: each.unit, **each.columns, **dict(zip(stages, each.arms, strict=False)), outcome: each.outcome}
+        for each in found.units
+    ]
+    frame = pd.DataFrame(rows, columns=[unit, *columns, *stages, outcome])
     for m, stage in enumerate(stages):
         for what in ("decided", "reason", "propensity"):
-            frame[_free(f"{stage}_{what}", taken)] = [_decided(own, m, what) for own in decisions.values()]
-    for own, mask in zip(design.stages, excluded or (), strict=False):
+            frame[_free(f"{stage}_{what}", taken)] = [_decided(each.decisions, m, what) for each in found.units]
+    for own, mask in zip(design.stages, found.excluded or (), strict=False):
         for a, arm in enumerate(own.arms):
             frame[_free(f"{own.name}_not_{arm}", taken)] = mask[:, a].astype(int)
-    overridden = any(isinstance(event, Overridden) and event.unit in decisions for event in log)
+    origin, units = found.origin, {each.unit for each in found.units}
+    overridden = any(isinstance(event, Overridden) and event.unit in units for event in log)
     frame[_free(COLUMN, taken)] = None if overridden and origin.kind == RANDOMISED else origin.kind
     waiting = origin.waiting.in_flight + origin.waiting.ended if origin.waiting else 0
-    frame = frame.rename(columns={UNIT: unit, OUTCOME: outcome})
     return frame, Exported(place, len(frame), waiting, unit, tuple(stages), outcome)
 
 

@@ -15,7 +15,6 @@ import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
 from dtrbandit.errors import LogError, NotEstimable
 from dtrbandit.evaluation import Cohort
-from dtrbandit.evaluation.cohort.logs import LEARN_NOTHING
 from dtrbandit.evaluation.cohort.origin import Waiting
 from dtrbandit.policies import Choice
 from dtrbandit.policies.registry import BUILTIN
@@ -241,9 +240,12 @@ def guarded(units: int = 120, closing: int = 90) -> dtr.Session:
     return session
 
 
-def test_the_policies_that_learn_nothing_are_those_that_say_so() -> None:
-    """Layers forbid a cohort to ask the policies themselves."""
-    assert set(LEARN_NOTHING) == {name for name, kind in BUILTIN.items() if not kind.learns}
+@pytest.mark.parametrize("name", [name for name, kind in BUILTIN.items() if not kind.learns])
+def test_the_arms_of_a_policy_that_says_it_learns_nothing_are_not_adaptive(name: str) -> None:
+    origin = Cohort.from_log(leavers_session(BUILTIN[name].examples()[0], 12, seed=0).log).origin
+
+    assert origin is not None
+    assert origin.kind == ("randomised" if BUILTIN[name].randomises else "observational")
 
 
 def test_arms_that_a_unit_could_not_have_are_not_feasible_for_it() -> None:

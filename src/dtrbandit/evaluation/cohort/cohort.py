@@ -14,16 +14,9 @@ from dtrbandit.design.contexts import LARGEST
 from dtrbandit.design.feasibility import Barred, sets_of
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, ObservationError
-from dtrbandit.evaluation.cohort.frames import (
-    LeftOut,
-    Missing,
-    Recode,
-    Roles,
-    infeasible_arms,
-    read_frame,
-    require_missing,
-)
-from dtrbandit.evaluation.cohort.logs import OUTCOME, UNIT, log_frame, teaching
+from dtrbandit.evaluation.cohort.feasibility import feasible_at, infeasible_arms, nodes_of
+from dtrbandit.evaluation.cohort.frames import LeftOut, Missing, Recode, Roles, read_frame, require_missing
+from dtrbandit.evaluation.cohort.logs import read_log_units, teaching
 from dtrbandit.evaluation.cohort.origin import ADAPTIVE, Kind, Origin, as_scheduled, forced_alone, overridden
 from dtrbandit.evaluation.cohort.summary import in_words
 from dtrbandit.evaluation.cohort.validation import FrameReader, in_rows
@@ -175,10 +168,19 @@ class Cohort:
         They are as they stand after overrides and corrections. ``origin`` has how their arms came about. ``design`` is
         needed only where it holds Python functions, which a log cannot.
         """
-        frame, design, origin, excluded = log_frame(log, design)
-        arms = [stage.name for stage in design.stages]
-        cohort = cls.from_frame(frame, design, arms=arms, outcome=OUTCOME, unit=UNIT)
-        return replace(cohort, origin=origin, excluded=excluded)
+        found = read_log_units(log, design)
+        cohort = cls(
+            found.design,
+            tuple(each.unit for each in found.units),
+            tuple({name: found.column(name) for name in own} for own in found.design.columns),
+            found.arms(),
+            found.outcome,
+            np.ones(len(found.units)),
+            origin=found.origin,
+            excluded=found.excluded,
+        )
+        _require_usable(cohort, np.ones(len(cohort), dtype=np.bool_))
+        return cohort
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -284,14 +286,11 @@ class Cohort:
 
         An arm that was given counts as feasible.
         """
-        child, node, masks = self.design.tree.child, np.zeros(len(self), dtype=np.int64), []
-        for m, arms in enumerate(self.design.arm_counts):
-            masks.append((node >= 0)[:, None] & (child[np.maximum(node, 0), :arms] >= 0))
-            if self.excluded is not None:
-                masks[m] &= ~self.excluded[m] | (self.arms[:, m, None] == np.arange(arms))
-            arm = self.arms[:, m].astype(np.int64)
-            node = np.where((node >= 0) & (arm >= 0), child[np.maximum(node, 0), np.maximum(arm, 0)], -1)
-        return tuple(masks)
+        tree, nodes, infeasible = self.design.tree, nodes_of(self.design.tree, self.arms), infeasible_arms(self)
+        feasible = [feasible_at(tree, nodes[:, m], arms) for m, arms in enumerate(self.design.arm_counts)]
+        if infeasible is not None:
+            feasible = [own & ~barred for own, barred in zip(feasible, infeasible, strict=True)]
+        return tuple(feasible)
 
     @cached_property
     def barred(self) -> tuple[Barred, ...]:

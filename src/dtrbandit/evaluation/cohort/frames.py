@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from dtrbandit.delimited import UNREADABLE, read_delimited
 from dtrbandit.design.contexts import LARGEST
-from dtrbandit.design.feasibility import left_for_sets, sets_of
 from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.design.values import as_float, nearest, shown
@@ -22,8 +21,6 @@ from dtrbandit.kernels.arrays import Mask, Vector
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from dtrbandit.evaluation.cohort.cohort import Cohort
 
 NO_ARM, UNKNOWN_ARM = -1, -2
 BLANK = frozenset(
@@ -235,28 +232,6 @@ def read_exclusions(frame: pd.DataFrame, design: Design, exclude: Columns) -> tu
             wrong[column] = ~np.isin(values, (0.0, 1.0))
             masks[m][:, stage.arms.index(arm)] = values == 1.0
     return masks, wrong
-
-
-class Left:
-    """What is left for each unit of a frame, at whatever node it comes to."""
-
-    def __init__(self, design: Design, masks: tuple[Mask, ...]) -> None:
-        self._barring, sets = sets_of(masks, len(masks[0]))
-        self._left = left_for_sets(design.tree, sets)
-        self.nobody: Mask = ~self._left[self._barring, 0].any(axis=1)  # for whom no plan is left
-
-    def at(self, node: np.typing.NDArray[np.int64]) -> Mask:
-        """Return which arms are left for each unit at its node, (n, K)."""
-        left: Mask = self._left[self._barring, node]
-        return left
-
-
-def infeasible_arms(cohort: Cohort) -> tuple[Mask, ...] | None:
-    """Return which arms each unit could not have, (n, K_m) for each stage; one that it had it could have."""
-    if cohort.excluded is None:
-        return None
-    given = (cohort.arms[:, m, None] == np.arange(count) for m, count in enumerate(cohort.design.arm_counts))
-    return tuple(excluded & ~had for excluded, had in zip(cohort.excluded, given, strict=True))
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError, LogError, NotEstimable
+from dtrbandit.evaluation.cohort.feasibility import NotExcluded, nodes_of
 from dtrbandit.evaluation.cohort.origin import ADAPTIVE, OBSERVATIONAL, RANDOMISED, Kind, Origin, Recorded, Waiting
-from dtrbandit.evaluation.cohort.validation import in_rows
-from dtrbandit.kernels.arrays import Mask
+from dtrbandit.evaluation.cohort.validation import FollowUp, Problems, UnitData, in_rows
+from dtrbandit.kernels.arrays import Mask, Vector
+from dtrbandit.policies.registry import BUILTIN
 from dtrbandit.record.events import (
     TEACHES,
     Assigned,
@@ -40,53 +42,77 @@ from dtrbandit.record.values import Values
 from dtrbandit.words import counted
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from dtrbandit.evaluation.cohort.cohort import Cohort
 
-LEARN_NOTHING: dict[str, Kind] = {"UniformRandom": RANDOMISED, "FixedRegime": OBSERVATIONAL}  # built-in; others may
-UNIT, OUTCOME, FORCED = "the unit", "the outcome", "forced"
+FORCED = "forced"
 
 
 @dataclass
-class _Told:
-    """What a log tells of a unit: its row, its decisions with the arms on record before each, first and last event."""
+class LoggedUnit:
+    """A unit as a log has it, after overrides and corrections.
 
-    row: dict[str, object]
+    ``before`` has the arms on record when each decision was made. ``enrolled`` and ``ended`` are the places in the log
+    of the unit's first event, and of its outcome or withdrawal.
+    """
+
+    unit: str
     enrolled: int
-    decisions: list[tuple[Decision, tuple[object, ...]]] = field(default_factory=list)
+    columns: dict[str, float] = field(default_factory=dict)
+    arms: list[str] = field(default_factory=list)
+    outcome: float | None = None
+    decisions: list[Decision] = field(default_factory=list)
+    before: list[tuple[str, ...]] = field(default_factory=list)
     ended: int | None = None
 
 
-Excluded = tuple[NDArray[np.bool_], ...]
+class LoggedUnits(NamedTuple):
+    """The units of a log that have ended, the design, how the arms came about, and what units could not have."""
+
+    units: Sequence[LoggedUnit]
+    design: Design
+    origin: Origin
+    excluded: tuple[Mask, ...] | None
+
+    def column(self, name: str) -> Vector:
+        """Return a column of a context, (n,), NaN where it was not observed."""
+        return np.array([each.columns.get(name, np.nan) for each in self.units])
+
+    @property
+    def outcome(self) -> Vector:
+        """The outcomes, (n,), NaN where there is none."""
+        return np.array([np.nan if each.outcome is None else each.outcome for each in self.units])
+
+    def arms(self) -> NDArray[np.int8]:
+        """Return the arms, (n, M), −1 where none was given, or refuse units that do not fit the design."""
+        stages, everybody = self.design.stages, np.zeros(len(self.units), dtype=np.bool_)
+        given = np.full((len(self.units), len(stages)), -1, dtype=np.int64)
+        for i, each in enumerate(self.units):
+            given[i, : len(each.arms)] = _numbers(each.arms, self.design)
+        columns = {name: (self.column(name), everybody) for own in self.design.columns for name in own}
+        data = UnitData(columns, given, ~np.isnan(self.outcome), [stage.name for stage in stages])
+        nothing = NotExcluded(self.design, [np.zeros((len(given), count), bool) for count in self.design.arm_counts])
+        problems = Problems("the log does not fit the design (units are counted from 1, in the order of enrolment)")
+        follow_up = FollowUp(self.design, data, problems, left=nothing)
+        problems.refuse()
+        return follow_up.arms
 
 
-def log_frame(log: Iterable[Event], design: Design | None) -> tuple[pd.DataFrame, Design, Origin, Excluded | None]:
-    """Return a row per unit, the design, how the arms came about, and what units could not have, if anything.
-
-    The columns are those of the contexts, the names of stages for arms, ``UNIT`` and ``OUTCOME``.
-    """
-    import pandas as pd
-
+def read_log_units(log: Iterable[Event], design: Design | None) -> LoggedUnits:
+    """Return the units of a log up to the first that has not ended, as they stand after overrides and corrections."""
     whole = log if isinstance(log, Sequence) else list(log)
     events = iter(whole)
     opened = next(events, None)
     if not isinstance(opened, Opened):
         raise LogError(f"a log begins with Opened, found {type(opened).__name__}; use a whole log, or read_log(path)")
     design = Design.from_dict(opened.design) if design is None else design
-    told = list(_units(events, design))
-    ended = list(takewhile(lambda each: each.ended is not None, told))
+    units = list(_units(events))
+    ended = list(takewhile(lambda each: each.ended is not None, units))
     if not ended:
-        _refuse(told)
-    columns = [
-        UNIT,
-        *(name for context in design.columns for name in context),
-        *(s.name for s in design.stages),
-        OUTCOME,
-    ]
-    name = str(opened.policy.get("name"))
-    origin = Origin(_kind(opened.policy), name, _recorded(ended, design), _waiting(told[len(ended) :]), log=whole)
-    return pd.DataFrame([each.row for each in ended], columns=columns), design, origin, _excluded(ended, design)
+        _refuse(units)
+    excluded, waiting = _excluded(ended, design), _waiting(units[len(ended) :])
+    recorded = _recorded(ended, design, excluded)
+    origin = Origin(_kind(opened.policy), str(opened.policy.get("name")), recorded, waiting, log=whole)
+    return LoggedUnits(ended, design, origin, excluded if any(mask.any() for mask in excluded) else None)
 
 
 def _kind(policy: Mapping[str, object]) -> Kind:
@@ -95,24 +121,31 @@ def _kind(policy: Mapping[str, object]) -> Kind:
     Of Python code a log says which: of a built-in policy the parameters that are functions, else the class.
     """
     own = "function" in policy and not str(policy["function"]).startswith("rule=")
-    kind: Kind = ADAPTIVE if own else LEARN_NOTHING.get(str(policy.get("name")), ADAPTIVE)
+    built_in = None if own else BUILTIN.get(str(policy.get("name")))
+    kind: Kind = ADAPTIVE
+    if built_in is not None and not built_in.learns:
+        kind = RANDOMISED if built_in.randomises else OBSERVATIONAL
     return kind
 
 
-def _excluded(told: Sequence[_Told], design: Design) -> Excluded | None:
-    """Return which arms the units could not have at each stage, (n, K_m); None if they could have all."""
-    masks = tuple(np.zeros((len(told), count), dtype=np.bool_) for count in design.arm_counts)
-    for i, each in enumerate(told):
-        for m, (decision, _) in enumerate(each.decisions):
+def _numbers(labels: Sequence[str], design: Design) -> tuple[int, ...]:
+    """Return arms by number."""
+    return tuple([stage.arms.index(arm) for stage, arm in zip(design.stages, labels, strict=False)])
+
+
+def _excluded(units: Sequence[LoggedUnit], design: Design) -> tuple[Mask, ...]:
+    """Return which arms the units could not have at each stage, (n, K_m)."""
+    masks = tuple(np.zeros((len(units), count), dtype=np.bool_) for count in design.arm_counts)
+    for i, each in enumerate(units):
+        for m, decision in enumerate(each.decisions):
             for arm, _ in decision.infeasible:
                 masks[m][i, design.stages[m].arms.index(arm)] = True
-    return masks if any(mask.any() for mask in masks) else None
+    return masks
 
 
-def _units(events: Iterable[Event], design: Design) -> Iterable[_Told]:
-    """Return what is told of each unit, in the order of enrolment."""
-    units: dict[str, _Told] = {}
-    stages = [stage.name for stage in design.stages]
+def _units(events: Iterable[Event]) -> Iterable[LoggedUnit]:
+    """Return the units of a log in the order of enrolment."""
+    units: dict[str, LoggedUnit] = {}
     for place, event in enumerate(events, 1):
         if isinstance(event, Opened):
             raise LogError("a log begins with Opened and has no other; use one whole log")
@@ -121,56 +154,70 @@ def _units(events: Iterable[Event], design: Design) -> Iterable[_Told]:
         if isinstance(event, Voided):
             del units[event.unit]
             continue
-        told = units.setdefault(event.unit, _Told({UNIT: event.unit}, place))
-        if isinstance(event, Assigned):
-            before = tuple(told.row[name] for name in stages[: len(told.decisions)])
-            told.decisions.append((event.decision, before))
-        told.row.update(_told(event))
-        if isinstance(event, Completed | Withdrawn):
-            told.ended = place
+        _record(units.setdefault(event.unit, LoggedUnit(event.unit, place)), event, place)
     return units.values()
 
 
-def _refuse(told: Sequence[_Told]) -> None:
+def _record(unit: LoggedUnit, event: Event, place: int) -> None:
+    """Write down what an event says of its unit."""
+    match event:
+        case Enrolled(context=context) | Responded(context=context):
+            unit.columns |= context
+        case Assigned(decision):
+            unit.before.append(tuple(unit.arms))
+            unit.decisions.append(decision)
+            unit.arms.append(decision.arm)
+        case Overridden(stage=stage, arm=arm):
+            unit.arms[[decision.stage for decision in unit.decisions].index(stage)] = arm
+        case Completed(outcome=outcome):
+            unit.outcome, unit.ended = outcome, place
+        case Withdrawn():
+            unit.ended = place
+        case Corrected(outcome=outcome, context=context):
+            if context is None:
+                unit.outcome = outcome
+            else:
+                unit.columns |= context
+
+
+def _refuse(units: Sequence[LoggedUnit]) -> None:
     """Say why no unit of a log can be used."""
-    done = sum(each.ended is not None for each in told)
+    done = sum(each.ended is not None for each in units)
     if not done:
         raise NotEstimable(
-            f"none of the {counted(len(told), 'unit')} of the log has an outcome yet, or was withdrawn; wait for some"
+            f"none of the {counted(len(units), 'unit')} of the log has an outcome yet, or was withdrawn; wait for some"
         )
     raise NotEstimable(
-        f"unit {told[0].row[UNIT]!r}, which enrolled first, is still under way, and {done} behind it have ended. Units "
+        f"unit {units[0].unit!r}, which enrolled first, is still under way, and {done} behind it have ended. Units "
         "count in the order of enrolment: who leaves early ends first, so that all who have ended are a biased sample. "
         "Wait for it, or withdraw it if it is lost"
     )
 
 
-def _waiting(told: Sequence[_Told]) -> Waiting | None:
+def _waiting(units: Sequence[LoggedUnit]) -> Waiting | None:
     """Return the units from the first one under way on."""
-    if not told:
+    if not units:
         return None
-    ended = sum(each.ended is not None for each in told)
-    return Waiting(str(told[0].row[UNIT]), len(told) - ended, ended)
+    ended = sum(each.ended is not None for each in units)
+    return Waiting(units[0].unit, len(units) - ended, ended)
 
 
-def _recorded(told: Sequence[_Told], design: Design) -> Recorded:
+def _recorded(units: Sequence[LoggedUnit], design: Design, excluded: Sequence[Mask]) -> Recorded:
     """Return the decisions of units as arrays."""
-    n, counts, tree = len(told), design.arm_counts, design.tree
+    n, counts, tree = len(units), design.arm_counts, design.tree
     arms, forced = np.full((n, len(counts)), -1, dtype=np.int8), np.zeros((n, len(counts)), dtype=np.bool_)
     feasible = tuple(np.zeros((n, count), dtype=np.bool_) for count in counts)
     propensities = tuple(np.full((n, count), np.nan) for count in counts)
-    for i, each in enumerate(told):
-        for m, (decision, before) in enumerate(each.decisions):
-            given = tuple(stage.arms.index(str(arm)) for stage, arm in zip(design.stages, before, strict=False))
+    for i, each in enumerate(units):
+        for m, (decision, before) in enumerate(zip(each.decisions, each.before, strict=True)):
             arms[i, m], forced[i, m] = design.stages[m].arms.index(decision.arm), decision.reason == FORCED
-            feasible[m][i] = tree.feasible[tree.after(given)]
-            feasible[m][i, [design.stages[m].arms.index(arm) for arm, _ in decision.infeasible]] = False
+            feasible[m][i] = tree.feasible[tree.after(_numbers(before, design))] & ~excluded[m][i]
             propensities[m][i] = _probabilities(decision.propensity, int(arms[i, m]), feasible[m][i])
-    places = np.array([(each.enrolled, each.ended) for each in told], dtype=np.int64)
+    places = np.array([(each.enrolled, each.ended) for each in units], dtype=np.int64)
     return Recorded(arms, feasible, propensities, forced, places[:, 0], places[:, 1])
 
 
-def _probabilities(propensity: float | None, arm: int, feasible: np.typing.NDArray[np.bool_]) -> np.typing.ArrayLike:
+def _probabilities(propensity: float | None, arm: int, feasible: Mask) -> np.typing.ArrayLike:
     """Return the probability of each arm, as far as that of one tells, (K,)."""
     if propensity is None:
         return np.where(feasible, np.nan, 0.0)
@@ -179,23 +226,6 @@ def _probabilities(propensity: float | None, arm: int, feasible: np.typing.NDArr
     found = np.where(feasible, rest, 0.0)
     found[arm] = propensity
     return found
-
-
-def _told(event: Event) -> dict[str, object]:
-    """Return what an event says of its unit, by column."""
-    match event:
-        case Enrolled(context=context) | Responded(context=context):
-            return dict(context)
-        case Assigned(decision):
-            return {decision.stage: decision.arm}
-        case Overridden(stage=stage, arm=arm):
-            return {stage: arm}
-        case Completed(outcome=outcome):
-            return {OUTCOME: outcome}
-        case Corrected(outcome=outcome, context=context):
-            return {OUTCOME: outcome} if context is None else dict(context)
-        case _:
-            return {}
 
 
 def teaching(cohort: Cohort, design: Design) -> list[Taught]:
@@ -242,12 +272,7 @@ def _require_alike(earlier: Design, design: Design) -> None:
 
 def _require_feasible(cohort: Cohort, design: Design) -> None:
     """Refuse units whose arms no plan of this design has, by row."""
-    node, wrong = np.zeros(len(cohort), dtype=np.int64), np.zeros(len(cohort), dtype=np.bool_)
-    for m in range(len(design.stages)):
-        arm = cohort.arms[:, m].astype(np.int64)
-        given = (arm >= 0) & ~wrong
-        node[given] = design.tree.child[node[given], arm[given]]
-        wrong |= node < 0
+    wrong: Mask = np.any((cohort.arms >= 0) & (nodes_of(design.tree, cohort.arms)[:, 1:] < 0), axis=1)
     if wrong.any():
         raise DesignError(
             f"prior: {in_rows(wrong)} had arms that no plan of this design has; leave them out, "

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import ObservationError
+from dtrbandit.evaluation.cohort.feasibility import NotExcluded, feasible_at
 from dtrbandit.evaluation.cohort.frames import (
     NO_ARM,
     UNKNOWN_ARM,
-    Left,
     LeftOut,
     Missing,
     Roles,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_NAMED = 5  # rows, or values, in a message
+FRAME_DOES_NOT_FIT = "the frame does not fit the design (rows are counted from 1, without the header)"
 
 
 class Reading(NamedTuple):
@@ -58,6 +59,35 @@ class Reading(NamedTuple):
     excluded: tuple[Mask, ...] | None
 
 
+class UnitData(NamedTuple):
+    """What data say of n units: each column's values and which cells are no numbers, arms (n, M), who has an outcome.
+
+    ``arm_columns`` are the names of the columns of arms.
+    """
+
+    columns: Mapping[str, tuple[Vector, Mask]]
+    arms: NDArray[np.int64]
+    ended: Mask
+    arm_columns: Sequence[str]
+
+
+class Problems:
+    """What is wrong with data, by rows; it is told all at once."""
+
+    def __init__(self, heading: str) -> None:
+        self._heading, self._found = heading, list[str]()
+
+    def note(self, rows: Mask, what: str) -> None:
+        """Note what is wrong, if it is wrong in any row."""
+        if rows.any():
+            self._found.append(f"{what}: {in_rows(rows)}")
+
+    def refuse(self) -> None:
+        """Raise with all that is wrong, if anything is."""
+        if self._found:
+            raise ObservationError("\n  ".join([f"{self._heading}:", *self._found]))
+
+
 @dataclass
 class FrameReader:
     """Reads a frame in the design's terms, and collects what is wrong with it."""
@@ -66,7 +96,7 @@ class FrameReader:
     frame: pd.DataFrame
     roles: Roles
     missing: Missing = "refuse"
-    problems: list[str] = field(default_factory=list)
+    problems: Problems = field(default_factory=lambda: Problems(FRAME_DOES_NOT_FIT))
 
     def read(self) -> Reading:
         """Return what the frame holds, or raise with all that is wrong."""
@@ -74,15 +104,9 @@ class FrameReader:
         units, weights = self._units(), self._weights()
         outcome, refused = self._numbers(self.roles.outcome)
         read = {name: self._covariate(name) for columns in self.design.columns for name in columns}
-        given = self._given()
-        follow_up = FollowUp(self, read, given, ended=~np.isnan(outcome) | refused, left=self._left())
-        for m in range(len(self.design.stages)):
-            follow_up.follow(m)
-        if self.problems:
-            raise ObservationError(
-                "the frame does not fit the design (rows are counted from 1, without the header):\n  "
-                + "\n  ".join(self.problems)
-            )
+        data = UnitData(read, self._given(), ~np.isnan(outcome) | refused, self.roles.arms)
+        follow_up = FollowUp(self.design, data, self.problems, left=self._left(), missing=self.missing)
+        self.problems.refuse()
         kept, left_out = ~follow_up.left_out, self._left_out(follow_up, units)
         contexts = tuple({name: read[name][0][kept] for name in columns} for columns in self.design.columns)
         excluded = tuple(each[kept] for each in follow_up.excluded) if self.roles.exclude else None
@@ -91,19 +115,17 @@ class FrameReader:
             excluded,
         )  # fmt: skip
 
-    def _left(self) -> Left:
+    def _left(self) -> NotExcluded:
         """Return what contraindications leave to each unit."""
         masks, wrong = read_exclusions(self.frame, self.design, self.roles.exclude)
         for column, rows in wrong.items():
-            self.note(rows, f"column {column!r} must say by 0 or 1 whether an arm is contraindicated")
-        left = Left(self.design, masks)
-        self.note(left.nobody, "exclude leaves no plan of the design; such units cannot have been in the trial")
+            self._note(rows, f"column {column!r} must say by 0 or 1 whether an arm is contraindicated")
+        left = NotExcluded(self.design, masks)
+        self._note(left.nothing, "exclude leaves no plan of the design; such units cannot have been in the trial")
         return left
 
-    def note(self, rows: Mask, what: str) -> None:
-        """Note what is wrong, if it is wrong in any row."""
-        if rows.any():
-            self.problems.append(f"{what}: {in_rows(rows)}")
+    def _note(self, rows: Mask, what: str) -> None:
+        self.problems.note(rows, what)
 
     def _left_out(self, follow_up: FollowUp, units: Sequence[str]) -> LeftOut:
         columns = {name: int(lacking.sum()) for name, lacking in follow_up.lacking.items() if lacking.any()}
@@ -126,7 +148,7 @@ class FrameReader:
 
     def _checked(self, name: str, values: Vector, refused: Mask) -> tuple[Vector, Mask]:
         found = _some(map(_cell, self.frame[name][refused]))
-        self.note(refused, f"column {name!r} must hold finite numbers up to 1e100 in size, or blanks, found {found}")
+        self._note(refused, f"column {name!r} must hold finite numbers up to 1e100 in size, or blanks, found {found}")
         return values, refused
 
     def _units(self) -> tuple[str, ...]:
@@ -134,11 +156,11 @@ class FrameReader:
             return tuple(str(row) for row in range(1, len(self.frame) + 1))
         ids = texts(self.frame[self.roles.unit])
         usable = np.array([0 < len(each) <= 200 and each.isprintable() for each in ids], dtype=np.bool_)
-        self.note(~usable, f"column {self.roles.unit!r} must name each unit in 1 to 200 printable characters")
+        self._note(~usable, f"column {self.roles.unit!r} must name each unit in 1 to 200 printable characters")
         count = Counter(ids)
         twice = np.array([count[each] > 1 for each in ids], dtype=np.bool_) & usable
         found = _some(repr(each) for each in count if count[each] > 1)
-        self.note(twice, f"column {self.roles.unit!r} must name each unit once, found {found} again; one row a unit")
+        self._note(twice, f"column {self.roles.unit!r} must name each unit once, found {found} again; one row a unit")
         return tuple(ids)
 
     def _weights(self) -> Vector:
@@ -146,7 +168,7 @@ class FrameReader:
             return np.ones(len(self.frame))
         weights, refused = self._numbers(self.roles.weights)
         low = ~refused & ~(weights > 0)
-        self.note(low, f"column {self.roles.weights!r} must hold weights above 0; leave out who stands for nobody")
+        self._note(low, f"column {self.roles.weights!r} must hold weights above 0; leave out who stands for nobody")
         return weights
 
     def _given(self) -> NDArray[np.int64]:
@@ -156,7 +178,7 @@ class FrameReader:
             given[:, m] = arm_numbers(self.frame[name], stage, self.roles.recode.get(name, {}))
             unknown = given[:, m] == UNKNOWN_ARM
             found = list(map(_cell, self.frame[name][unknown]))
-            self.note(
+            self._note(
                 unknown,
                 f"column {name!r} must hold arms of stage {stage.name!r}, {list(stage.arms)}, or blanks, found "
                 f"{_some(found)}; say which arm each means, {_recoding(name, found)}",
@@ -165,7 +187,7 @@ class FrameReader:
 
 
 class FollowUp:
-    """Follows the units through the stages.
+    """Follows units through the stages, from the first to the last.
 
     Attributes
     ----------
@@ -181,25 +203,28 @@ class FollowUp:
 
     def __init__(
         self,
-        reader: FrameReader,
-        read: Mapping[str, tuple[Vector, Mask]],
-        given: NDArray[np.int64],
+        design: Design,
+        data: UnitData,
+        problems: Problems,
         *,
-        ended: Mask,
-        left: Left,
+        left: NotExcluded,
+        missing: Missing = "refuse",
     ) -> None:
-        self.reader, self.design = reader, reader.design
-        self.read, self.given, self.ended, self.left = read, given, ended, left
+        self.design, self.given, self.left = design, data.arms, left
+        self._data, self._problems, self._missing = data, problems, missing
+        n = len(data.arms)
         self.excluded: list[Mask] = []
-        self.arms = np.full(given.shape, NO_ARM, dtype=np.int8)
-        self.node = np.zeros(len(given), dtype=np.int64)
-        self.present = np.ones(len(given), dtype=np.bool_)
-        self.lacking = {column: np.zeros(len(given), dtype=np.bool_) for column in read}
-        self.left_out = np.zeros(len(given), dtype=np.bool_)
+        self.arms = np.full(data.arms.shape, NO_ARM, dtype=np.int8)
+        self.node = np.zeros(n, dtype=np.int64)
+        self.present = np.ones(n, dtype=np.bool_)
+        self.lacking = {column: np.zeros(n, dtype=np.bool_) for column in data.columns}
+        self.left_out = np.zeros(n, dtype=np.bool_)
+        for m in range(len(design.stages)):
+            self._follow(m)
 
-    def follow(self, m: int) -> None:
+    def _follow(self, m: int) -> None:
         """Take the units through stage ``m``, and note what cannot be."""
-        reached = self.present & (self.ended | (self.given[:, m:] != NO_ARM).any(axis=1) | (m == 0))
+        reached = self.present & (self._data.ended | (self.given[:, m:] != NO_ARM).any(axis=1) | (m == 0))
         self.present = self._entered(m, reached)
         reached &= self.present
         known = self.design.parsed[m].condition
@@ -216,21 +241,21 @@ class FollowUp:
         for column in condition.columns:
             if column in self.design.columns[m]:
                 self._require(m, column, reached)
-        columns = {column: self.read[column][0] for column in condition.columns}
+        columns = {column: self._data.columns[column][0] for column in condition.columns}
         known = self.present & np.all([np.isfinite(values) for values in columns.values()], axis=0)
         enters: Mask = known & condition.mask(columns)
         stage = self.design.stages[m]
         self._note(
             known & ~enters & (self.given[:, m:] != NO_ARM).any(axis=1),
             f"units without {stage.enter_if!r} leave before stage {stage.name!r}, and must have no arm there or later "
-            f"in {_some(map(repr, self.reader.roles.arms[m:]))}; blank it, or change enter_if",
+            f"in {_some(map(repr, self._data.arm_columns[m:]))}; blank it, or change enter_if",
         )
         return enters
 
     def _require(self, m: int, column: str, reached: Mask) -> None:
-        values, refused = self.read[column]
+        values, refused = self._data.columns[column]
         blank = reached & np.isnan(values) & ~refused
-        if self.reader.missing == "drop":
+        if self._missing == "drop":
             self.lacking[column] |= blank
             self.left_out |= blank
         self._note(
@@ -242,12 +267,12 @@ class FollowUp:
 
     def _note(self, rows: Mask, what: str) -> None:
         """Note what cannot be, of units that are not left out: these are followed only to count their blanks."""
-        self.reader.note(rows & ~self.left_out, what)
+        self._problems.note(rows & ~self.left_out, what)
 
     def _receive(self, m: int, reached: Mask) -> None:
         """Give the units that reached stage ``m`` their arms."""
-        child, stage = self.design.tree.child, self.design.stages[m]
-        allowed, feasible = (each[:, : len(stage.arms)] for each in (child[self.node] >= 0, self.left.at(self.node)))
+        tree, arms = self.design.tree, len(self.design.stages[m].arms)
+        allowed, feasible = feasible_at(tree, self.node, arms), self.left.at(self.node)[:, :arms]
         self.excluded.append(allowed & ~feasible)
         arm = np.where(
             (self.given[:, m] == NO_ARM) & (feasible.sum(axis=1) == 1), feasible.argmax(axis=1), self.given[:, m]
@@ -258,7 +283,7 @@ class FollowUp:
         barred = infeasible & allowed[np.arange(len(arm)), np.maximum(arm, 0)]
         self._note(
             barred,
-            f"column {self.reader.roles.arms[m]!r} has an arm that is contraindicated for the unit, or after which "
+            f"column {self._data.arm_columns[m]!r} has an arm that is contraindicated for the unit, or after which "
             "none is left (exclude); mend the arm, or the column that excludes it",
         )
         wrong = infeasible & ~self.left_out & ~barred
@@ -266,7 +291,7 @@ class FollowUp:
             self._refuse(m, wrong & (self.node == node), int(node))
         self.present = reached & (arm >= 0) & ~infeasible
         self.arms[self.present, m] = arm[self.present]
-        self.node[self.present] = child[self.node[self.present], arm[self.present]]
+        self.node[self.present] = tree.child[self.node[self.present], arm[self.present]]
 
     def _require_arm(self, m: int, rows: Mask) -> None:
         why, remedy = (
@@ -277,7 +302,7 @@ class FollowUp:
             why, remedy = "every unit", "leave out who was never given one"
         self._note(
             rows,
-            f"column {self.reader.roles.arms[m]!r} is blank, and several arms are feasible for units known to have "
+            f"column {self._data.arm_columns[m]!r} is blank, and several arms are feasible for units known to have "
             f"reached stage {self.design.stages[m].name!r} ({why}); fill it in, or {remedy}",
         )
 

@@ -19,7 +19,7 @@ from dtrbandit.deciding import checked, learning
 from dtrbandit.design.feasibility import Barred, arms_left, sets_of
 from dtrbandit.design.spec import Design
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.cohort.frames import infeasible_arms
+from dtrbandit.evaluation.cohort.feasibility import infeasible_arms
 from dtrbandit.evaluation.replay.kernel import Rows as OfferedRows
 from dtrbandit.evaluation.replay.sampling import Rows
 from dtrbandit.kernels.stream import drawn_for, uniform
