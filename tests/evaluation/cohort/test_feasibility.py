@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from dtrbandit.design.tree import grow_tree
+from dtrbandit.design.feasibility import Tree, grow_tree
 from dtrbandit.evaluation.cohort.feasibility import feasible_at, infeasible_arms, nodes_of
 from evaluation.collected import LEAVERS
 from evaluation.tiny_trials import ONE_STAGE, read
@@ -13,17 +15,14 @@ from evaluation.tiny_trials import ONE_STAGE, read
 TREE = grow_tree(((0, 0, 1), (0, 1, 0), (1, 1, 0), (1, 1, 1)), (2, 2, 2))
 
 
-@pytest.mark.parametrize("tree", [TREE, LEAVERS.tree])
-def test_nodes_are_those_of_a_walk_through_the_tree(tree: object) -> None:
-    stages = max(map(len, TREE.arms_to)) if tree is TREE else len(LEAVERS.stages)
-    grown, arms = (TREE if tree is TREE else LEAVERS.tree), np.random.default_rng(0).integers(-1, 2, (200, stages))
+@pytest.mark.parametrize(("tree", "stages"), [(TREE, 3), (LEAVERS.tree, len(LEAVERS.stages))])
+def test_nodes_are_those_of_a_walk_through_the_tree(tree: Tree, stages: int) -> None:
+    arms = np.random.default_rng(0).integers(-1, 2, (200, stages))
 
-    nodes = nodes_of(grown, arms)
+    nodes = nodes_of(tree, arms)
 
     for own, path in zip(nodes.tolist(), arms.tolist(), strict=True):
-        for m in range(stages + 1):
-            walk = -1 if -1 in path[:m] else grown.after(tuple(path[:m]))
-            assert own[m] == walk
+        assert own == [-1 if -1 in path[:m] else tree.after(tuple(path[:m])) for m in range(stages + 1)]
 
 
 def test_nothing_is_feasible_after_a_missing_arm() -> None:
@@ -33,6 +32,9 @@ def test_nothing_is_feasible_after_a_missing_arm() -> None:
 
 
 def test_an_arm_that_a_unit_had_it_could_have() -> None:
-    cohort = read({"x": [0, 1], "A1": ["a", "b"], "Y": [1.0, 2.0], "no_a": [0, 1]}, ONE_STAGE)
+    cohort = read({"x": [0, 1], "A1": ["a", "b"], "Y": [1.0, 2.0]}, ONE_STAGE)
+    without_a = replace(cohort, excluded=(np.array([[True, False], [True, False]]),))
 
     assert infeasible_arms(cohort) is None
+    assert [mask.tolist() for mask in infeasible_arms(without_a) or ()] == [[[False, False], [True, False]]]
+    assert without_a.feasible[0].tolist() == [[True, True], [False, True]]

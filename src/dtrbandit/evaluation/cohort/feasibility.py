@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.design.feasibility import left_for_sets, sets_of
+from dtrbandit.design.feasibility import Tree, left_for_sets, sets_of
 from dtrbandit.design.spec import Design
-from dtrbandit.design.tree import Tree
 from dtrbandit.kernels.arrays import Mask
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def nodes_of(tree: Tree, arms: NDArray[np.integer]) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> from dtrbandit.design.tree import grow_tree
+    >>> from dtrbandit.design.feasibility import grow_tree
     >>> nodes_of(grow_tree(((0, 0), (0, 1), (1, 1)), (2, 2)), np.array([[0, 1], [1, 0], [1, -1]])).tolist()
     [[0, 1, 4], [0, 2, -1], [0, 2, -1]]
     """
