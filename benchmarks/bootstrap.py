@@ -12,9 +12,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dtrbandit.evaluation.qlearning.bootstrap import resampled
-from dtrbandit.evaluation.qlearning.double import Double, choose_xi, parts_of
-from dtrbandit.evaluation.qlearning.induction import Sample, backward_induction, sample_of
+from dtrbandit.evaluation.induction.induction import Sample, backward_induction, sample_of
+from dtrbandit.evaluation.qlearning.bootstrap import Double, choose_xi, parts_of, resampled
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # the samples are those of the tests
 

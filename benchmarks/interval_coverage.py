@@ -20,7 +20,7 @@ from rich.table import Table
 
 import dtrbandit as dtr
 from dtrbandit.evaluation import Cohort
-from dtrbandit.evaluation.qlearning.induction import Dropouts
+from dtrbandit.evaluation.induction.induction import Dropouts
 from dtrbandit.parallel import map_unordered
 
 UNITS, LEVEL = 300, 0.93

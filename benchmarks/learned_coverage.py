@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dtrbandit as dtr
-from dtrbandit.evaluation.qlearning.induction import backward_induction, sample_of
+from dtrbandit.evaluation.induction.induction import backward_induction, sample_of
 from dtrbandit.evaluation.values.learned import BLOCKS, FOLDS, Learner, Scored, cross_fitted, in_sequence
 from dtrbandit.intervals import REACH
 from dtrbandit.kernels.arrays import Matrix

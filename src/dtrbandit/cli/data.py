@@ -27,7 +27,7 @@ from dtrbandit.evaluation import (
     replay,
 )
 from dtrbandit.evaluation.cohort.frames import Missing
-from dtrbandit.evaluation.qlearning.induction import Dropouts
+from dtrbandit.evaluation.induction.induction import Dropouts
 from dtrbandit.evaluation.replay.result import axis_label, rounds_to_draw, show_caution
 from dtrbandit.intervals import TOO_FEW
 from dtrbandit.plots import Curve, plot_curves

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dtrbandit.evaluation.qlearning.induction import Sample
+from dtrbandit.evaluation.induction.induction import Sample
 
 
 def smart(n: int, psi: float, rng: np.random.Generator) -> Sample:

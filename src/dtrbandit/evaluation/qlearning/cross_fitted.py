@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.qlearning.induction import Dropouts
+from dtrbandit.evaluation.induction.induction import Dropouts
 
 
 class CrossFitted(NamedTuple):

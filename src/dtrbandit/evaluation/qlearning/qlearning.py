@@ -17,8 +17,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, NotEstimable, ObservationError, ProtocolError
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.qlearning.contrasts import coefficient_table, contrast_table, effect_table
-from dtrbandit.evaluation.qlearning.induction import (
+from dtrbandit.evaluation.induction.induction import (
     DROPOUTS,
     Dropouts,
     Sample,
@@ -26,12 +25,10 @@ from dtrbandit.evaluation.qlearning.induction import (
     backward_induction,
     sample_of,
 )
-from dtrbandit.evaluation.qlearning.leads import plot_leads
-from dtrbandit.evaluation.qlearning.recommendations import recommendations
-from dtrbandit.evaluation.qlearning.rule import rule_in_words
-from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary
+from dtrbandit.evaluation.qlearning.plots import plot_leads, plot_who
+from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary, rule_in_words
+from dtrbandit.evaluation.qlearning.tables import coefficient_table, contrast_table, effect_table, recommendations
 from dtrbandit.evaluation.qlearning.uncertainty import Bootstrap, Uncertainty
-from dtrbandit.evaluation.qlearning.who import plot_who
 from dtrbandit.kernels.arrays import Matrix
 from dtrbandit.words import counted
 

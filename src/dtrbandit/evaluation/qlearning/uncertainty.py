@@ -1,9 +1,9 @@
-"""How sure a Q-learning fit is: the interval that is valid at a stage.
+"""How sure a Q-learning fit is: the interval that is valid at a stage, and whether the best arm can be told from others.
 
-At the last stage estimates are regular. So they are at an earlier one if no unit is near a boundary
-between two arms later on. There the sandwich over the stacked estimating equations holds
-(``influence.py``). Elsewhere the m-out-of-n bootstrap does (``bootstrap.py``). ``docs/inference.md``
-has the measured coverage of both.
+Estimates of the last stage are regular. Estimates of earlier stages are regular too, unless some unit is near a
+boundary between two arms later. Where they are, the sandwich over the stacked estimating equations holds
+(``induction/influence.py``). Elsewhere the m-out-of-n bootstrap does (``bootstrap.py``). ``docs/inference.md`` has the
+measured coverage of both.
 """
 
 from __future__ import annotations
@@ -14,19 +14,30 @@ from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dtrbandit.design.values import real, whole
 from dtrbandit.errors import NotEstimable
-from dtrbandit.evaluation.qlearning.bootstrap import reflected, resample_size, resampled
-from dtrbandit.evaluation.qlearning.double import Chosen, Double, choose_xi, chosen_for, parts_of
-from dtrbandit.evaluation.qlearning.induction import Sample, StageFit
-from dtrbandit.evaluation.qlearning.influence import influences, root_of
-from dtrbandit.evaluation.qlearning.regularity import Regularity, regularity
-from dtrbandit.kernels.arrays import Array
+from dtrbandit.evaluation.induction.induction import Sample, StageFit
+from dtrbandit.evaluation.induction.influence import influences, root_of
+from dtrbandit.evaluation.qlearning.bootstrap import (
+    Chosen,
+    Double,
+    Regularity,
+    choose_xi,
+    chosen_for,
+    parts_of,
+    reflected,
+    regularity,
+    resample_size,
+    resampled,
+)
+from dtrbandit.kernels.arrays import Array, Mask, Matrix
 from dtrbandit.parallel import check_jobs
 
 REACH = NormalDist().inv_cdf(0.975)
 SANDWICH, BOOTSTRAP, NO_INTERVAL, ADAPTIVE = "sandwich", "m-out-of-n", "none", "none: adaptive"
+AT_A_TIME = 2_000  # comparisons, for memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,3 +203,43 @@ class Uncertainty:
     @cached_property
     def _drawn(self) -> dict[tuple[int, float], tuple[Array, int]]:
         return {}
+
+
+class Told(NamedTuple):
+    """The best arm of each history, and whether it can be told from the others, (n,) each.
+
+    Attributes
+    ----------
+    best
+        The feasible arm with the largest Q̂, −1 where none is feasible.
+    sure
+        Whether the 95 % intervals of its lead over every other feasible arm, each alone, lie above 0.
+    valid
+        Whether all these intervals exist.
+    """
+
+    best: NDArray[np.int64]
+    sure: Mask
+    valid: Mask
+
+
+def told_apart(known: Uncertainty, m: int, features: Matrix, feasible: Mask) -> Told:
+    """Compare the best arm at stage ``m`` with every other one, for features (n, d) and feasible arms (n, K)."""
+    q = np.where(feasible, features @ known.stages[m].coefficients.T, -np.inf)
+    best = np.where(feasible.any(axis=1), q.argmax(axis=1), -1)
+    sure, valid = np.ones(len(q), dtype=np.bool_), np.ones(len(q), dtype=np.bool_)
+    for other in range(q.shape[1]):
+        asked = np.flatnonzero(feasible[:, other] & (best != other))
+        for rows in np.array_split(asked, len(asked) // AT_A_TIME + 1):
+            low = known.intervals(m, leads(features[rows], best[rows], other, arms=q.shape[1])).low
+            sure[rows] &= low > 0
+            valid[rows] &= np.isfinite(low)
+    return Told(best, sure & valid, valid)
+
+
+def leads(features: Matrix, best: NDArray[np.int64], other: int, *, arms: int) -> NDArray[np.float64]:
+    """Return as combinations of coefficients, (n, K, d), by how much Q̂ of ``best`` is above that of ``other``."""
+    each = np.zeros((len(features), arms, features.shape[1]))
+    each[np.arange(len(features)), best] += features
+    each[:, other] -= features
+    return each

@@ -36,11 +36,11 @@ import numpy as np
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.cohort.origin import CERTAIN, recorded_of
+from dtrbandit.evaluation.induction.regression import regress
 from dtrbandit.evaluation.propensities.fitted import FittedModel
 from dtrbandit.evaluation.propensities.model import recorded_probabilities
 from dtrbandit.evaluation.propensities.risk_sets import risk_sets
 from dtrbandit.evaluation.qlearning.qlearning import QLearning
-from dtrbandit.evaluation.qlearning.regression import regress
 from dtrbandit.evaluation.values.adherence import Arms, RegimeRiskSet, RegimeRiskSets, inverse_weights, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel, augmented_scores, fitted_means
 from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence, support_of

@@ -27,6 +27,7 @@ import numpy as np
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.induction.regression import regress
 from dtrbandit.evaluation.propensities.risk_sets import (
     RiskSet,
     feature_matrix,
@@ -34,7 +35,6 @@ from dtrbandit.evaluation.propensities.risk_sets import (
     full_formula,
     require_places,
 )
-from dtrbandit.evaluation.qlearning.regression import regress
 from dtrbandit.evaluation.values.adherence import RegimeRiskSet, RegimeRiskSets
 from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence
 from dtrbandit.kernels.arrays import Matrix, Vector

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.induction.induction import Dropouts, backward_induction
 from dtrbandit.evaluation.qlearning.cross_fitted import CrossFitted, finds_cross_fitted
-from dtrbandit.evaluation.qlearning.induction import Dropouts, backward_induction
 from dtrbandit.evaluation.qlearning.qlearning import QLearning
 from dtrbandit.evaluation.values.adherence import decisions_by, inverse_weights, known_propensities, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel, augmented_scores

@@ -13,8 +13,8 @@ import numpy as np
 
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.qlearning.induction import Dropouts, Sample, backward_induction, sample_of
-from dtrbandit.evaluation.qlearning.influence import influences
+from dtrbandit.evaluation.induction.induction import Dropouts, Sample, backward_induction, sample_of
+from dtrbandit.evaluation.induction.influence import influences
 from dtrbandit.evaluation.qlearning.qlearning import QLearning
 from dtrbandit.evaluation.values.adherence import Arms
 from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence, without_interval

@@ -7,7 +7,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.errors import DesignError
-from dtrbandit.evaluation.qlearning.typical import (
+from dtrbandit.evaluation.qlearning.histories import (
     STEPS,
     around,
     axis_of,

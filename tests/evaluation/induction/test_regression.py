@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dtrbandit.evaluation.qlearning.regression import Regression, regress
+from dtrbandit.evaluation.induction.regression import Regression, regress
 
 
 def std_errors(fit: Regression) -> np.ndarray:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dtrbandit.evaluation.qlearning.induction import Sample, StageFit, backward_induction
-from dtrbandit.evaluation.qlearning.influence import influences, root_of
-from dtrbandit.evaluation.qlearning.regression import regress
+from dtrbandit.evaluation.induction.induction import Sample, StageFit, backward_induction
+from dtrbandit.evaluation.induction.influence import influences, root_of
+from dtrbandit.evaluation.induction.regression import regress
 from evaluation.qlearning.samples import everything, smart
 
 

@@ -25,8 +25,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.evaluation.qlearning.induction import StageFit
-from dtrbandit.evaluation.qlearning.regression import Regression
+from dtrbandit.evaluation.induction.induction import StageFit
+from dtrbandit.evaluation.induction.regression import Regression
 from dtrbandit.kernels.arrays import Matrix
 
 Rows = NDArray[np.int64]
