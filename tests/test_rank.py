@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrbandit.kernels.constants import RANK_TOLERANCE
-from dtrbandit.rank import scaled_rows
+from dtrbandit.rank import scaled_rows, unit_determinant
 
 
 @given(st.integers(0, 6), st.integers(1, 5), st.integers(0, 10**6))
@@ -59,3 +59,15 @@ def test_columns_that_say_the_same_are_not_determined_and_the_others_are() -> No
 def test_no_rows_and_rows_of_zeros_determine_nothing() -> None:
     for rows in (np.zeros((0, 2)), np.zeros((3, 2))):
         assert (scaled_rows(rows).rank, scaled_rows(rows).determined) == (0, (False, False))
+
+
+def test_the_determinant_of_a_gram_matrix_does_not_depend_on_the_units_of_the_columns() -> None:
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    units = rows * [1e-6, 1.0, 1e6]
+    zero = rows * [1.0, 0.0, 1.0]
+
+    found = unit_determinant(np.array([each.T @ each for each in (rows, units, zero)]))
+
+    lengths = np.linalg.norm(rows, axis=0)
+    assert found[:2] == pytest.approx(np.linalg.det(rows.T @ rows) / np.prod(lengths) ** 2)
+    assert np.isnan(found[2])

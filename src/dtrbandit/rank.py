@@ -51,3 +51,17 @@ def scaled_rows(rows: Array) -> ScaledRows:
     left, singular, right = np.linalg.svd(rows / scale, full_matrices=n < d)
     rank = int(np.sum(singular > RANK_TOLERANCE * singular.max(initial=0.0)))
     return ScaledRows(scale, left, singular, right, rank)
+
+
+def unit_determinant(gram: Array) -> Array:
+    """Return the determinant of Gram matrices (B, d, d) with a diagonal of ones; NaN where a column is zero.
+
+    Examples
+    --------
+    >>> unit_determinant(np.array([[[4.0, 0.0], [0.0, 9.0]], [[4.0, 6.0], [6.0, 9.0]]]))
+    array([1., 0.])
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scale = np.sqrt(np.einsum("bii->bi", gram))
+        determinant: Array = np.linalg.det(gram / (scale[:, :, None] * scale[:, None, :]))
+    return determinant

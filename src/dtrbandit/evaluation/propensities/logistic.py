@@ -9,13 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.kernels.arrays import Matrix, Vector
+from dtrbandit.kernels.arrays import Array, Mask, Matrix, Vector
+from dtrbandit.rank import unit_determinant
 
 Numbers = NDArray[np.int64]
 
 DEPENDENT = 1e-10  # a feature of which no more than this share is left, given those before it, says nothing new
 CLOSE_TO_CERTAIN = 1e-4  # a fitted probability as small as this is reason to look for separation
 TOLERANCE, MOST_STEPS = 1e-12, 200  # of Newton's iteration, on features of unit spread
+SMALL_STEP, MOST_REFIT_STEPS = 1e-9, 40  # the same where a model is fitted anew to resamples
+SINGULAR = 1e-12  # a smaller determinant of a Hessian with unit diagonal is none
+CERTAIN = 30.0  # log odds beyond which nothing is fitted: what happened is separated
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +66,16 @@ def fit_logistic(
     counted = weights > 0
     kept = independent(features[counted])
     labels = tuple(names[j] for j in kept)
-    scaled = _Scaled.of(features[:, kept], counted, intercept=labels[:1] == ("1",), common=penalty > 0)
+    used = features[:, kept]
+    # one unit for all features if there is a penalty, which is adjusted to it
+    scaled = Standardised.of(used, used[counted], intercept=labels[:1] == ("1",), common=penalty > 0)
     rows, outcomes = scaled.features[counted], happened[counted]
     coef, converged = _minimise(rows, outcomes, weights[counted], scaled, penalty)
     probabilities = _softmax(scaled.features @ coef.T)
     doubtful = penalty == 0 and (not converged or probabilities[counted].min() < CLOSE_TO_CERTAIN)
     separating = _separating(rows, labels, outcomes) if doubtful and separated(rows, outcomes) else None
     dropped = tuple(name for j, name in enumerate(names) if j not in kept)
-    return Logistic(labels, dropped, features[:, kept], scaled.own_units(coef), probabilities, converged, separating)
+    return Logistic(labels, dropped, used, scaled.own_units(coef), probabilities, converged, separating)
 
 
 def independent(features: Matrix) -> list[int]:
@@ -129,11 +135,10 @@ def _separating(features: Matrix, names: Sequence[str], happened: Numbers) -> tu
 
 
 @dataclass(frozen=True, eq=False)
-class _Scaled:
+class Standardised:
     """Features centred and scaled for Newton's iteration; neither alters the minimum.
 
-    The intercept makes up for centring. A penalty is one in the features' own units. With a penalty, all features are
-    therefore divided by one ``common`` number, and the penalty is adjusted to it.
+    The intercept makes up for centring. A penalty is one in the features' own units.
     """
 
     features: Matrix
@@ -142,14 +147,21 @@ class _Scaled:
     intercept: bool
 
     @classmethod
-    def of(cls, features: Matrix, counted: NDArray[np.bool_], *, intercept: bool, common: bool) -> _Scaled:
-        seen = features[counted]
+    def of(cls, features: Matrix, seen: Matrix, *, intercept: bool, common: bool = False) -> Standardised:
+        """Return features in units of the spread of those ``seen``; all in one ``common`` unit if asked."""
         centre = seen.mean(axis=0) if intercept else np.zeros(features.shape[1])
         scale = np.sqrt(np.mean((seen - centre) ** 2, axis=0))
         centre[: int(intercept)], scale[: int(intercept)] = 0.0, 0.0
         scale[:] = scale.max(initial=0.0) if common else scale
         scale[: int(intercept)] = 1.0
-        return cls((features - centre) / np.where(scale > 0, scale, 1.0), centre, scale, intercept)
+        scale[scale == 0] = 1.0
+        return cls((features - centre) / scale, centre, scale, intercept)
+
+    def coefficients(self, own: Vector) -> Vector:
+        """Return coefficients of the standardised features from those of the features as they were given, (d,)."""
+        found: Vector = own * self.scale
+        found[: int(self.intercept)] += own @ self.centre
+        return found
 
     def own_units(self, coef: Matrix) -> Matrix:
         """Return coefficients of the features as they were given."""
@@ -159,7 +171,7 @@ class _Scaled:
 
 
 def _minimise(
-    features: Matrix, happened: Numbers, weights: Vector, scaled: _Scaled, penalty: float
+    features: Matrix, happened: Numbers, weights: Vector, scaled: Standardised, penalty: float
 ) -> tuple[Matrix, bool]:
     """Return β_1, …, β_{K−1}, (K − 1, d), and whether the iteration came to its end."""
     from sklearn.exceptions import ConvergenceWarning
@@ -187,3 +199,38 @@ def _softmax(scores: Matrix) -> Matrix:
     odds = np.exp(all_scores - all_scores.max(axis=1, keepdims=True))
     shares: Matrix = odds / odds.sum(axis=1, keepdims=True)
     return shares
+
+
+def logistic(odds: Array) -> Array:
+    """Return 1 / (1 + e^−odds), with odds that are bounded."""
+    probability: Array = 1 / (1 + np.exp(-np.clip(odds, -CERTAIN, CERTAIN)))
+    return probability
+
+
+def refit_logistic(
+    terms: Matrix, happened: Mask, weights: Array, penalties: Vector, start: Vector
+) -> tuple[Array, Mask]:
+    """Return β of each resample, (B, q), for its case weights (B, n), and where the iteration came to its end.
+
+    β maximises Σ w (y log p + (1 − y) log(1 − p)) − ½ Σ λ β², with p = 1 / (1 + e^−Zβ), Z (n, q) terms of unit spread,
+    y what ``happened``, and λ the ``penalties``.
+    """
+    q = terms.shape[1]
+    products = (terms[:, :, None] * terms[:, None, :]).reshape(-1, q * q)
+    beta, going = np.tile(start, (len(weights), 1)), np.ones(len(weights), dtype=np.bool_)
+    whole = np.zeros(len(weights), dtype=np.bool_)
+    for _ in range(MOST_REFIT_STEPS):
+        own, p = weights[going], logistic(beta[going] @ terms.T)
+        gradient = (own * (happened - p)) @ terms - beta[going] * penalties
+        hessian = ((own * p * (1 - p)) @ products).reshape(-1, q, q) + np.diag(penalties)
+        solvable = unit_determinant(hessian) > SINGULAR
+        hessian[~solvable] = np.eye(q)
+        step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        numbers = np.flatnonzero(going)
+        beta[numbers] += step
+        there = np.abs(step).max(axis=1, initial=0.0) < SMALL_STEP
+        whole[numbers] = solvable & there
+        going[numbers] = solvable & ~there & (np.abs(beta[numbers]).max(axis=1, initial=0.0) < CERTAIN)
+        if not going.any():
+            break
+    return beta, whole
