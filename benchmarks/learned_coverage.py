@@ -87,7 +87,7 @@ def one_trial(units: int, delta: float, repetition: int) -> Found:
     arms = rng.integers(2, size=(units, 2))
     y = delta * (x * (2 * arms[:, 0] - 1) + z * (2 * arms[:, 1] - 1)) + noise
     cohort = cohort_of(DESIGN, [{"x": x}, {"z": z}], arms, y).with_propensities(FAIR)
-    watched, order = Watched(cohort, "imputed", dtr.OutcomeModel(), delta), rng.permutation(units)
+    watched, order = Watched(cohort, "imputed", dtr.OutcomeModel(), delta=delta), rng.permutation(units)
     value = float(cross_fitted(watched, order).scores.mean())
     sequence = in_sequence(watched, order)
     worth = np.array(watched.learned)

@@ -12,8 +12,10 @@ import pytest
 from dtrbandit import Bootstrap, Design, Stage
 from dtrbandit.evaluation import QLearning
 from dtrbandit.evaluation.cohort.origin import Origin
+from dtrbandit.evaluation.qlearning import LeastSquares, summary
 from dtrbandit.evaluation.qlearning.bootstrap import Chosen
 from dtrbandit.evaluation.qlearning.summary import rule_in_words
+from dtrbandit.evaluation.values.learned import CrossFitted
 from evaluation import cohorts
 from evaluation.tiny_trials import ONE_STAGE, read
 
@@ -167,3 +169,37 @@ def test_rounding_is_no_rule() -> None:
     words = rule_in_words(("a", "b"), ("1", "x"), np.array([[1.0, 0.1 + 0.2], [0.0, 0.3]]))
 
     assert words == "a always"
+
+
+# -- the cross-fitted value ------------------------------------------------------------------------------------
+
+
+def test_the_summary_asks_once_and_prints_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    cohort = read({"x": [0, 1, 2, 0, 1, 2], "A1": list("aaabbb"), "Y": [1.0, 3, 4, 1, 3, 2]}, ONE_STAGE)
+
+    def found(*how: object) -> CrossFitted:
+        asked.append(how)
+        return CrossFitted(2.5, 1.0, 4.0, "It is somebody's.")
+
+    monkeypatch.setattr(summary, "beside_value", found)
+    printed = QLearning(ONE_STAGE, dropouts="complete").fit(cohort).summary()
+
+    assert [str(printed), str(printed)][1].splitlines()[3] == (
+        "Cross-fitted value: 2.500, 95 % interval 1.000 to 4.000. It is somebody's."
+    )
+    assert asked == [(cohort, "complete", LeastSquares())]
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (CrossFitted(2.5, np.nan, np.nan, "There is no interval."), "Cross-fitted value: 2.500. There is no interval."),
+        (CrossFitted(np.nan, np.nan, np.nan, "There is no value."), "There is no value."),
+    ],
+)
+def test_what_cannot_be_had_is_said(found: CrossFitted, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "beside_value", lambda *_: found)
+    cohort = read({"x": [0, 1, 2, 0, 1, 2], "A1": list("aaabbb"), "Y": [1.0, 3, 4, 1, 3, 2]}, ONE_STAGE)
+
+    assert str(QLearning(ONE_STAGE).fit(cohort).summary()).splitlines()[3] == words

@@ -14,16 +14,19 @@ anew, or its spread would miss part of how the estimates vary.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dtrbandit.design.spec import Design
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort import Cohort
-from dtrbandit.evaluation.induction.regression import Regression, regress
+from dtrbandit.evaluation.induction.regression import LEAST_SQUARES, Regression, StageRegression
 from dtrbandit.evaluation.propensities.fitted import FittedModel, FittedPropensities, least
+from dtrbandit.evaluation.propensities.logistic import Standardised, logistic, refit_logistic
 from dtrbandit.kernels.arrays import Array, Mask, Matrix, Vector
 
 Dropouts = Literal["imputed", "complete", "weighted"]
@@ -44,6 +47,8 @@ class Sample(NamedTuple):
         (n,).
     staying
         The models of staying that the weights rest on, None if they rest on none.
+    regression
+        How each stage and arm is fitted.
     """
 
     features: tuple[Matrix, ...]
@@ -53,10 +58,11 @@ class Sample(NamedTuple):
     outcome: Vector
     weights: Vector
     staying: Staying | None = None
+    regression: StageRegression = LEAST_SQUARES
 
     def of(self, units: NDArray[np.int64]) -> Sample:
         """Return the sample of some units, which may repeat, with the weights that they had."""
-        return Sample(
+        return self._replace(
             features=tuple(stage[units] for stage in self.features),
             feasible=tuple(stage[units] for stage in self.feasible),
             rows=tuple(stage[units] for stage in self.rows),
@@ -70,6 +76,27 @@ class Sample(NamedTuple):
         """Return Q̂_m of each unit and arm, (n, K_m), −∞ where the arm is infeasible or the stage was not entered."""
         q = self.features[m] @ coefficients.T
         return np.where(self.feasible[m] & self.entered[:, m, None], q, -np.inf)
+
+
+class LearnedRegime(ABC):
+    """A regime that units suggested, as ``evaluate`` values it; ``QLearning`` is one.
+
+    ``design``, ``dropouts`` and ``regression`` say how it was learned.
+    """
+
+    design: Design
+    dropouts: Dropouts
+    regression: StageRegression
+
+    @property
+    @abstractmethod
+    def coefficients_(self) -> tuple[Matrix, ...]:
+        """The estimates, (K_m, d_m) for each stage."""
+
+    @property
+    @abstractmethod
+    def value_(self) -> float:
+        """The value that the units themselves give to the regime."""
 
 
 class StageFit(NamedTuple):
@@ -98,7 +125,7 @@ class StageFit(NamedTuple):
         return np.array([fit.coefficients for fit in self.regressions])
 
 
-def sample_of(cohort: Cohort, dropouts: Dropouts) -> Sample:
+def sample_of(cohort: Cohort, dropouts: Dropouts, regression: StageRegression = LEAST_SQUARES) -> Sample:
     """Return the rows that count, under a way to deal with units that dropped out.
 
     ``imputed``: a unit keeps each row whose next context was seen, as in a session (docs/readings.md, 5).
@@ -126,6 +153,7 @@ def sample_of(cohort: Cohort, dropouts: Dropouts) -> Sample:
         outcome=cohort.outcome,
         weights=weights,
         staying=staying,
+        regression=regression,
     )
 
 
@@ -147,17 +175,12 @@ def backward_induction(sample: Sample, decided: NDArray[np.int64] | None = None)
     for m in reversed(range(len(sample.features))):
         rows = tuple(np.flatnonzero(own) for own in sample.rows[m].T)
         features, weights = sample.features[m], sample.weights
-        regressions = tuple(regress(features[own], targets[own], weights[own]) for own in rows)
+        regressions = tuple(sample.regression.fit(features[own], targets[own], weights[own]) for own in rows)
         q = sample.q_values(m, np.array([fit.coefficients for fit in regressions]))
         best = np.where(sample.entered[:, m], q.argmax(axis=1) if decided is None else decided[:, m], -1)
         stages.insert(0, StageFit(regressions, rows, features, best))
         targets = np.where(best >= 0, q[np.arange(len(q)), best], sample.outcome)
     return tuple(stages)
-
-
-MOST_STEPS, SMALL_STEP = 40, 1e-9  # of Newton's iteration, on terms of unit spread
-SINGULAR = 1e-12  # a smaller determinant of a Hessian with unit diagonal is none
-CERTAIN = 30.0  # log odds beyond which nothing is fitted: what happened is separated
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,11 +200,10 @@ class StayingModel:
 
     def probabilities(self, weights: Array) -> tuple[Array, Mask]:
         """Return P(staying) of each unit, 1 if not at risk, (B, n), and which resamples determine it, for W (B, n)."""
-        own = weights[:, self.at_risk]
-        lost, kept = (own[:, self.stayed[self.at_risk] == happened].sum(axis=1) for happened in (False, True))
-        terms = self.terms[self.at_risk]
-        odds, whole = _newton(self, own)
-        inside = np.clip(1 / (1 + np.exp(-np.clip(odds @ terms.T, -CERTAIN, CERTAIN))), self.floor, 1 - self.floor)
+        own, terms, stayed = weights[:, self.at_risk], self.terms[self.at_risk], self.stayed[self.at_risk]
+        lost, kept = (own[:, stayed == happened].sum(axis=1) for happened in (False, True))
+        beta, whole = refit_logistic(terms, stayed, own, self.penalties, self.start)
+        inside = np.clip(logistic(beta @ terms.T), self.floor, 1 - self.floor)
         found = np.ones(weights.shape)
         found[:, self.at_risk] = np.where(lost[:, None] > 0, inside, 1.0)  # where nobody is lost, staying is certain
         return found, (kept > 0) & (whole | (lost == 0))
@@ -221,51 +243,15 @@ def staying_of(fitted: FittedPropensities, case: Vector) -> Staying:
 
 
 def _model(fitted: FittedModel, n: int, penalty: float, floor: float) -> StayingModel:
-    logistic, rows = fitted.logistic, fitted.risk_set.rows
-    assert logistic is not None  # probabilities of staying are always fitted
-    first = int(logistic.names[:1] == ("1",))
-    features, coefficients = logistic.features, logistic.coef[0]
-    centre = features.mean(axis=0) if first else np.zeros(features.shape[1])
-    scale = np.sqrt(np.mean((features - centre) ** 2, axis=0))
-    centre[:first], scale[:first] = 0.0, 1.0
-    scale[scale == 0] = 1.0
-    start, penalties = coefficients * scale, penalty / scale**2
-    start[:first] += coefficients @ centre  # the intercept makes up for centring
-    penalties[:first] = 0.0
-    at_risk, stayed, terms = np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros((n, len(scale)))
+    assert fitted.logistic is not None  # probabilities of staying are always fitted
+    intercept = fitted.logistic.names[:1] == ("1",)
+    features = fitted.logistic.features
+    scaled = Standardised.of(features, features, intercept=intercept)
+    penalties = penalty / scaled.scale**2
+    penalties[: int(intercept)] = 0.0
+    at_risk, stayed, terms = np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros((n, features.shape[1]))
+    rows = fitted.risk_set.rows
     at_risk[rows], stayed[rows] = True, fitted.risk_set.happened == 1
-    terms[rows] = (features - centre) / scale
+    terms[rows] = scaled.features
+    start = scaled.coefficients(fitted.logistic.coef[0])
     return StayingModel(at_risk, stayed, terms, penalties, start, floor)
-
-
-def _newton(model: StayingModel, weights: Array) -> tuple[Array, Mask]:
-    """Return β of each resample, (B, q), and where the iteration came to its end; W is of those at risk, (B, r)."""
-    terms, stayed = model.terms[model.at_risk], model.stayed[model.at_risk]
-    q = terms.shape[1]
-    products = (terms[:, :, None] * terms[:, None, :]).reshape(-1, q * q)
-    beta, going = np.tile(model.start, (len(weights), 1)), np.ones(len(weights), dtype=np.bool_)
-    whole = np.zeros(len(weights), dtype=np.bool_)
-    for _ in range(MOST_STEPS):
-        own = weights[going]
-        p = 1 / (1 + np.exp(-np.clip(beta[going] @ terms.T, -CERTAIN, CERTAIN)))
-        gradient = (own * (stayed - p)) @ terms - beta[going] * model.penalties
-        hessian = ((own * p * (1 - p)) @ products).reshape(-1, q, q) + np.diag(model.penalties)
-        solvable = _regular(hessian)
-        hessian[~solvable] = np.eye(q)
-        step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-        numbers = np.flatnonzero(going)
-        beta[numbers] += step
-        there = np.abs(step).max(axis=1, initial=0.0) < SMALL_STEP
-        whole[numbers] = solvable & there
-        going[numbers] = solvable & ~there & (np.abs(beta[numbers]).max(axis=1, initial=0.0) < CERTAIN)
-        if not going.any():
-            break
-    return beta, whole
-
-
-def _regular(hessian: Array) -> Mask:
-    """Say which matrices have an inverse: their determinant, with a unit diagonal, is not too small."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scale = np.sqrt(np.einsum("bii->bi", hessian))
-        volume = np.linalg.det(hessian / (scale[:, :, None] * scale[:, None, :]))
-    return np.asarray(volume > SINGULAR)

@@ -34,12 +34,10 @@ from dtrbandit.evaluation.induction.induction import Sample, StageFit, backward_
 from dtrbandit.evaluation.induction.influence import influences, root_of
 from dtrbandit.kernels.arrays import Array, Mask
 from dtrbandit.parallel import map_unordered
-from dtrbandit.rank import scaled_rows
 from dtrbandit.resampling import resampled_counts, resampled_rows
 
 LOW, HIGH = 0.025, 0.975
 MOST_REDRAWN = 0.05
-SINGULAR = 1e-10  # a smaller determinant is none; features are orthonormal in the whole sample, where it is 1
 AT_A_TIME = 500_000  # counts in a batch: a few megabytes, which a processor keeps near
 NEAR = NormalDist().inv_cdf(1 - 0.001 / 2) ** 2
 XIS = tuple(step / 40 for step in range(1, 21))  # 0.025 to 0.5
@@ -141,41 +139,14 @@ def resampled_weights(sample: Sample, counts: Array) -> tuple[Array, Mask]:
 
 def _fit_arms(sample: Sample, m: int, own_weights: Array, targets: Array, whole: Mask) -> Array:
     """Return the coefficients of a stage, (B, K, d), and note in ``whole`` which resamples do not determine them."""
-    d = sample.features[m].shape[1]
-    coefficients = np.empty((len(own_weights), sample.rows[m].shape[1], d))
+    coefficients = np.empty((len(own_weights), sample.rows[m].shape[1], sample.features[m].shape[1]))
     for a in range(coefficients.shape[1]):
         rows = sample.rows[m][:, a]
         features, weights = sample.features[m][rows], sample.weights[rows]
-        features, back = _orthonormal(features, weights / weights.mean())
-        products = (features[:, :, None] * features[:, None, :]).reshape(-1, d * d)
-        own = own_weights[:, rows] / weights.mean()
-        gram = (own @ products).reshape(-1, d, d)
-        moment = (own * targets[:, rows]) @ features
-        determined = _volume(gram) > SINGULAR
-        gram[~determined] = np.eye(d)
-        coefficients[:, a] = np.linalg.solve(gram, moment[:, :, None])[:, :, 0] @ back.T
-        whole &= determined
+        found = sample.regression.refit(features, targets[:, rows], weights, own_weights[:, rows])
+        coefficients[:, a] = found.coefficients
+        whole &= found.determined
     return coefficients
-
-
-def _orthonormal(features: Array, weights: Array) -> tuple[Array, Array]:
-    """Return features as combinations that are orthonormal under the weights, and the way back for coefficients.
-
-    Columns far from 0, such as heights, are nearly parallel; these are not. Zeros where the rank is not full.
-    """
-    scale, _, singular, right, rank = scaled_rows(features * np.sqrt(weights)[:, None])
-    if rank < len(scale):
-        return np.zeros_like(features), np.zeros((len(scale), len(scale)))
-    back: Array = right.T / singular / scale[:, None]
-    return features @ back, back
-
-
-def _volume(gram: Array) -> Array:
-    """Return the determinant of Gram matrices with columns scaled to unit length; NaN where a column is zero."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scale = np.sqrt(np.einsum("bii->bi", gram))
-        volume: Array = np.linalg.det(gram / (scale[:, :, None] * scale[:, None, :]))
-    return volume
 
 
 def _largest(sample: Sample, m: int, coefficients: Array) -> Array:

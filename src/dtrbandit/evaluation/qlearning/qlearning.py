@@ -20,11 +20,13 @@ from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.induction.induction import (
     DROPOUTS,
     Dropouts,
+    LearnedRegime,
     Sample,
     StageFit,
     backward_induction,
     sample_of,
 )
+from dtrbandit.evaluation.induction.regression import LEAST_SQUARES, StageRegression
 from dtrbandit.evaluation.qlearning.plots import plot_leads, plot_who
 from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary, rule_in_words
 from dtrbandit.evaluation.qlearning.tables import coefficient_table, contrast_table, effect_table, recommendations
@@ -46,7 +48,7 @@ class _Learned(NamedTuple):
     origin: tuple[str, ...]  # how the arms came about, in sentences
 
 
-class QLearning:
+class QLearning(LearnedRegime):
     """The regime that a cohort suggests: at each stage the arm with the largest estimated Q.
 
     Parameters
@@ -57,6 +59,8 @@ class QLearning:
         which the cohort must know.
     bootstrap
         How units are resampled where the estimates before the last stage are not regular.
+    regression
+        How each stage and arm is fitted; by default by least squares. CONTRIBUTING.md says how to add one.
 
     Attributes
     ----------
@@ -82,14 +86,25 @@ class QLearning:
     ('rich', 5.0)
     """
 
-    def __init__(self, design: Design, *, dropouts: Dropouts = "imputed", bootstrap: Bootstrap | None = None) -> None:
+    def __init__(
+        self,
+        design: Design,
+        *,
+        dropouts: Dropouts = "imputed",
+        bootstrap: Bootstrap | None = None,
+        regression: StageRegression = LEAST_SQUARES,
+    ) -> None:
         if not isinstance(design, Design):
             raise DesignError(f"Q-learning needs a Design, found {design!r}; a file is read by Design.from_toml")
         if dropouts not in DROPOUTS:
             raise DesignError(f"dropouts must be one of {', '.join(DROPOUTS)}, found {shown(dropouts)}")
         if not isinstance(bootstrap, Bootstrap | None):
             raise DesignError(f"bootstrap must be a Bootstrap, such as Bootstrap(xi=0.05), found {shown(bootstrap)}")
-        self.design = design
+        if not isinstance(regression, StageRegression):
+            raise DesignError(
+                f"regression must be a StageRegression, such as LeastSquares(), found {shown(regression)}"
+            )
+        self.design, self.regression = design, regression
         self.dropouts: Dropouts = dropouts
         self.bootstrap = bootstrap or Bootstrap()
         self._learned: _Learned | None = None
@@ -97,7 +112,7 @@ class QLearning:
     def fit(self, cohort: Cohort) -> QLearning:
         """Estimate the coefficients of every stage and arm, the last stage first, and return self."""
         _require_own(cohort, self.design)
-        sample = sample_of(cohort, self.dropouts)
+        sample = sample_of(cohort, self.dropouts, self.regression)
         _require_every_arm(cohort, sample)
         stages = backward_induction(sample)
         best = sample.q_values(0, stages[0].coefficients).max(axis=1)

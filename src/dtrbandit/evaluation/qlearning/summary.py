@@ -15,8 +15,8 @@ from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.induction.induction import Dropouts
 from dtrbandit.evaluation.induction.regression import Regression
 from dtrbandit.evaluation.qlearning.bootstrap import LEVEL, XIS
-from dtrbandit.evaluation.qlearning.cross_fitted import CrossFitted, cross_fitted_value
 from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, BOOTSTRAP, SANDWICH, Intervals, Uncertainty
+from dtrbandit.evaluation.values.learned import CrossFitted, beside_value
 from dtrbandit.kernels.arrays import Vector
 from dtrbandit.words import counted, short_number
 
@@ -116,7 +116,7 @@ class QLearningSummary:
 
     def __str__(self) -> str:
         first, width = self.arms[0].stage, max(len(term) for fit in self.arms for term in fit.terms) + 2
-        lines = [f"Q-learning by least squares, from {counted(len(self.cohort), 'unit')}."]
+        lines = [f"Q-learning by {self.uncertainty.sample.regression.name}, from {counted(len(self.cohort), 'unit')}."]
         lines += [line for words in self.origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
         lines += wrap(VALUE.format(value=short_number(self.value), stage=first), WIDTH)
         lines += self._cross_fitted_in_words()
@@ -140,7 +140,7 @@ class QLearningSummary:
     @cached_property
     def cross_fitted(self) -> CrossFitted:
         """The cross-fitted value, which does not flatter; NaN with the reason where there is none."""
-        return cross_fitted_value(self.cohort, self.dropouts)
+        return beside_value(self.cohort, self.dropouts, self.uncertainty.sample.regression)
 
     def _cross_fitted_in_words(self) -> list[str]:
         value, low, high, note = self.cross_fitted

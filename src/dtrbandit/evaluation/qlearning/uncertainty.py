@@ -1,4 +1,4 @@
-"""How sure a Q-learning fit is: the interval that is valid at a stage, and whether the best arm can be told from others.
+"""How sure a Q-learning fit is: the interval that is valid at a stage, and whether the best arm is best by it.
 
 Estimates of the last stage are regular. Estimates of earlier stages are regular too, unless some unit is near a
 boundary between two arms later. Where they are, the sandwich over the stacked estimating equations holds

@@ -36,11 +36,11 @@ import numpy as np
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.cohort.origin import CERTAIN, recorded_of
+from dtrbandit.evaluation.induction.induction import LearnedRegime
 from dtrbandit.evaluation.induction.regression import regress
 from dtrbandit.evaluation.propensities.fitted import FittedModel
 from dtrbandit.evaluation.propensities.model import recorded_probabilities
 from dtrbandit.evaluation.propensities.risk_sets import risk_sets
-from dtrbandit.evaluation.qlearning.qlearning import QLearning
 from dtrbandit.evaluation.values.adherence import Arms, RegimeRiskSet, RegimeRiskSets, inverse_weights, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel, augmented_scores, fitted_means
 from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence, support_of
@@ -218,7 +218,7 @@ def _require_overlap(cohort: Cohort, risk_sets: RegimeRiskSets, models: Sequence
 
 def _valued(problem: Problem) -> Estimate:
     cohort = problem.cohort
-    if isinstance(problem.regime, QLearning):
+    if isinstance(problem.regime, LearnedRegime):
         raise NotEstimable(
             f"regime {problem.name!r} was learned from units whose arms {cohort.collected_by} chose by what earlier "
             "ones had taught it: neither cross-fitting nor an interval is valid there. Give a FixedRegime that was "

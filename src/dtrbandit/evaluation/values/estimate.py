@@ -15,7 +15,7 @@ import numpy as np
 
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.qlearning.qlearning import QLearning
+from dtrbandit.evaluation.induction.induction import LearnedRegime
 from dtrbandit.evaluation.values.adherence import (
     Arms,
     RegimeRiskSets,
@@ -94,7 +94,7 @@ class Problem:
     """A regime to be valued on a sample: what an estimator is given."""
 
     name: str
-    regime: FixedRegime | QLearning
+    regime: FixedRegime | LearnedRegime
     sample: Sample
 
     @property
@@ -105,7 +105,7 @@ class Problem:
     @cached_property
     def decided(self) -> Arms:
         """The regime's arm for each unit at each stage that it reached, (n, M), −1 elsewhere."""
-        if isinstance(self.regime, QLearning):
+        if isinstance(self.regime, LearnedRegime):
             return decisions_by(self.cohort, self.regime.coefficients_)
         return decisions(self.cohort, self.regime)
 
@@ -123,7 +123,7 @@ class Problem:
     def support(self) -> Support:
         """The units that followed the regime; too few for a fixed one are refused."""
         support = support_of(self.weights)
-        return support if isinstance(self.regime, QLearning) else self.enough(support)
+        return support if isinstance(self.regime, LearnedRegime) else self.enough(support)
 
     def enough(self, support: Support) -> Support:
         """Return ``support``, or refuse a regime that too few units followed."""
@@ -177,7 +177,7 @@ class ValueEstimator:
         if problem.cohort.collected_by is not None:
             value = self.adaptive
         else:
-            value = self.learned if isinstance(problem.regime, QLearning) else self.fixed
+            value = self.learned if isinstance(problem.regime, LearnedRegime) else self.fixed
         return None if value is None else value(problem)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from dtrbandit.design.values import shown, whole
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.qlearning.qlearning import QLearning
+from dtrbandit.evaluation.induction.induction import LearnedRegime
 from dtrbandit.evaluation.values.adherence import known_propensities
 from dtrbandit.evaluation.values.augmented import OutcomeModel
 from dtrbandit.evaluation.values.estimate import Estimate, Problem, Sample
@@ -19,7 +19,7 @@ from dtrbandit.policies.fixed_regime import FixedRegime
 
 def evaluate(
     cohort: Cohort,
-    regimes: Mapping[str, FixedRegime | QLearning],
+    regimes: Mapping[str, FixedRegime | LearnedRegime],
     *,
     outcome_model: OutcomeModel | None = None,
     seed: int = 0,
@@ -97,7 +97,7 @@ def _require_usable(cohort: object, regimes: object, model: object) -> None:
     if not isinstance(regimes, Mapping) or not regimes:
         raise DesignError(f"regimes must map names to regimes, {{'name': FixedRegime(...)}}; found {shown(regimes)}")
     for name, regime in regimes.items():
-        if not isinstance(regime, FixedRegime | QLearning):
+        if not isinstance(regime, FixedRegime | LearnedRegime):
             raise DesignError(f"regime {name!r}: needed is a FixedRegime or a fitted QLearning, found {shown(regime)}")
-        if isinstance(regime, QLearning) and regime.design != cohort.design:
+        if isinstance(regime, LearnedRegime) and regime.design != cohort.design:
             raise DesignError(f"regime {name!r} was learned with another design than the cohort's; fit it to this one")

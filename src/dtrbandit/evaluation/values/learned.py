@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.induction.induction import Dropouts, backward_induction
-from dtrbandit.evaluation.qlearning.cross_fitted import CrossFitted, finds_cross_fitted
-from dtrbandit.evaluation.qlearning.qlearning import QLearning
+from dtrbandit.evaluation.induction.induction import Dropouts, LearnedRegime, backward_induction
+from dtrbandit.evaluation.induction.regression import LEAST_SQUARES, StageRegression
 from dtrbandit.evaluation.values.adherence import decisions_by, inverse_weights, known_propensities, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel, augmented_scores
 from dtrbandit.evaluation.values.estimate import (
@@ -67,6 +66,15 @@ NO_INTERVAL = (
 )
 
 
+class CrossFitted(NamedTuple):
+    """A value of regimes learned as this one was, its 95 % interval, and whose value it is; NaN with why otherwise."""
+
+    value: float
+    low: float
+    high: float
+    note: str
+
+
 class InSequence(NamedTuple):
     """A value found in sequence, its standard error, and the share that each block's regime has in it."""
 
@@ -89,6 +97,7 @@ class Learner:
     cohort: Cohort
     dropouts: Dropouts
     outcome_model: OutcomeModel
+    regression: StageRegression = LEAST_SQUARES
 
     def scored(self, teachers: Mask) -> Scored:
         """Return the scores of all units, with everything learned from the ``teachers`` alone.
@@ -100,7 +109,7 @@ class Learner:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExtremeWeights)  # of a part; the whole cohort has given its own
             taught = taught.with_propensities(known_propensities(self.cohort).model)
-        stages = backward_induction(teachable(taught, self.dropouts))
+        stages = backward_induction(teachable(taught, self.dropouts, self.regression))
         risk_sets = regime_risk_sets(taught, decisions_by(taught, [stage.coefficients for stage in stages]))
         whole = replace(taught, weights=self.cohort.weights)
         return Scored(augmented_scores(taught, risk_sets, self.outcome_model), inverse_weights(whole, risk_sets))
@@ -126,14 +135,13 @@ def learned_value(regime: str, learner: Learner, *, seed: int) -> Estimate:
     return Estimate(regime, CROSS_FITTED.name, value, sequence.std_error, low, high, support, None, note)
 
 
-@finds_cross_fitted
-def beside_value(cohort: Cohort, dropouts: Dropouts) -> CrossFitted:
+def beside_value(cohort: Cohort, dropouts: Dropouts, regression: StageRegression = LEAST_SQUARES) -> CrossFitted:
     """Return what stands beside ``value_`` of a cohort: the cross-fitted value, or why there is none."""
     if cohort.collected_by is not None:
         return CrossFitted(np.nan, np.nan, np.nan, NOT_INDEPENDENT.format(policy=cohort.collected_by))
     if cohort.propensities is None:
         return CrossFitted(np.nan, np.nan, np.nan, NO_PROPENSITIES)
-    found = learned_value("", Learner(cohort, dropouts, OutcomeModel()), seed=SEED)
+    found = learned_value("", Learner(cohort, dropouts, OutcomeModel(), regression), seed=SEED)
     return CrossFitted(found.value, found.low, found.high, found.note)
 
 
@@ -178,8 +186,9 @@ def _spread(scores: Vector, weights: Vector) -> float:
 
 
 def _valued(problem: Problem) -> Estimate:
-    assert isinstance(problem.regime, QLearning)
-    learner = Learner(problem.cohort, problem.regime.dropouts, problem.sample.outcome_model)
+    assert isinstance(problem.regime, LearnedRegime)
+    regime, sample = problem.regime, problem.sample
+    learner = Learner(problem.cohort, regime.dropouts, sample.outcome_model, regime.regression)
     return learned_value(problem.name, learner, seed=problem.sample.seed)
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.induction.induction import Dropouts, Sample, backward_induction, sample_of
+from dtrbandit.evaluation.induction.induction import Dropouts, LearnedRegime, Sample, backward_induction, sample_of
 from dtrbandit.evaluation.induction.influence import influences
-from dtrbandit.evaluation.qlearning.qlearning import QLearning
+from dtrbandit.evaluation.induction.regression import LEAST_SQUARES, StageRegression
 from dtrbandit.evaluation.values.adherence import Arms
 from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence, without_interval
 from dtrbandit.kernels.arrays import Vector
@@ -39,9 +39,9 @@ def regression_value(cohort: Cohort, decided: Arms) -> tuple[float, Vector]:
     return value, influence
 
 
-def teachable(cohort: Cohort, dropouts: Dropouts) -> Sample:
+def teachable(cohort: Cohort, dropouts: Dropouts, regression: StageRegression = LEAST_SQUARES) -> Sample:
     """Return the sample of Q-learning, or say which arm has no unit that teaches it."""
-    sample = sample_of(cohort, dropouts)
+    sample = sample_of(cohort, dropouts, regression)
     for m, stage in enumerate(cohort.design.stages):
         for arm, label in enumerate(stage.arms):
             if not sample.weights[sample.rows[m][:, arm]].any():
@@ -59,7 +59,7 @@ def _of_fixed(problem: Problem) -> Estimate:
 
 
 def _of_learned(problem: Problem) -> Estimate:
-    assert isinstance(problem.regime, QLearning)
+    assert isinstance(problem.regime, LearnedRegime)
     support = problem.support.without_weights()
     return without_interval(problem.name, REGRESSION.name, problem.regime.value_, support, FLATTERS)
 
