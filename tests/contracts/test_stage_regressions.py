@@ -24,7 +24,7 @@ class Ridge(StageRegression):
 
     def fit(self, features: Matrix, targets: Vector, weights: Vector) -> Regression:
         weighted, d = features.T * weights, features.shape[1]
-        operator: Matrix = np.linalg.solve(weighted @ features + self.penalty * np.eye(d), weighted)
+        operator: Matrix = np.asarray(np.linalg.solve(weighted @ features + self.penalty * np.eye(d), weighted), float)
         coefficients = operator @ targets
         return Regression(
             coefficients, operator, targets - features @ coefficients, np.einsum("nd,dn->n", features, operator),

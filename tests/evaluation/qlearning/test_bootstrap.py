@@ -291,7 +291,9 @@ def test_xi_is_chosen_once_for_a_stage_whatever_is_asked() -> None:
             known.intervals(0, rng.normal(size=(count, 2, 2)))
 
     assert choosing.call_count == 1
-    alone = choose_xi(Double(asked.sample, 0, DIFFERENCE, first.estimates, how.double, how.seed), outer=how.double)
+    alone = choose_xi(
+        Double(asked.sample, 0, DIFFERENCE, first.interval.estimate, how.double, how.seed), outer=how.double
+    )
     assert first.xi == alone.xi  # a difference of coefficients has the ξ that is its own
     assert first.held == alone.share
 
@@ -304,4 +306,4 @@ def test_a_fit_can_ask_for_it() -> None:
 
     assert found.method == "m-out-of-n"
     assert found.xi[0] in XIS
-    assert found.low[0] < found.estimates[0] < found.high[0]
+    assert found.interval.low[0] < found.interval.estimate[0] < found.interval.high[0]

@@ -33,18 +33,18 @@ def test_a_regular_stage_has_the_sandwich_and_another_the_bootstrap() -> None:
 
 
 def test_the_sandwich_is_the_estimate_and_two_errors() -> None:
-    found = of(smart(200, 5.0, np.random.default_rng(1))).intervals(0, DIFFERENCE)
+    found = of(smart(200, 5.0, np.random.default_rng(1))).intervals(0, DIFFERENCE).interval
 
-    assert found.high - found.low == pytest.approx(2 * 1.959964 * found.std_errors)
-    assert (found.high + found.low) / 2 == pytest.approx(found.estimates)
+    assert found.high - found.low == pytest.approx(2 * 1.959964 * found.std_error)
+    assert (found.high + found.low) / 2 == pytest.approx(found.estimate)
 
 
 def test_estimates_that_are_not_regular_have_an_interval_and_no_standard_error() -> None:
     known = of(smart(200, 0.0, np.random.default_rng(1)))
 
-    found = known.intervals(0, DIFFERENCE)
+    found = known.intervals(0, DIFFERENCE).interval
 
-    assert np.isnan(found.std_errors).all()
+    assert np.isnan(found.std_error).all()
     assert np.isfinite([found.low, found.high]).all()
     assert known.std_errors(0, DIFFERENCE) > 0  # the sandwich's own, for comparison
 
@@ -52,7 +52,7 @@ def test_estimates_that_are_not_regular_have_an_interval_and_no_standard_error()
 def test_the_bootstrap_depends_on_its_seed_alone() -> None:
     sample = smart(200, 0.0, np.random.default_rng(1))
 
-    first, again, other = (of(sample, seed=seed).intervals(0, DIFFERENCE) for seed in (1, 1, 2))
+    first, again, other = (of(sample, seed=seed).intervals(0, DIFFERENCE).interval for seed in (1, 1, 2))
 
     assert (first.low, first.high) == (again.low, again.high)
     assert first.low != other.low
@@ -61,7 +61,7 @@ def test_the_bootstrap_depends_on_its_seed_alone() -> None:
 def test_resamples_serve_all_combinations() -> None:
     uncertainty = of(smart(200, 0.0, np.random.default_rng(1)))
 
-    arms = uncertainty.intervals(0, np.concatenate([DIFFERENCE, -DIFFERENCE]))
+    arms = uncertainty.intervals(0, np.concatenate([DIFFERENCE, -DIFFERENCE])).interval
 
     assert arms.low[0] == pytest.approx(-arms.high[1])
 
@@ -70,7 +70,7 @@ def test_too_few_units_have_no_interval() -> None:
     found = of(smart(16, 0.0, np.random.default_rng(1))).intervals(0, DIFFERENCE)
 
     assert found.method == "none"
-    assert np.isnan([found.low, found.high]).all()
+    assert np.isnan([found.interval.low, found.interval.high]).all()
 
 
 @pytest.mark.parametrize(
@@ -93,17 +93,17 @@ def test_an_arm_without_standard_errors_leaves_the_others_theirs() -> None:
     sample.rows[1][np.flatnonzero(sample.rows[1][:, 1])[1:], 1] = False  # one row for four features
     each = np.eye(8).reshape(8, 2, 4)
 
-    found = of(sample).intervals(1, each)
+    found = of(sample).intervals(1, each).interval
 
-    assert np.isfinite(found.std_errors[:4]).all()
-    assert np.isnan(found.std_errors[4:]).all()
-    assert np.isnan(of(sample).intervals(1, each[:1] - each[4:5]).std_errors).all()
+    assert np.isfinite(found.std_error[:4]).all()
+    assert np.isnan(found.std_error[4:]).all()
+    assert np.isnan(of(sample).intervals(1, each[:1] - each[4:5]).interval.std_error).all()
 
 
 def test_standard_errors_are_the_sum_of_squared_influences() -> None:
     known = of(smart(200, 5.0, np.random.default_rng(1)))
 
-    errors = known.intervals(0, DIFFERENCE).std_errors
+    errors = known.intervals(0, DIFFERENCE).interval.std_error
 
     own = np.einsum("lad,iad->il", DIFFERENCE, known.influences[0])
     assert errors == pytest.approx(np.sqrt((own**2).sum(axis=0)))

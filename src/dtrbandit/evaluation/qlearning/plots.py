@@ -154,13 +154,13 @@ def _draw_differences(ax: Axes, scene: Scene, base: int) -> None:
     for number, arm in enumerate(others):
         rows = np.flatnonzero(scene.places.feasible[:, arm] & scene.places.feasible[:, base])
         each = leads(scene.places.features[rows], np.full(len(rows), arm), base, arms=len(scene.arms))
-        found, x = scene.known.intervals(scene.units.m, each), axis.places[rows]
+        found, x = scene.known.intervals(scene.units.m, each).interval, axis.places[rows]
         colour, shift = _colour(arm), (number - (len(others) - 1) / 2) * 0.12
         if axis.labels:
-            ax.plot(rows + shift, found.estimates, "s", color=colour, markersize=6, zorder=3)
+            ax.plot(rows + shift, found.estimate, "s", color=colour, markersize=6, zorder=3)
             ax.vlines(rows + shift, found.low, found.high, color=colour, linewidth=2, zorder=3)
         else:
-            ax.plot(x, found.estimates, color=colour, linewidth=2, zorder=3)
+            ax.plot(x, found.estimate, color=colour, linewidth=2, zorder=3)
             ax.fill_between(x, found.low, found.high, color=colour, alpha=0.2, linewidth=0, zorder=2)
     _draw_strip(ax, scene, axis)
     _ticks(ax, axis)

@@ -15,7 +15,7 @@ from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.induction.induction import Dropouts
 from dtrbandit.evaluation.induction.regression import Regression
 from dtrbandit.evaluation.qlearning.bootstrap import LEVEL, XIS
-from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, BOOTSTRAP, SANDWICH, Intervals, Uncertainty
+from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, BOOTSTRAP, SANDWICH, StageIntervals, Uncertainty
 from dtrbandit.evaluation.values.learned import CrossFitted, beside_value
 from dtrbandit.kernels.arrays import Vector
 from dtrbandit.words import counted, short_number
@@ -148,13 +148,13 @@ class QLearningSummary:
         found += [f"95 % interval {short_number(low)} to {short_number(high)}"] if low <= high else []
         return wrap(f"{', '.join(found)}. {note}" if found else note, WIDTH)
 
-    def _caveat(self, m: int, own: Sequence[ArmFit], found: Intervals) -> list[str]:
+    def _caveat(self, m: int, own: Sequence[ArmFit], found: StageIntervals) -> list[str]:
         """Say which interval a stage has, where it is not the usual one."""
         stage = own[0].stage
         if found.method == ADAPTIVE:
             return []
         if found.method == SANDWICH:
-            errors = found.std_errors.reshape(len(own), -1)
+            errors = found.interval.std_error.reshape(len(own), -1)
             arms = [
                 fit.arm for fit, each in zip(own, errors, strict=True) if np.isnan(each[0]) and fit.regression.varies
             ]
@@ -193,10 +193,10 @@ def _range(values: Sequence[float]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _table(fit: ArmFit, found: Intervals, here: slice, width: int) -> list[str]:
+def _table(fit: ArmFit, found: StageIntervals, here: slice, width: int) -> list[str]:
     fitted = "" if fit.regression.r_squared != fit.regression.r_squared else f", R² {fit.regression.r_squared:.3f}"
     lines = [f"Stage {fit.stage}, {fit.arm}: {counted(fit.units, 'unit')}{fitted}", _line("", HEADINGS, width)]
-    numbers = zip(*(values[here].tolist() for values in found[:4]), strict=True)
+    numbers = zip(*(values[here].tolist() for values in found.interval[:4]), strict=True)
     for term, row in zip(fit.terms, numbers, strict=True):
         lines.append(_line(term, _cells(*row, regular=found.method == SANDWICH), width))
     return lines

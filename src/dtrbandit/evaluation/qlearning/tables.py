@@ -89,7 +89,8 @@ def interval_table(known: Uncertainty, m: int, combinations: Array, names: Mappi
     """Return linear combinations (L, K_m, d_m) of a stage's coefficients under their names, with their intervals."""
     import pandas as pd
 
-    numbers = dict(zip(INTERVAL, known.intervals(m, combinations)[:5], strict=True))
+    found = known.intervals(m, combinations)
+    numbers = dict(zip(INTERVAL, (*found.interval[:4], found.method), strict=True))
     return pd.DataFrame({**names, **numbers}, index=range(len(combinations)))
 
 

@@ -32,6 +32,7 @@ from dtrbandit.evaluation.qlearning.bootstrap import (
     resample_size,
     resampled,
 )
+from dtrbandit.intervals import Interval
 from dtrbandit.kernels.arrays import Array, Mask, Matrix
 from dtrbandit.parallel import check_jobs
 
@@ -79,18 +80,15 @@ class Bootstrap:
         check_jobs(self.n_jobs)
 
 
-class Intervals(NamedTuple):
-    """Linear combinations of a stage's coefficients, (L,) each, their 95 % intervals, and the method that gave these.
+class StageIntervals(NamedTuple):
+    """The intervals of linear combinations of a stage's coefficients, (L,), and the method that gave them.
 
     Standard errors are NaN unless the method is ``sandwich``: estimates that are not regular are not normal either.
     ``xi`` is that of the bootstrap, (L,), NaN where none was used; ``held`` is c(ξ), the share of the double
     bootstrap's intervals that hold the estimate, NaN where ξ was fixed.
     """
 
-    estimates: Array
-    std_errors: Array
-    low: Array
-    high: Array
+    interval: Interval
     method: str
     xi: Array
     held: Array
@@ -128,20 +126,21 @@ class Uncertainty:
         nothing = np.zeros((1, *self.stages[m].coefficients.shape))
         return self.intervals(m, nothing).method
 
-    def intervals(self, m: int, combinations: Array) -> Intervals:
+    def intervals(self, m: int, combinations: Array) -> StageIntervals:
         """Return linear combinations (L, K_m, d_m) of a stage's coefficients, with the intervals that hold there."""
         estimates = np.einsum("lad,ad->l", combinations, self.stages[m].coefficients)
         none = np.full(len(estimates), np.nan)
+        unknown = Interval(estimates, none, none, none)
         if self.adaptive:
-            return Intervals(estimates, none, none, none, ADAPTIVE, none, none)
+            return StageIntervals(unknown, ADAPTIVE, none, none)
         errors = self.std_errors(m, combinations)
         if not self.regularity[m].near:
             low, high = estimates - REACH * errors, estimates + REACH * errors
-            return Intervals(estimates, errors, low, high, SANDWICH, none, none)
+            return StageIntervals(Interval(estimates, errors, low, high), SANDWICH, none, none)
         try:
             return self._by_bootstrap(m, combinations, estimates, errors)
         except NotEstimable:
-            return Intervals(estimates, none, none, none, NO_INTERVAL, none, none)
+            return StageIntervals(unknown, NO_INTERVAL, none, none)
 
     def std_errors(self, m: int, combinations: Array) -> Array:
         """Return the sandwich's standard errors of linear combinations, valid only where estimates are regular.
@@ -153,14 +152,14 @@ class Uncertainty:
         rests_on_it = ((combinations != 0) & unknown).any(axis=(1, 2))
         return np.where(rests_on_it, np.nan, np.sqrt((scaled**2).sum(axis=1)))
 
-    def _by_bootstrap(self, m: int, combinations: Array, estimates: Array, errors: Array) -> Intervals:
+    def _by_bootstrap(self, m: int, combinations: Array, estimates: Array, errors: Array) -> StageIntervals:
         xi, held = self._xi(m, combinations)
         low, high = np.full((2, len(estimates)), np.nan)
         for each in np.unique(xi):
             own = (xi == each) & np.isfinite(errors)
             drawn = np.einsum("lad,bad->bl", combinations[own], self._resampled(m, float(each))[0])
             low[own], high[own] = reflected(estimates[own], drawn)
-        return Intervals(estimates, np.full(len(errors), np.nan), low, high, BOOTSTRAP, xi, held)
+        return StageIntervals(Interval(estimates, np.full(len(errors), np.nan), low, high), BOOTSTRAP, xi, held)
 
     def _xi(self, m: int, combinations: Array) -> Chosen:
         """Return ξ of each combination, and c(ξ); the double bootstrap chooses once for a stage."""
@@ -231,7 +230,7 @@ def told_apart(known: Uncertainty, m: int, features: Matrix, feasible: Mask) -> 
     for other in range(q.shape[1]):
         asked = np.flatnonzero(feasible[:, other] & (best != other))
         for rows in np.array_split(asked, len(asked) // AT_A_TIME + 1):
-            low = known.intervals(m, leads(features[rows], best[rows], other, arms=q.shape[1])).low
+            low = known.intervals(m, leads(features[rows], best[rows], other, arms=q.shape[1])).interval.low
             sure[rows] &= low > 0
             valid[rows] &= np.isfinite(low)
     return Told(best, sure & valid, valid)
