@@ -136,7 +136,7 @@ def the_regime(cohort: dtr.Cohort, folder: Path, bootstrap: dtr.Bootstrap) -> It
     stages = [stage.name for stage in cohort.design.stages]
     picture = Figure(figsize=(12, 5.2), layout="constrained")
     for stage, ax in zip(stages, picture.subplots(1, 2), strict=True):
-        fit.plot_who(stage, cohort, ax)
+        fit.plot_rule(stage, cohort, ax)
     picture.savefig(folder / "who.png", dpi=100)
     contrasts = fit.contrasts()
     names = {"stage": "stage", "term": "term", "estimate": "EMM less SMM", "low": "95 % from", "high": "to"}

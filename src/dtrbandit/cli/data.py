@@ -276,7 +276,7 @@ def _recommended(learned: QLearning, cohort: Cohort, folder: Path) -> list[Path]
     choices = cohort.entered & np.stack([own.sum(axis=1) > 1 for own in cohort.feasible], axis=1)
     stages = [stage.name for stage, had in zip(cohort.design.stages, choices.any(axis=0), strict=True) if had]
     files = []
-    for name, draw in (("recommendations.png", learned.plot), ("who.png", learned.plot_who)):
+    for name, draw in (("recommendations.png", learned.plot), ("who.png", learned.plot_rule)):
         if stages:
             picture = _picture(len(stages))
             for stage, ax in zip(stages, picture.subplots(1, len(stages), squeeze=False)[0], strict=True):

@@ -73,7 +73,7 @@ def test_what_is_recorded_of_some_units_is_theirs() -> None:
     ],
 )
 def test_an_origin_is_told_in_words(origin: Origin, said: str) -> None:
-    assert said in " ".join(origin.in_words(3))
+    assert said in " ".join(origin.describe(3))
 
 
 def test_only_what_was_given_at_random_by_a_log_has_known_probabilities() -> None:

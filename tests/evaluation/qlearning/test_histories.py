@@ -12,10 +12,10 @@ from dtrbandit.evaluation.qlearning.histories import (
     around,
     axis_of,
     chosen_entries,
+    describe_typical,
     histories_of,
     matters,
     typical,
-    typical_in_words,
 )
 from evaluation.qlearning.crossing import CROSSING, crossing
 from evaluation.simulated_cohorts import cohort_of
@@ -41,7 +41,7 @@ def test_a_typical_entry_is_the_median_or_the_most_common_of_few() -> None:
     assert found["w"] == values[counts.argmax()]
     first, counts = np.unique(SECOND.entry("first"), return_counts=True)
     assert found["first"] == first[counts.argmax()]
-    assert typical_in_words(SECOND, ["w", "first"]) == f"w {found['w']:.4g}, first {'ab'[int(found['first'])]}"
+    assert describe_typical(SECOND, ["w", "first"]) == f"w {found['w']:.4g}, first {'ab'[int(found['first'])]}"
 
 
 def test_earlier_arms_are_typical_together() -> None:

@@ -15,7 +15,7 @@ import dtrbandit as dtr
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation import QLearning
 from dtrbandit.evaluation.cohort.origin import Origin
-from dtrbandit.evaluation.qlearning.plots import SURE, UNSURE, plot_leads
+from dtrbandit.evaluation.qlearning.plots import STRONG, WEAK, plot_leads
 from dtrbandit.plots import PALETTE
 from evaluation.qlearning.crossing import CROSSING, crossing
 from evaluation.simulated_cohorts import cohort_of
@@ -89,8 +89,8 @@ def words(ax: Axes) -> str:
     return ax.get_xlabel().replace("\n", " ")
 
 
-def test_each_place_of_the_plane_has_the_colour_of_its_arm_and_is_strong_where_that_is_told() -> None:
-    ax = FIT.plot_who("second", COHORT)
+def test_each_place_of_the_plane_has_the_colour_of_its_arm_and_is_strong_where_that_is_separated() -> None:
+    ax = FIT.plot_rule("second", COHORT)
 
     assert (ax.get_xlabel().split("\n")[0], ax.get_ylabel()) == ("z", "x")
     colours = np.asarray(ax.collections[0].get_array())
@@ -103,13 +103,13 @@ def test_each_place_of_the_plane_has_the_colour_of_its_arm_and_is_strong_where_t
             "first": "a",  # the more common one
         }
         best = FIT.recommend("second", history)
-        told = (FIT.effect("second", history, reference=best)["high"] < 0).all()
-        expected = to_rgba(PALETTE["abc".index(best)], SURE if told else UNSURE)
+        separated = (FIT.effect("second", history, reference=best)["high"] < 0).all()
+        expected = to_rgba(PALETTE["abc".index(best)], STRONG if separated else WEAK)
         assert colours[row, column] == pytest.approx(expected)
 
 
 def test_units_are_drawn_where_they_are_with_their_own_arm_and_counted() -> None:
-    ax = FIT.plot_who("second", COHORT)
+    ax = FIT.plot_rule("second", COHORT)
 
     z = COHORT.contexts[1]["z"][COHORT.entered[:, 1]]
     drawn = np.concatenate([np.asarray(line.get_xdata()) for line in ax.lines])
@@ -117,12 +117,12 @@ def test_units_are_drawn_where_they_are_with_their_own_arm_and_counted() -> None
     counts = {text.split(" (")[0]: int(text.split("(")[1][:-1]) for text in legend_of(ax)}
     arms = FIT.recommendations(COHORT).query("stage == 'second'")["arm"].value_counts()
     for arm in "abc":
-        assert counts[f"{arm}, told"] + counts.get(f"{arm}, cannot be told", 0) == arms[arm]
+        assert counts[f"{arm}, separated"] + counts.get(f"{arm}, not separated", 0) == arms[arm]
     assert {str(line.get_markerfacecolor()) for line in ax.lines} == {*PALETTE[:3], "white"}
 
 
 def test_a_column_of_two_values_is_drawn_upwards_with_its_units_beside_each_other() -> None:
-    ax = FIT.plot_who("first", COHORT)
+    ax = FIT.plot_rule("first", COHORT)
 
     assert (ax.get_xlabel().split("\n")[0], ax.get_ylabel()) == ("x", "w")
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["0", "1"]
@@ -132,7 +132,7 @@ def test_a_column_of_two_values_is_drawn_upwards_with_its_units_beside_each_othe
 
 
 def test_over_one_entry_the_curve_is_the_effect_with_its_interval() -> None:
-    ax = FIT.plot_who("second", COHORT, over=["z"])
+    ax = FIT.plot_rule("second", COHORT, over=["z"])
 
     assert ax.get_ylabel() == "Q less that of a"
     curves = [line for line in ax.lines if len(np.asarray(line.get_xdata())) == 81]
@@ -149,7 +149,7 @@ def test_over_one_entry_the_curve_is_the_effect_with_its_interval() -> None:
 
 
 def test_over_an_earlier_arm_an_infeasible_arm_is_not_drawn() -> None:
-    ax = FIT.plot_who("second", COHORT, over="first")
+    ax = FIT.plot_rule("second", COHORT, over="first")
 
     squares = {line.get_color(): np.asarray(line.get_xdata()).round() for line in ax.lines if line.get_marker() == "s"}
     assert squares[PALETTE[1]].tolist() == [0, 1]
@@ -162,27 +162,27 @@ def test_where_no_feature_matters_all_units_are_one_place() -> None:
     rng = np.random.default_rng(0)
     cohort = cohort_of(design, [{}], rng.integers(2, size=(60, 1)), rng.normal(size=60))
 
-    ax = dtr.QLearning(design).fit(cohort).plot_who("only", cohort)
+    ax = dtr.QLearning(design).fit(cohort).plot_rule("only", cohort)
 
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["all units"]
     assert sum(line.get_marker() == "s" for line in ax.lines) == 1
-    assert words(ax).startswith("stage only Told:")
+    assert words(ax).startswith("stage only Separated:")
 
 
 @pytest.mark.parametrize("over", [None, ["z"], ["first"]])
 def test_no_uncertainty_is_drawn_for_data_that_a_policy_collected(over: list[str] | None) -> None:
     cohort = replace(COHORT, origin=Origin("adaptive", "Greedy()"))
 
-    ax = dtr.QLearning(CROSSING).fit(cohort).plot_who("second", cohort, over=over)
+    ax = dtr.QLearning(CROSSING).fit(cohort).plot_rule("second", cohort, over=over)
 
     assert "There are no intervals: a policy chose the arms" in words(ax)
-    assert "told" not in " ".join(legend_of(ax))
+    assert "separated" not in " ".join(legend_of(ax))
     crosses = [line for line in ax.lines if line.get_marker() == "x"]
     assert sum(len(np.asarray(line.get_xdata())) for line in crosses) == COHORT.entered[:, 1].sum()
     for each in ax.collections[: -1 if over else None]:  # bands and bars, of which nothing is left
         corners = [np.asarray(path.vertices) for path in each.get_paths()]
         assert over is None or all(np.isnan(own).any() or not len(own) for own in corners)
-    assert set(np.asarray(ax.collections[-1].get_array())[..., 3].ravel()) == {UNSURE}
+    assert set(np.asarray(ax.collections[-1].get_array())[..., 3].ravel()) == {WEAK}
 
 
 def test_an_arm_with_too_few_units_has_no_interval_and_the_picture_says_so() -> None:
@@ -191,7 +191,7 @@ def test_an_arm_with_too_few_units_has_no_interval_and_the_picture_says_so() -> 
     arms = np.r_[np.zeros(40, dtype=int), [1, 1]][:, None]  # two units for two coefficients
     cohort = cohort_of(design, [{"x": rng.normal(size=42)}], arms, rng.normal(size=42))
 
-    ax = dtr.QLearning(design).fit(cohort).plot_who("only", cohort)
+    ax = dtr.QLearning(design).fit(cohort).plot_rule("only", cohort)
 
     assert "No interval: some arm has too few units" in words(ax)
     assert all("no interval" in text for text in legend_of(ax))
@@ -203,7 +203,7 @@ def test_names_with_a_dollar_sign_are_shown_as_they_are() -> None:
     arms = rng.integers(2, size=(60, 1))
     cohort = cohort_of(design, [{"x": rng.normal(size=60)}], arms, rng.normal(size=60))
 
-    ax = dtr.QLearning(design).fit(cohort).plot_who("$in$", cohort)
+    ax = dtr.QLearning(design).fit(cohort).plot_rule("$in$", cohort)
 
     legend = ax.get_legend()
     assert legend is not None
@@ -214,10 +214,17 @@ def test_names_with_a_dollar_sign_are_shown_as_they_are() -> None:
 
 def test_what_cannot_be_drawn_is_refused() -> None:
     with pytest.raises(DesignError, match="over must be one or two of 'x', 'w'; found 'age'"):
-        FIT.plot_who("first", COHORT, over="age")
+        FIT.plot_rule("first", COHORT, over="age")
     leavers = COHORT.arms.copy()
     leavers[:, 1] = -1
     context = {**COHORT.contexts[1], "r": np.full(300, -2.0)}
     left = replace(COHORT, arms=leavers, contexts=(COHORT.contexts[0], context))
     with pytest.raises(NotEstimable, match="stage 'second': no unit of the cohort had a choice of arms"):
-        FIT.plot_who("second", left)
+        FIT.plot_rule("second", left)
+
+
+def test_the_name_of_the_first_release_draws_the_same() -> None:
+    now, before = FIT.plot_rule("second", COHORT, over="first"), FIT.plot_who("second", COHORT, over="first")
+
+    assert words(before) == words(now)
+    assert legend_of(before) == legend_of(now)

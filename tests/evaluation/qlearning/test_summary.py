@@ -14,7 +14,7 @@ from dtrbandit.evaluation import QLearning
 from dtrbandit.evaluation.cohort.origin import Origin
 from dtrbandit.evaluation.qlearning import LeastSquares, summary
 from dtrbandit.evaluation.qlearning.bootstrap import Chosen
-from dtrbandit.evaluation.qlearning.summary import rule_in_words
+from dtrbandit.evaluation.qlearning.summary import describe_rule
 from dtrbandit.evaluation.values.learned import CrossFitted
 from evaluation import cohorts
 from evaluation.tiny_trials import ONE_STAGE, read
@@ -142,13 +142,13 @@ def test_the_summary_says_why_an_earlier_arm_has_no_standard_error() -> None:
     ],
 )
 def test_two_arms_are_one_comparison(coefficients: list[list[float]], words: str) -> None:
-    assert rule_in_words(("a", "b"), ("1", "x", "z"), np.array(coefficients)) == words
+    assert describe_rule(("a", "b"), ("1", "x", "z"), np.array(coefficients)) == words
 
 
 def test_the_comparison_says_what_the_largest_q_says() -> None:
     rng = np.random.default_rng(1)
     coefficients = rng.integers(-5, 6, size=(2, 2)).astype(float)
-    words = rule_in_words(("a", "b"), ("1", "x"), coefficients)
+    words = describe_rule(("a", "b"), ("1", "x"), coefficients)
     comparison = words.removeprefix("a if ").removesuffix("; otherwise b").replace("·x", " * x")
 
     for x in rng.normal(size=50):
@@ -156,17 +156,17 @@ def test_the_comparison_says_what_the_largest_q_says() -> None:
 
 
 def test_one_arm_is_given_always() -> None:
-    assert rule_in_words(("a",), ("1",), np.array([[3.0]])) == "a always"
+    assert describe_rule(("a",), ("1",), np.array([[3.0]])) == "a always"
 
 
 def test_small_coefficients_of_large_columns_are_not_zero() -> None:
-    words = rule_in_words(("a", "b"), ("1", "cells"), np.array([[0.0, 3e-10], [4.0, 0.0]]))
+    words = describe_rule(("a", "b"), ("1", "cells"), np.array([[0.0, 3e-10], [4.0, 0.0]]))
 
     assert words == "a if 3.000e-10·cells >= 4.000; otherwise b"
 
 
 def test_rounding_is_no_rule() -> None:
-    words = rule_in_words(("a", "b"), ("1", "x"), np.array([[1.0, 0.1 + 0.2], [0.0, 0.3]]))
+    words = describe_rule(("a", "b"), ("1", "x"), np.array([[1.0, 0.1 + 0.2], [0.0, 0.3]]))
 
     assert words == "a always"
 

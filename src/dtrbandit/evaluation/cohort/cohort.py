@@ -18,7 +18,7 @@ from dtrbandit.evaluation.cohort.feasibility import feasible_at, infeasible_arms
 from dtrbandit.evaluation.cohort.frames import LeftOut, Missing, Recode, Roles, read_frame, require_missing
 from dtrbandit.evaluation.cohort.logs import read_log_units, teaching
 from dtrbandit.evaluation.cohort.origin import ADAPTIVE, Kind, Origin, as_scheduled, forced_alone, overridden
-from dtrbandit.evaluation.cohort.summary import in_words
+from dtrbandit.evaluation.cohort.summary import describe
 from dtrbandit.evaluation.cohort.validation import FrameReader, in_rows
 from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.record.events import Event, Taught
@@ -57,7 +57,7 @@ class Cohort:
         contraindicated or closed, or nothing was left after them. None where there are none.
     left_out
         Which units of the frame are none of the cohort's, because a covariate of theirs is blank, and how many lack
-        which; nobody unless ``from_frame`` was told to, by ``missing="drop"``.
+        which; nobody unless ``from_frame`` has ``missing="drop"``.
 
     Examples
     --------
@@ -324,7 +324,7 @@ class Cohort:
         return f"<Cohort of {counted(len(self), 'unit')}>"
 
     def __str__(self) -> str:
-        return in_words(self)
+        return describe(self)
 
 
 def _all_known(columns: Mapping[str, Vector], n: int) -> Mask:

@@ -51,8 +51,8 @@ FORCED = "forced"
 class LoggedUnit:
     """A unit as a log has it, after overrides and corrections.
 
-    ``before`` has the arms on record when each decision was made. ``enrolled`` and ``ended`` are the places in the log
-    of the unit's first event, and of its outcome or withdrawal.
+    ``before`` has the arms on record when each decision was made. ``enrolled`` and ``ended`` are the positions in the
+    log of the unit's first event, and of its outcome or withdrawal.
     """
 
     unit: str
@@ -146,7 +146,7 @@ def _excluded(units: Sequence[LoggedUnit], design: Design) -> tuple[Mask, ...]:
 def _units(events: Iterable[Event]) -> Iterable[LoggedUnit]:
     """Return the units of a log in the order of enrolment."""
     units: dict[str, LoggedUnit] = {}
-    for place, event in enumerate(events, 1):
+    for position, event in enumerate(events, 1):
         if isinstance(event, Opened):
             raise LogError("a log begins with Opened and has no other; use one whole log")
         if isinstance(event, TrialFact | Taught) or type(event) not in TEACHES:
@@ -154,11 +154,11 @@ def _units(events: Iterable[Event]) -> Iterable[LoggedUnit]:
         if isinstance(event, Voided):
             del units[event.unit]
             continue
-        _record(units.setdefault(event.unit, LoggedUnit(event.unit, place)), event, place)
+        _record(units.setdefault(event.unit, LoggedUnit(event.unit, position)), event, position)
     return units.values()
 
 
-def _record(unit: LoggedUnit, event: Event, place: int) -> None:
+def _record(unit: LoggedUnit, event: Event, position: int) -> None:
     """Write down what an event says of its unit."""
     match event:
         case Enrolled(context=context) | Responded(context=context):
@@ -170,9 +170,9 @@ def _record(unit: LoggedUnit, event: Event, place: int) -> None:
         case Overridden(stage=stage, arm=arm):
             unit.arms[[decision.stage for decision in unit.decisions].index(stage)] = arm
         case Completed(outcome=outcome):
-            unit.outcome, unit.ended = outcome, place
+            unit.outcome, unit.ended = outcome, position
         case Withdrawn():
-            unit.ended = place
+            unit.ended = position
         case Corrected(outcome=outcome, context=context):
             if context is None:
                 unit.outcome = outcome
@@ -213,8 +213,8 @@ def _recorded(units: Sequence[LoggedUnit], design: Design, excluded: Sequence[Ma
             arms[i, m], forced[i, m] = design.stages[m].arms.index(decision.arm), decision.reason == FORCED
             feasible[m][i] = tree.feasible[tree.after(_numbers(before, design))] & ~excluded[m][i]
             propensities[m][i] = _probabilities(decision.propensity, int(arms[i, m]), feasible[m][i])
-    places = np.array([(each.enrolled, each.ended) for each in units], dtype=np.int64)
-    return Recorded(arms, feasible, propensities, forced, places[:, 0], places[:, 1])
+    positions = np.array([(each.enrolled, each.ended) for each in units], dtype=np.int64)
+    return Recorded(arms, feasible, propensities, forced, positions[:, 0], positions[:, 1])
 
 
 def _probabilities(propensity: float | None, arm: int, feasible: Mask) -> np.typing.ArrayLike:

@@ -49,7 +49,7 @@ class Recorded:
     forced
         (n, M): whether the schedule forced the arm, reason ``forced``.
     enrolled, ended
-        (n,): the place in the log of a unit's first event, and of its outcome or withdrawal.
+        (n,): the position in the log of a unit's first event, and of its outcome or withdrawal.
     """
 
     arms: NDArray[np.int8]
@@ -164,15 +164,15 @@ class Origin:
 
     @classmethod
     def of_export(cls, frame: pd.DataFrame) -> Origin | None:
-        """Return the origin that the export of a trial tells; None for any other frame, and where nothing is told."""
+        """Return the origin that the export of a trial names; None for any other frame, and where none is named."""
         cells = frame[COLUMN].dropna().unique().tolist() if COLUMN in frame.columns else []
-        told = [cell for cell in cells if cell != ""]
-        if len(told) > 1:
+        kinds = [cell for cell in cells if cell != ""]
+        if len(kinds) > 1:
             raise DesignError(
-                f"the column {COLUMN!r} tells of arms that came about in {len(told)} ways: {shown(told)}; read the "
+                f"the column {COLUMN!r} tells of arms that came about in {len(kinds)} ways: {shown(kinds)}; read the "
                 "export of one trial at a time, or say origin="
             )
-        return cls.named(told[0]) if told else None
+        return cls.named(kinds[0]) if kinds else None
 
     @property
     def known_choice(self) -> str | None:
@@ -185,7 +185,7 @@ class Origin:
         """Return the origin of some units."""
         return self if self.recorded is None else replace(self, recorded=self.recorded.of(rows))
 
-    def in_words(self, units: int) -> Iterator[str]:
+    def describe(self, units: int) -> Iterator[str]:
         """Say how the arms of so many units came about."""
         if self.among is not None:
             among = counted(self.among, "unit")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WIDTH = 100
 
 
-def in_words(cohort: Cohort) -> str:
+def describe(cohort: Cohort) -> str:
     """Return what one should know of a cohort, in lines."""
     left, dropped = int(cohort.left_early.sum()), int(cohort.dropped_out.sum())
     lines = [
@@ -46,7 +46,7 @@ def _origin(cohort: Cohort) -> Iterator[str]:
     """Say how the arms came about, and how many units had others than were decided."""
     if cohort.origin is None:
         return
-    for words in cohort.origin.in_words(len(cohort)):
+    for words in cohort.origin.describe(len(cohort)):
         yield from wrap(words, WIDTH, subsequent_indent="  ")
     changed = int(cohort.overridden.any(axis=1).sum())
     if changed:

@@ -1,4 +1,4 @@
-"""Check a frame against the design; everything that is wrong is told at once, by rows.
+"""Check a frame against the design; everything that is wrong is listed at once, by rows.
 
 Each unit is followed from stage to stage. Every unit has reached the first stage. A unit with an outcome has reached
 each stage that ``enter_if`` lets it enter. A unit without an outcome has reached the stages up to its last arm.
@@ -72,7 +72,7 @@ class UnitData(NamedTuple):
 
 
 class Problems:
-    """What is wrong with data, by rows; it is told all at once."""
+    """What is wrong with data, by rows; all of it stands in one error."""
 
     def __init__(self, heading: str) -> None:
         self._heading, self._found = heading, list[str]()

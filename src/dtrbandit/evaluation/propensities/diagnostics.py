@@ -87,7 +87,7 @@ def plot_overlap(model: FittedModel, weights: Vector, ax: Axes | None = None, *,
     if option not in (None, *risk_set.options):
         raise DesignError(f"{risk_set}: there is no option {shown(option)} to draw")
     number = len(risk_set.options) - 1 if option is None else risk_set.options.index(option)
-    ax = panel(ax, f"probability of {_in_words(risk_set, risk_set.options[number])}", "share of units")
+    ax = panel(ax, f"probability of {_describe_option(risk_set, risk_set.options[number])}", "share of units")
     happened = [k for k in range(len(risk_set.options)) if (risk_set.happened == k).any()]
     for place, k in enumerate(happened):
         own = risk_set.happened == k
@@ -101,7 +101,7 @@ def plot_overlap(model: FittedModel, weights: Vector, ax: Axes | None = None, *,
     return names_as_they_are(ax)
 
 
-def _in_words(risk_set: RiskSet, option: str) -> str:
+def _describe_option(risk_set: RiskSet, option: str) -> str:
     """Name an option: an arm by its choice, "stayed" and "dropped out" by what could be stayed for."""
     if risk_set.kind == "choice":
         return f"{option} ({risk_set})"

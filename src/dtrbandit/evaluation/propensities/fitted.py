@@ -173,8 +173,8 @@ class FittedPropensities:
         dropped, everything = int(cohort.dropped_out.sum()), cohort.weights * self.weights
         share = everything[cohort.dropped_out].sum() / everything.sum()
         lines = [f"Propensities of {counted(len(cohort), 'unit')}, of whom {dropped:,} dropped out."]
-        lines += [f"  {line}" for model in self.models for line in _model_in_words(model, cohort, self.model.clip)]
-        lines += [f"  {_method_in_words(self.model)}"] if any(model.logistic for model in self.models) else []
+        lines += [f"  {line}" for model in self.models for line in _describe_model(model, cohort, self.model.clip)]
+        lines += [f"  {_describe_method(self.model)}"] if any(model.logistic for model in self.models) else []
         lines.append(
             f"Weights 1/p of the {len(cohort) - dropped:,} with an outcome: effective sample size "
             f"{self.effective_sample_size:,.1f}, largest weight {100 * self.largest_weight:.1f} % of the sum."
@@ -209,7 +209,7 @@ class FittedPropensities:
         return (self.cohort.weights * self.weights)[~self.cohort.dropped_out]
 
 
-def _model_in_words(model: FittedModel, cohort: Cohort, clip: Bounds | None) -> Iterator[str]:
+def _describe_model(model: FittedModel, cohort: Cohort, clip: Bounds | None) -> Iterator[str]:
     risk_set, logistic = model.risk_set, model.logistic
     counts = zip(risk_set.options, risk_set.counts(np.ones(len(cohort))).tolist(), strict=True)
     happened = ", ".join(f"{count:,} {option}" for option, count in counts)
@@ -231,7 +231,7 @@ def _model_in_words(model: FittedModel, cohort: Cohort, clip: Bounds | None) -> 
         yield f"  To keep their sum at 1, each p became {floor:g} + {1 - len(risk_set.options) * floor:g}·p."
 
 
-def _method_in_words(model: PropensityModel) -> str:
+def _describe_method(model: PropensityModel) -> str:
     method = f"L2 penalty {model.penalty:g}" if model.penalty else "Maximum likelihood"
     return f"{method}, {'no clipping' if model.clip is None else 'clipped to {:g} – {:g}'.format(*model.clip)}."
 

@@ -151,15 +151,15 @@ def _earlier(cohort: Cohort, risk_set: RiskSet) -> list[list[Indicator]]:
 
 def _staying(cohort: Cohort, m: int) -> Iterator[RiskSet]:
     """Yield who stayed until it was known whether they enter stage ``m``; then until their arm, or their outcome."""
-    stages, told = cohort.design.stages, ~cohort.dropped_out
+    stages, has_outcome = cohort.design.stages, ~cohort.dropped_out
     arrived: Mask = np.all(cohort.arms[:, :m] >= 0, axis=1)
     if m == len(stages):
-        yield from _losses(m, OUTCOME, arrived, told)
+        yield from _losses(m, OUTCOME, arrived, has_outcome)
         return
     name, given, (known, admitted) = stages[m].name, cohort.arms[:, m] >= 0, cohort.admission(m)
-    yield from _losses(m, f"{ENTRY}{name}", arrived, told | given | known)
-    yield from _losses(m, f"{WITHOUT}{name}", arrived & known & ~admitted, told)
-    yield from _losses(m, name, arrived & admitted & (given | ~told), given)
+    yield from _losses(m, f"{ENTRY}{name}", arrived, has_outcome | given | known)
+    yield from _losses(m, f"{WITHOUT}{name}", arrived & known & ~admitted, has_outcome)
+    yield from _losses(m, name, arrived & admitted & (given | ~has_outcome), given)
 
 
 def _losses(m: int, until: str, at_risk: Mask, stayed: Mask) -> Iterator[RiskSet]:

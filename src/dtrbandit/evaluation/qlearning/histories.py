@@ -149,7 +149,7 @@ def around(histories: Histories, axes: Sequence[Axis]) -> Histories:
     return histories._replace(size=count).having(entries | dict(zip([axis.name for axis in axes], grids, strict=True)))
 
 
-def typical_in_words(histories: Histories, names: Sequence[str]) -> str:
+def describe_typical(histories: Histories, names: Sequence[str]) -> str:
     """Return entries of the typical history in words, such as ``age 31, first ssri``."""
     usual, words = typical(histories), []
     for name in names:

@@ -17,11 +17,11 @@ from dtrbandit.evaluation.qlearning.histories import (
     around,
     axis_of,
     chosen_entries,
+    describe_typical,
     histories_of,
     matters,
-    typical_in_words,
 )
-from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, Told, Uncertainty, leads, told_apart
+from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, BestArms, Uncertainty, best_arms, lead_contrasts
 from dtrbandit.kernels.arrays import Matrix, Vector
 from dtrbandit.plots import PALETTE
 
@@ -59,27 +59,27 @@ def plot_leads(stage: str, arms: tuple[str, ...], q: Matrix, ax: Axes | None = N
     return names_as_they_are(ax)
 
 
-SURE, UNSURE = 0.6, 0.16  # opacity
+STRONG, WEAK = 0.6, 0.16  # opacity
 SEED = 0  # of where units of equal entries are drawn
 SPREAD = 0.3  # of the room between two places, to each side
 EVERYBODY = Axis("all units", np.zeros(1), ("all units",))
-TOLD, NOT_TOLD, NO_INTERVAL = "told", "cannot be told", "no interval"
+SEPARATED, NOT_SEPARATED, NO_INTERVAL = "separated", "not separated", "no interval"
 CAPTION = {
-    TOLD: "Told: Q is above that of every other arm, by 95 % intervals, each alone.",
+    SEPARATED: "Separated: Q is above that of every other arm, by 95 % intervals, each alone.",
     NO_INTERVAL: "No interval: some arm has too few units, or none is valid.",
     ADAPTIVE: "There are no intervals: a policy chose the arms by what it had learnt, so that none is valid.",
 }
 
 
 class Scene(NamedTuple):
-    """What a picture is drawn from: the units, the places around a typical one, and what is told at each."""
+    """What a picture is drawn from: the units, histories around a typical one, and the best arm of each."""
 
     known: Uncertainty
     units: Histories
     places: Histories
     axes: tuple[Axis, ...]
-    of_units: Told
-    of_places: Told
+    of_units: BestArms
+    of_places: BestArms
     held: str
 
     @property
@@ -93,7 +93,7 @@ class Scene(NamedTuple):
         return self.known.method(self.units.m) == ADAPTIVE
 
 
-def plot_who(
+def plot_rule(
     known: Uncertainty, cohort: Cohort, m: int, over: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw who gets which arm at stage ``m``, over one or two entries of the history.
@@ -130,9 +130,9 @@ def _scene(known: Uncertainty, cohort: Cohort, m: int, over: Sequence[str] | Non
     others = [name for name in matters(units, coefficients, weights) if name not in names]
     return Scene(
         known, units, places, axes,
-        told_apart(known, m, units.features, units.feasible),
-        told_apart(known, m, places.features, places.feasible),
-        typical_in_words(units, others),
+        best_arms(known, m, units.features, units.feasible),
+        best_arms(known, m, places.features, places.feasible),
+        describe_typical(units, others),
     )  # fmt: skip
 
 
@@ -143,7 +143,9 @@ def _draw_plane(ax: Axes, scene: Scene) -> None:
     x, y = (_scattered(axis, scene.units.entry(axis.name), seed=SEED + k) for k, axis in enumerate(scene.axes))
     size = float(np.clip(60 / np.sqrt(scene.units.size), 2.2, 5.0))
     for arm, state, own in _groups(scene):
-        ax.plot(x[own], y[own], linestyle="", markersize=size, zorder=3 if state == TOLD else 2, **_mark(arm, state))
+        ax.plot(
+            x[own], y[own], linestyle="", markersize=size, zorder=3 if state == SEPARATED else 2, **_mark(arm, state)
+        )
     _ticks(ax, across, up)
 
 
@@ -153,7 +155,7 @@ def _draw_differences(ax: Axes, scene: Scene, base: int) -> None:
     others = [arm for arm in range(len(scene.arms)) if arm != base and scene.places.feasible[:, arm].any()]
     for number, arm in enumerate(others):
         rows = np.flatnonzero(scene.places.feasible[:, arm] & scene.places.feasible[:, base])
-        each = leads(scene.places.features[rows], np.full(len(rows), arm), base, arms=len(scene.arms))
+        each = lead_contrasts(scene.places.features[rows], np.full(len(rows), arm), base, arms=len(scene.arms))
         found, x = scene.known.intervals(scene.units.m, each).interval, axis.places[rows]
         colour, shift = _colour(arm), (number - (len(others) - 1) / 2) * 0.12
         if axis.labels:
@@ -175,16 +177,16 @@ def _draw_strip(ax: Axes, scene: Scene, axis: Axis) -> None:
     values = scene.units.entry(axis.name) if scene.axes else np.zeros(scene.units.size)
     x = _scattered(axis, values, seed=SEED)
     for arm, state, own in _groups(scene):
-        height = np.full(own.sum(), strip[1] + (0.08 if state == TOLD else 0.045) * (above - below))
+        height = np.full(own.sum(), strip[1] + (0.08 if state == SEPARATED else 0.045) * (above - below))
         ax.plot(x[own], height, linestyle="", markersize=3, zorder=2, **_mark(arm, state))
     ax.set_ylim(foot, above)
 
 
 def _groups(scene: Scene) -> Iterator[tuple[int, str, np.ndarray]]:
-    """Yield the units of each recommended arm, those that are told apart first."""
-    best, sure, valid = scene.of_units
+    """Yield the units of each recommended arm, those whose arm is separated from the others first."""
+    best, separated, valid = scene.of_units
     for arm in range(len(scene.arms)):
-        for state, own in ((TOLD, sure), (NOT_TOLD, valid & ~sure), (NO_INTERVAL, ~valid)):
+        for state, own in ((SEPARATED, separated), (NOT_SEPARATED, valid & ~separated), (NO_INTERVAL, ~valid)):
             if ((best == arm) & own).any():
                 yield arm, state, (best == arm) & own
 
@@ -194,19 +196,19 @@ def _colour(arm: int) -> str:
 
 
 def _mark(arm: int, state: str) -> dict[str, Any]:
-    """Return the mark of a unit: full where its arm is told from the others, hollow where not, else a cross."""
-    face = "white" if state == NOT_TOLD else _colour(arm)
+    """Return the mark of a unit: full where its arm is separated from the others, hollow where not, else a cross."""
+    face = "white" if state == NOT_SEPARATED else _colour(arm)
     marker = "x" if state == NO_INTERVAL else "o"
     return {"color": _colour(arm), "marker": marker, "markerfacecolor": face, "markeredgewidth": 0.8}
 
 
-def _colours(told: Told) -> np.ndarray:
-    """Return the colour of each place, (n, 4): strong where its arm is told from the others, none without an arm."""
+def _colours(found: BestArms) -> np.ndarray:
+    """Return the colour of each place, (n, 4): strong where its arm is separated, none without an arm."""
     from matplotlib.colors import to_rgb
 
-    shades = np.array([to_rgb(_colour(arm)) for arm in range(told.best.max(initial=0) + 1)])
-    opacity = np.where(told.best < 0, 0.0, np.where(told.sure, SURE, UNSURE))
-    return np.column_stack([shades[np.maximum(told.best, 0)], opacity])
+    shades = np.array([to_rgb(_colour(arm)) for arm in range(found.best.max(initial=0) + 1)])
+    opacity = np.where(found.best < 0, 0.0, np.where(found.separated, STRONG, WEAK))
+    return np.column_stack([shades[np.maximum(found.best, 0)], opacity])
 
 
 def _edges(axis: Axis) -> Vector:
@@ -239,7 +241,7 @@ def _ticks(ax: Axes, across: Axis, up: Axis | None = None) -> None:
 
 
 def _caption(scene: Scene) -> str:
-    """Name the entry, and say below it what is held at what, and when an arm is told from the others."""
+    """Name the entry, and say below it what is held at what, and when an arm is separated from the others."""
     stage = scene.units.design.stages[scene.units.m].name
     lines = [scene.axes[0].name if scene.axes else f"stage {stage}"]
     if scene.held:
@@ -248,7 +250,7 @@ def _caption(scene: Scene) -> str:
         lines.append(fill(CAPTION[ADAPTIVE], LABEL_WIDTH))
     else:
         whole = scene.of_units.valid.all() and scene.of_places.valid.all()
-        lines.append(fill(CAPTION[TOLD] + ("" if whole else f" {CAPTION[NO_INTERVAL]}"), LABEL_WIDTH))
+        lines.append(fill(CAPTION[SEPARATED] + ("" if whole else f" {CAPTION[NO_INTERVAL]}"), LABEL_WIDTH))
     return "\n".join(lines)
 
 
@@ -259,8 +261,8 @@ def _explain(ax: Axes, scene: Scene) -> None:
     marks, names = [], []
     for arm, state, own in _groups(scene):
         marks.append(Line2D([], [], linestyle="", markersize=5, **_mark(arm, state)))
-        told = "" if scene.adaptive else f", {state}"
-        names.append(f"{scene.arms[arm]}{told} ({own.sum():,})")
+        verdict = "" if scene.adaptive else f", {state}"
+        names.append(f"{scene.arms[arm]}{verdict} ({own.sum():,})")
     title = f"recommended at stage {scene.units.design.stages[scene.units.m].name} (units)"
     legend = ax.legend(
         marks, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize=9, title=title,

@@ -27,8 +27,8 @@ from dtrbandit.evaluation.induction.induction import (
     sample_of,
 )
 from dtrbandit.evaluation.induction.regression import LEAST_SQUARES, StageRegression
-from dtrbandit.evaluation.qlearning.plots import plot_leads, plot_who
-from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary, rule_in_words
+from dtrbandit.evaluation.qlearning.plots import plot_leads, plot_rule
+from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary, describe_rule
 from dtrbandit.evaluation.qlearning.tables import coefficient_table, contrast_table, effect_table, recommendations
 from dtrbandit.evaluation.qlearning.uncertainty import Bootstrap, Uncertainty
 from dtrbandit.kernels.arrays import Matrix
@@ -124,7 +124,7 @@ class QLearning(LearnedRegime):
             float(np.average(best, weights=cohort.weights)),
             cohort,
             tuple(_dropped(cohort, sample, m) for m in range(len(stages))),
-            () if cohort.origin is None else tuple(cohort.origin.in_words(len(cohort))),
+            () if cohort.origin is None else tuple(cohort.origin.describe(len(cohort))),
         )
         return self
 
@@ -236,7 +236,7 @@ class QLearning(LearnedRegime):
         """
         m = self.design.stage_number(stage)
         terms = self.design.parsed[m].features.names
-        return rule_in_words(self.design.stages[m].arms, terms, self.coefficients_[m])
+        return describe_rule(self.design.stages[m].arms, terms, self.coefficients_[m])
 
     def summary(self) -> QLearningSummary:
         """Return the fit in tables, per stage and arm, with what to keep in mind when reading them."""
@@ -257,17 +257,23 @@ class QLearning(LearnedRegime):
         m = self.design.stage_number(stage)
         return plot_leads(stage, self.design.stages[m].arms, _q_values(cohort, m, self.coefficients_[m]), ax)
 
+    def plot_rule(
+        self, stage: str, cohort: Cohort, ax: Axes | None = None, *, over: Sequence[str] | None = None
+    ) -> Axes:
+        """Draw the rule of a stage: the recommended arm, where it is separated from the others, and where units are.
+
+        ``over`` names one or two columns, or earlier stages for their arms; by default those that move the differences
+        between arms most. An arm is separated from the others where the intervals of its lead over each lie above 0.
+        Where no interval is valid, the picture says so.
+        """
+        _require_own(cohort, self.design)
+        return plot_rule(self._known().uncertainty, cohort, self.design.stage_number(stage), over, ax)
+
     def plot_who(
         self, stage: str, cohort: Cohort, ax: Axes | None = None, *, over: Sequence[str] | None = None
     ) -> Axes:
-        """Draw who gets which arm at a stage, where that can be told, and where the units of a cohort are.
-
-        ``over`` names one or two columns, or earlier stages for their arms; by default those that move the differences
-        between arms most. An arm is told from the others where the intervals of its lead over each lie above 0. Where
-        no interval is valid, the picture says so.
-        """
-        _require_own(cohort, self.design)
-        return plot_who(self._known().uncertainty, cohort, self.design.stage_number(stage), over, ax)
+        """``plot_rule``, by its name of the first release."""
+        return self.plot_rule(stage, cohort, ax, over=over)
 
     def __repr__(self) -> str:
         stages = ", ".join(stage.name for stage in self.design.stages)

@@ -119,8 +119,8 @@ class QLearningSummary:
         lines = [f"Q-learning by {self.uncertainty.sample.regression.name}, from {counted(len(self.cohort), 'unit')}."]
         lines += [line for words in self.origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
         lines += wrap(VALUE.format(value=short_number(self.value), stage=first), WIDTH)
-        lines += self._cross_fitted_in_words()
-        lines += self._dropped_in_words()
+        lines += self._describe_cross_fitted()
+        lines += self._describe_dropped()
         for m, stage in enumerate(dict.fromkeys(fit.stage for fit in self.arms)):
             own = [fit for fit in self.arms if fit.stage == stage]
             count = sum(len(fit.terms) for fit in own)
@@ -142,7 +142,7 @@ class QLearningSummary:
         """The cross-fitted value, which does not flatter; NaN with the reason where there is none."""
         return beside_value(self.cohort, self.dropouts, self.uncertainty.sample.regression)
 
-    def _cross_fitted_in_words(self) -> list[str]:
+    def _describe_cross_fitted(self) -> list[str]:
         value, low, high, note = self.cross_fitted
         found = [f"Cross-fitted value: {short_number(value)}"] if value == value else []
         found += [f"95 % interval {short_number(low)} to {short_number(high)}"] if low <= high else []
@@ -178,14 +178,14 @@ class QLearningSummary:
             words += NOT_REACHED.format(short=short.sum(), count=len(short), most=XIS[-1], held=least)
         return ["", *wrap(words, WIDTH)]
 
-    def _dropped_in_words(self) -> list[str]:
+    def _describe_dropped(self) -> list[str]:
         stages = dict.fromkeys(fit.stage for fit in self.arms)
-        told = [
+        lost = [
             DROPPED[self.dropouts].format(stage=stage, had=counted(had, "row"), rows=rows)
             for stage, (had, rows) in zip(stages, self.dropped, strict=True)
             if had
         ]
-        return wrap(f"Drop-outs, {self.dropouts}: {'; '.join(told)}; {VALID_IF[self.dropouts]}.", WIDTH) if told else []
+        return wrap(f"Drop-outs, {self.dropouts}: {'; '.join(lost)}; {VALID_IF[self.dropouts]}.", WIDTH) if lost else []
 
 
 def _range(values: Sequence[float]) -> str:
@@ -218,16 +218,16 @@ def _cells(estimate: float, error: float, low: float, high: float, *, regular: b
     return short_number(estimate), short_number(error), f"{z:.2f}", p_value, interval
 
 
-def rule_in_words(arms: tuple[str, ...], terms: tuple[str, ...], coefficients: np.ndarray) -> str:
+def describe_rule(arms: tuple[str, ...], terms: tuple[str, ...], coefficients: np.ndarray) -> str:
     """Return which arm the largest Q̂ is, as a comparison of the terms.
 
     With two arms it is one comparison. With more, an arm's score is what its Q̂ has beyond that of the first arm.
 
     Examples
     --------
-    >>> rule_in_words(("ssri", "other"), ("1", "start"), np.array([[1.0, 0.3], [5.0, 0.0]]))
+    >>> describe_rule(("ssri", "other"), ("1", "start"), np.array([[1.0, 0.3], [5.0, 0.0]]))
     'ssri if 0.3000·start >= 4.000; otherwise other'
-    >>> print(rule_in_words(("a", "b", "c"), ("1", "x"), np.array([[1.0, 2.0], [0.0, 3.0], [2.0, 2.0]])))
+    >>> print(describe_rule(("a", "b", "c"), ("1", "x"), np.array([[1.0, 2.0], [0.0, 3.0], [2.0, 2.0]])))
     the arm with the largest score: a: 0; b: -1.000 + 1.000·x; c: 1.000
     """
     if len(arms) == 1:

@@ -158,5 +158,5 @@ def _confidence(known: Uncertainty, m: int, features: Matrix, q: Matrix, best: n
     g = np.random.default_rng(SEED).standard_normal((DRAWS, len(root)))
     drawn = known.stages[m].coefficients + np.tensordot(g, root, axes=1)
     values = np.where(feasible & ~unknown, features @ drawn.swapaxes(1, 2), -np.inf)
-    told = (feasible.sum(axis=1) > 1) & ~(feasible & unknown).any(axis=1)
-    return np.where(told, (values.argmax(axis=2) == best).mean(axis=0), np.nan)
+    known_to_vary = (feasible.sum(axis=1) > 1) & ~(feasible & unknown).any(axis=1)
+    return np.where(known_to_vary, (values.argmax(axis=2) == best).mean(axis=0), np.nan)

@@ -63,7 +63,7 @@ def evaluate(
     cohort = _weighable(cohort)
     sample = Sample(cohort, model, whole(seed, "evaluate: seed", low=0))
     estimates = tuple(each for name, regime in regimes.items() for each in _estimates(Problem(name, regime, sample)))
-    origin = () if cohort.origin is None else tuple(cohort.origin.in_words(len(cohort)))
+    origin = () if cohort.origin is None else tuple(cohort.origin.describe(len(cohort)))
     return Values(estimates, len(cohort), int(cohort.dropped_out.sum()), sample.seed, origin)
 
 
