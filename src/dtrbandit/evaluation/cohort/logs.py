@@ -297,11 +297,12 @@ def _context_of_each(cohort: Cohort, m: int) -> list[Context]:
     )
     whole: Mask = np.all(np.isfinite(rows), axis=1)
     return [
-        Values(columns, row.tobytes()) if known else _known(columns, row.tolist())
+        Values(columns, row.tobytes()) if known else known_context(columns, row.tolist())
         for row, known in zip(np.ascontiguousarray(rows, dtype=np.float64), whole.tolist(), strict=True)
     ]
 
 
-def _known(columns: tuple[str, ...], numbers: list[float]) -> Context:
+def known_context(columns: Sequence[str], numbers: Sequence[float]) -> Context:
+    """Return a context with the columns that are known, which are not NaN."""
     pairs = [(column, number) for column, number in zip(columns, numbers, strict=True) if number == number]
     return Values(tuple([column for column, _ in pairs]), [number for _, number in pairs])

@@ -17,6 +17,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.cohort.feasibility import feasible_at, nodes_of
 from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 
 Numbers = NDArray[np.int64]
@@ -52,10 +53,10 @@ class Histories(NamedTuple):
     @property
     def feasible(self) -> Mask:
         """Which arms are feasible, (n, K_m); none after arms that are in no plan."""
-        tree, none = self.design.tree, (False,) * self.design.arm_counts[self.m]
-        given = zip(*(self.arms[stage.name].tolist() for stage in self.design.stages[: self.m]), strict=True)
-        nodes = [tree.after(path) for path in given] if self.m else [0] * self.size
-        return np.array([tree.feasible[node] if node >= 0 else none for node in nodes], dtype=np.bool_)
+        tree, given = self.design.tree, np.zeros((self.size, self.m), dtype=np.int64)
+        for k, stage in enumerate(self.design.stages[: self.m]):
+            given[:, k] = self.arms[stage.name]
+        return feasible_at(tree, nodes_of(tree, given)[:, self.m], self.design.arm_counts[self.m])
 
     def having(self, entries: Mapping[str, Vector]) -> Histories:
         """Return the histories with other entries."""
