@@ -79,13 +79,13 @@ def test_other_entries_than_those_of_the_history_are_refused(over: object) -> No
         chosen_entries(SECOND, FIT.coefficients_[1], WEIGHTS, over)  # type: ignore[arg-type]  # wrong on purpose
 
 
-def test_places_are_the_values_if_there_are_few_and_else_steps() -> None:
+def test_grid_points_are_the_values_if_there_are_few_and_else_steps() -> None:
     few, arms, many = (axis_of(SECOND, name) for name in ("w", "first", "x"))
 
-    assert (few.places.tolist(), few.labels) == ([0.0, 1.0], ("0", "1"))
-    assert (arms.places.tolist(), arms.labels) == ([0.0, 1.0], ("a", "b"))
-    assert (len(many.places), many.labels) == (STEPS, ())
-    assert (many.places[0], many.places[-1]) == (SECOND.entry("x").min(), SECOND.entry("x").max())
+    assert (few.grid.tolist(), few.labels) == ([0.0, 1.0], ("0", "1"))
+    assert (arms.grid.tolist(), arms.labels) == ([0.0, 1.0], ("a", "b"))
+    assert (len(many.grid), many.labels) == (STEPS, ())
+    assert (many.grid[0], many.grid[-1]) == (SECOND.entry("x").min(), SECOND.entry("x").max())
 
 
 def test_histories_around_the_typical_one_differ_in_the_axes_alone() -> None:

@@ -89,7 +89,7 @@ def words(ax: Axes) -> str:
     return ax.get_xlabel().replace("\n", " ")
 
 
-def test_each_place_of_the_plane_has_the_colour_of_its_arm_and_is_strong_where_that_is_separated() -> None:
+def test_each_point_of_the_plane_has_the_colour_of_its_arm_and_is_strong_where_that_is_separated() -> None:
     ax = FIT.plot_rule("second", COHORT)
 
     assert (ax.get_xlabel().split("\n")[0], ax.get_ylabel()) == ("z", "x")

@@ -339,5 +339,5 @@ def _some(values: Iterable[str]) -> str:
 
 def in_rows(rows: Mask) -> str:
     """Return the rows as a person counts them, the first few."""
-    places = np.flatnonzero(rows) + 1
-    return f"row{'s' if len(places) > 1 else ''} " + _some(map(str, places))
+    numbered = np.flatnonzero(rows) + 1
+    return f"row{'s' if len(numbered) > 1 else ''} " + _some(map(str, numbered))

@@ -89,11 +89,11 @@ def plot_overlap(model: FittedModel, weights: Vector, ax: Axes | None = None, *,
     number = len(risk_set.options) - 1 if option is None else risk_set.options.index(option)
     ax = panel(ax, f"probability of {_describe_option(risk_set, risk_set.options[number])}", "share of units")
     happened = [k for k in range(len(risk_set.options)) if (risk_set.happened == k).any()]
-    for place, k in enumerate(happened):
+    for position, k in enumerate(happened):
         own = risk_set.happened == k
         counts, edges = np.histogram(model.probabilities[own, number], BINS, (0.0, 1.0), weights=weights[own])
         width = np.diff(edges) * FILLED / len(happened)
-        left = edges[:-1] + np.diff(edges) * (1 - FILLED) / 2 + place * width
+        left = edges[:-1] + np.diff(edges) * (1 - FILLED) / 2 + position * width
         label = f"{risk_set.options[k]} ({own.sum():,})"
         ax.bar(left, counts / counts.sum(), width, align="edge", color=colour_of(k), label=label)
     ax.set_xlim(0, 1)

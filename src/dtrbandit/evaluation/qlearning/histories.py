@@ -22,7 +22,7 @@ from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 
 Numbers = NDArray[np.int64]
 
-FEW = 8  # different values, of which each has a place of its own
+FEW = 8  # different values, each of which is a grid point
 STEPS = 81  # from the smallest to the largest of many values
 NOTHING = 1e-9  # of the largest Q̂, a difference is none
 
@@ -66,10 +66,10 @@ class Histories(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """An entry to draw over: places, (G,), and a label for each if there are few."""
+    """An entry to draw over: a grid of its values, (G,), and a label for each if there are few."""
 
     name: str
-    places: Vector
+    grid: Vector
     labels: tuple[str, ...]
 
 
@@ -132,7 +132,7 @@ def chosen_entries(
 
 
 def axis_of(histories: Histories, name: str) -> Axis:
-    """Return the places of an entry: its values if there are few, else steps from the smallest to the largest."""
+    """Return the grid of an entry: its values if there are few, else steps from the smallest to the largest."""
     values = np.unique(histories.entry(name))
     if name in histories.arms:
         stage = next(stage for stage in histories.design.stages if stage.name == name)
@@ -143,8 +143,8 @@ def axis_of(histories: Histories, name: str) -> Axis:
 
 
 def around(histories: Histories, axes: Sequence[Axis]) -> Histories:
-    """Return histories at every combination of the axes' places, the first axis fastest, else typical."""
-    grids = [grid.ravel() for grid in np.meshgrid(*(axis.places for axis in axes[::-1]), indexing="ij")][::-1]
+    """Return histories at every combination of the axes' grid points, the first axis fastest, else typical."""
+    grids = [each.ravel() for each in np.meshgrid(*(axis.grid for axis in axes[::-1]), indexing="ij")][::-1]
     count = len(grids[0]) if grids else 1
     entries = {name: np.full(count, value) for name, value in typical(histories).items()}
     return histories._replace(size=count).having(entries | dict(zip([axis.name for axis in axes], grids, strict=True)))

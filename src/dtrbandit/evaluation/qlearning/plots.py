@@ -61,7 +61,7 @@ def plot_leads(stage: str, arms: tuple[str, ...], q: Matrix, ax: Axes | None = N
 
 STRONG, WEAK = 0.6, 0.16  # opacity
 SEED = 0  # of where units of equal entries are drawn
-SPREAD = 0.3  # of the room between two places, to each side
+SPREAD = 0.3  # of the room between two grid points, to each side
 EVERYBODY = Axis("all units", np.zeros(1), ("all units",))
 SEPARATED, NOT_SEPARATED, NO_INTERVAL = "separated", "not separated", "no interval"
 CAPTION = {
@@ -76,10 +76,10 @@ class Scene(NamedTuple):
 
     known: Uncertainty
     units: Histories
-    places: Histories
+    grid: Histories
     axes: tuple[Axis, ...]
-    of_units: BestArms
-    of_places: BestArms
+    best_of_units: BestArms
+    best_on_grid: BestArms
     held: str
 
     @property
@@ -107,7 +107,7 @@ def plot_rule(
         ax = panel(ax, "", scene.axes[1].name)
         _draw_plane(ax, scene)
     else:
-        base = int(np.flatnonzero(scene.places.feasible.any(axis=0))[0])
+        base = int(np.flatnonzero(scene.grid.feasible.any(axis=0))[0])
         ax = panel(ax, "", f"Q less that of {scene.arms[base]}")
         _draw_differences(ax, scene, base)
     ax.set_xlabel(_caption(scene))
@@ -126,20 +126,22 @@ def _scene(known: Uncertainty, cohort: Cohort, m: int, over: Sequence[str] | Non
     names = chosen_entries(units, coefficients, weights, over)
     axes = tuple(axis_of(units, name) for name in names)
     axes = axes if over is not None else tuple(sorted(axes, key=lambda axis: len(axis.labels) > 0))
-    places = around(units, axes)
+    grid = around(units, axes)
     others = [name for name in matters(units, coefficients, weights) if name not in names]
     return Scene(
-        known, units, places, axes,
+        known, units, grid, axes,
         best_arms(known, m, units.features, units.feasible),
-        best_arms(known, m, places.features, places.feasible),
+        best_arms(known, m, grid.features, grid.feasible),
         describe_typical(units, others),
     )  # fmt: skip
 
 
 def _draw_plane(ax: Axes, scene: Scene) -> None:
     across, up = scene.axes
-    shape = len(up.places), len(across.places)
-    ax.pcolormesh(_edges(across), _edges(up), _colours(scene.of_places).reshape(*shape, 4), shading="flat", zorder=0.5)
+    shape = len(up.grid), len(across.grid)
+    ax.pcolormesh(
+        _edges(across), _edges(up), _colours(scene.best_on_grid).reshape(*shape, 4), shading="flat", zorder=0.5
+    )
     x, y = (_scattered(axis, scene.units.entry(axis.name), seed=SEED + k) for k, axis in enumerate(scene.axes))
     size = float(np.clip(60 / np.sqrt(scene.units.size), 2.2, 5.0))
     for arm, state, own in _groups(scene):
@@ -152,11 +154,11 @@ def _draw_plane(ax: Axes, scene: Scene) -> None:
 def _draw_differences(ax: Axes, scene: Scene, base: int) -> None:
     axis = scene.axes[0] if scene.axes else EVERYBODY
     ax.axhline(0.0, color="0.4", linewidth=1, zorder=1)
-    others = [arm for arm in range(len(scene.arms)) if arm != base and scene.places.feasible[:, arm].any()]
+    others = [arm for arm in range(len(scene.arms)) if arm != base and scene.grid.feasible[:, arm].any()]
     for number, arm in enumerate(others):
-        rows = np.flatnonzero(scene.places.feasible[:, arm] & scene.places.feasible[:, base])
-        each = lead_contrasts(scene.places.features[rows], np.full(len(rows), arm), base, arms=len(scene.arms))
-        found, x = scene.known.intervals(scene.units.m, each).interval, axis.places[rows]
+        rows = np.flatnonzero(scene.grid.feasible[:, arm] & scene.grid.feasible[:, base])
+        each = lead_contrasts(scene.grid.features[rows], np.full(len(rows), arm), base, arms=len(scene.arms))
+        found, x = scene.known.intervals(scene.units.m, each).interval, axis.grid[rows]
         colour, shift = _colour(arm), (number - (len(others) - 1) / 2) * 0.12
         if axis.labels:
             ax.plot(rows + shift, found.estimate, "s", color=colour, markersize=6, zorder=3)
@@ -173,7 +175,7 @@ def _draw_strip(ax: Axes, scene: Scene, axis: Axis) -> None:
     below, above = ax.get_ylim()
     foot = below - 0.22 * (above - below)
     strip = np.array([foot, foot + 0.07 * (above - below)])
-    ax.pcolormesh(_edges(axis), strip, _colours(scene.of_places)[None], shading="flat", zorder=1)
+    ax.pcolormesh(_edges(axis), strip, _colours(scene.best_on_grid)[None], shading="flat", zorder=1)
     values = scene.units.entry(axis.name) if scene.axes else np.zeros(scene.units.size)
     x = _scattered(axis, values, seed=SEED)
     for arm, state, own in _groups(scene):
@@ -184,7 +186,7 @@ def _draw_strip(ax: Axes, scene: Scene, axis: Axis) -> None:
 
 def _groups(scene: Scene) -> Iterator[tuple[int, str, np.ndarray]]:
     """Yield the units of each recommended arm, those whose arm is separated from the others first."""
-    best, separated, valid = scene.of_units
+    best, separated, valid = scene.best_of_units
     for arm in range(len(scene.arms)):
         for state, own in ((SEPARATED, separated), (NOT_SEPARATED, valid & ~separated), (NO_INTERVAL, ~valid)):
             if ((best == arm) & own).any():
@@ -203,7 +205,7 @@ def _mark(arm: int, state: str) -> dict[str, Any]:
 
 
 def _colours(found: BestArms) -> np.ndarray:
-    """Return the colour of each place, (n, 4): strong where its arm is separated, none without an arm."""
+    """Return the colour of each grid point, (n, 4): strong where its arm is separated, none without an arm."""
     from matplotlib.colors import to_rgb
 
     shades = np.array([to_rgb(_colour(arm)) for arm in range(found.best.max(initial=0) + 1)])
@@ -212,12 +214,12 @@ def _colours(found: BestArms) -> np.ndarray:
 
 
 def _edges(axis: Axis) -> Vector:
-    """Return the edges of the cells around places: around their numbers if they have labels."""
-    places = np.arange(len(axis.places), dtype=np.float64) if axis.labels else axis.places
-    if len(places) == 1:
-        return np.array([places[0] - 0.5, places[0] + 0.5])
-    middle = (places[1:] + places[:-1]) / 2
-    ends = 2 * places[0] - middle[0], 2 * places[-1] - middle[-1]
+    """Return the edges of the cells around grid points: around their numbers if they have labels."""
+    grid = np.arange(len(axis.grid), dtype=np.float64) if axis.labels else axis.grid
+    if len(grid) == 1:
+        return np.array([grid[0] - 0.5, grid[0] + 0.5])
+    middle = (grid[1:] + grid[:-1]) / 2
+    ends = 2 * grid[0] - middle[0], 2 * grid[-1] - middle[-1]
     return np.array([ends[0], *middle, ends[1]])
 
 
@@ -226,13 +228,13 @@ def _scattered(axis: Axis, values: Vector, *, seed: int) -> Vector:
     if not axis.labels:
         return values
     rng = np.random.default_rng(seed)
-    return np.searchsorted(axis.places, values) + rng.uniform(-SPREAD, SPREAD, len(values))
+    return np.searchsorted(axis.grid, values) + rng.uniform(-SPREAD, SPREAD, len(values))
 
 
 def _ticks(ax: Axes, across: Axis, up: Axis | None = None) -> None:
     for axis, of in ((across, ax.xaxis), *(((up, ax.yaxis),) if up else ())):
         if axis.labels:
-            of.set_ticks(range(len(axis.places)), labels=list(axis.labels))
+            of.set_ticks(range(len(axis.grid)), labels=list(axis.labels))
             for label in of.get_ticklabels():
                 label.set_parse_math(False)  # a name is shown as it is
     edges = _edges(across)
@@ -249,7 +251,7 @@ def _caption(scene: Scene) -> str:
     if scene.adaptive:
         lines.append(fill(CAPTION[ADAPTIVE], LABEL_WIDTH))
     else:
-        whole = scene.of_units.valid.all() and scene.of_places.valid.all()
+        whole = scene.best_of_units.valid.all() and scene.best_on_grid.valid.all()
         lines.append(fill(CAPTION[SEPARATED] + ("" if whole else f" {CAPTION[NO_INTERVAL]}"), LABEL_WIDTH))
     return "\n".join(lines)
 

@@ -20,6 +20,7 @@ from dtrbandit.design.feasibility import Barred, arms_left, sets_of
 from dtrbandit.design.spec import Design
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.cohort.feasibility import infeasible_arms
+from dtrbandit.evaluation.cohort.logs import known_context
 from dtrbandit.evaluation.replay.kernel import Rows as OfferedRows
 from dtrbandit.evaluation.replay.sampling import Rows
 from dtrbandit.kernels.stream import drawn_for, uniform
@@ -31,7 +32,6 @@ from dtrbandit.policies.teaching import Lessons, lessons_of, teach
 from dtrbandit.record.events import Assigned, Completed, Enrolled, Excluded, Fact, Responded
 from dtrbandit.record.histories import Context, History
 from dtrbandit.record.teaching import Prior, facts_of, histories_of
-from dtrbandit.record.values import Values
 
 PastFact = tuple[History, Fact]  # the history that a fact leads to, and the fact
 
@@ -94,11 +94,7 @@ class CohortFacts:
 
     def _context(self, row: int, m: int) -> Context:
         columns = self.design.columns[m]
-        numbers = [float(self._contexts[m][column][row]) for column in columns]
-        if all(number == number for number in numbers):
-            return Values(columns, numbers)
-        known = [(column, number) for column, number in zip(columns, numbers, strict=True) if number == number]
-        return Values(tuple([column for column, _ in known]), [number for _, number in known])
+        return known_context(columns, [float(self._contexts[m][column][row]) for column in columns])
 
 
 def _labelled(design: Design, excluded: Barred) -> Excluded | None:
