@@ -7,7 +7,7 @@ becomes of the rows of a unit that dropped out. Standard errors and intervals: `
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,12 @@ from dtrbandit.evaluation.induction.induction import (
     Dropouts,
     LearnedRegime,
     Sample,
-    StageFit,
     backward_induction,
     sample_of,
 )
 from dtrbandit.evaluation.induction.regression import LEAST_SQUARES, StageRegression
 from dtrbandit.evaluation.qlearning.plots import plot_leads, plot_rule
-from dtrbandit.evaluation.qlearning.summary import ArmFit, QLearningSummary, describe_rule
+from dtrbandit.evaluation.qlearning.summary import QLearningSummary, describe_rule
 from dtrbandit.evaluation.qlearning.tables import coefficient_table, contrast_table, effect_table, recommendations
 from dtrbandit.evaluation.qlearning.uncertainty import Bootstrap, Uncertainty
 from dtrbandit.kernels.arrays import Matrix
@@ -37,15 +36,6 @@ from dtrbandit.words import counted
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-
-class _Learned(NamedTuple):
-    arms: tuple[ArmFit, ...]
-    uncertainty: Uncertainty
-    value: float
-    cohort: Cohort
-    dropped: tuple[tuple[int, int], ...]  # by stage: drop-outs that had an arm there, and how many of their rows count
-    origin: tuple[str, ...]  # how the arms came about, in sentences
 
 
 class QLearning(LearnedRegime):
@@ -107,7 +97,7 @@ class QLearning(LearnedRegime):
         self.design, self.regression = design, regression
         self.dropouts: Dropouts = dropouts
         self.bootstrap = bootstrap or Bootstrap()
-        self._learned: _Learned | None = None
+        self._learned: QLearningSummary | None = None
 
     def fit(self, cohort: Cohort) -> QLearning:
         """Estimate the coefficients of every stage and arm, the last stage first, and return self."""
@@ -116,23 +106,10 @@ class QLearning(LearnedRegime):
         _require_every_arm(cohort, sample)
         stages = backward_induction(sample)
         best = sample.q_values(0, stages[0].coefficients).max(axis=1)
-        self._learned = _Learned(
-            tuple(
-                self._arm_fit(cohort, m, arm, stage) for m, stage in enumerate(stages) for arm in range(len(stage.rows))
-            ),
-            Uncertainty(sample, stages, self.bootstrap, cohort.collected_by is not None),
-            float(np.average(best, weights=cohort.weights)),
-            cohort,
-            tuple(_dropped(cohort, sample, m) for m in range(len(stages))),
-            () if cohort.origin is None else tuple(cohort.origin.describe(len(cohort))),
-        )
+        value = float(np.average(best, weights=cohort.weights))
+        uncertainty = Uncertainty(sample, stages, self.bootstrap, cohort.collected_by is not None)
+        self._learned = QLearningSummary(cohort, self.dropouts, uncertainty, value)
         return self
-
-    def _arm_fit(self, cohort: Cohort, m: int, arm: int, fitted: StageFit) -> ArmFit:
-        stage, terms = self.design.stages[m], self.design.parsed[m].features.names
-        rows, regression = fitted.rows[arm], fitted.regressions[arm]
-        alone = tuple(cohort.units[row] for row in rows[regression.alone])
-        return ArmFit(stage.name, stage.arms[arm], terms, len(rows), regression, alone)
 
     # -- what was learned ------------------------------------------------------------------------------------
 
@@ -240,16 +217,7 @@ class QLearning(LearnedRegime):
 
     def summary(self) -> QLearningSummary:
         """Return the fit in tables, per stage and arm, with what to keep in mind when reading them."""
-        learned = self._known()
-        return QLearningSummary(
-            learned.arms,
-            learned.uncertainty,
-            learned.value,
-            learned.cohort,
-            self.dropouts,
-            learned.dropped,
-            learned.origin,
-        )
+        return self._known()
 
     def plot(self, stage: str, cohort: Cohort, ax: Axes | None = None) -> Axes:
         """Draw by how much the recommended arm leads at a stage, for the units of a cohort that had a choice there."""
@@ -279,7 +247,7 @@ class QLearning(LearnedRegime):
         stages = ", ".join(stage.name for stage in self.design.stages)
         return f"<QLearning of {stages}, {'not fitted' if self._learned is None else f'value {self.value_:.4g}'}>"
 
-    def _known(self) -> _Learned:
+    def _known(self) -> QLearningSummary:
         if self._learned is None:
             raise ProtocolError("nothing was learned yet: call fit(cohort) first")
         return self._learned
@@ -288,12 +256,6 @@ class QLearning(LearnedRegime):
 def _require_own(cohort: object, design: Design) -> None:
     if not isinstance(cohort, Cohort) or cohort.design != design:
         raise DesignError(f"Q-learning needs a Cohort read with its own design, found {cohort!r}; read it again")
-
-
-def _dropped(cohort: Cohort, sample: Sample, m: int) -> tuple[int, int]:
-    """Return how many units that dropped out had an arm at stage ``m``, and how many of these rows count."""
-    dropped = cohort.dropped_out & (cohort.arms[:, m] >= 0)
-    return int(dropped.sum()), int((dropped & sample.rows[m].any(axis=1)).sum())
 
 
 def _q_values(cohort: Cohort, m: int, coefficients: Matrix) -> Matrix:

@@ -106,18 +106,26 @@ class ArmFit(NamedTuple):
 class QLearningSummary:
     """A fit; printing it gives a table for each stage and arm. The numbers are in ``QLearning.coef_``."""
 
-    arms: tuple[ArmFit, ...]
-    uncertainty: Uncertainty
-    value: float
     cohort: Cohort
     dropouts: Dropouts
-    dropped: tuple[tuple[int, int], ...]
-    origin: tuple[str, ...] = ()
+    uncertainty: Uncertainty
+    value: float
+
+    @cached_property
+    def arms(self) -> tuple[ArmFit, ...]:
+        """The regressions of all stages and arms."""
+        design, units, found = self.cohort.design, self.cohort.units, []
+        for stage, formulas, fitted in zip(design.stages, design.parsed, self.uncertainty.stages, strict=True):
+            for label, rows, regression in zip(stage.arms, fitted.rows, fitted.regressions, strict=True):
+                alone = tuple(units[row] for row in rows[regression.alone])
+                found.append(ArmFit(stage.name, label, formulas.features.names, len(rows), regression, alone))
+        return tuple(found)
 
     def __str__(self) -> str:
         first, width = self.arms[0].stage, max(len(term) for fit in self.arms for term in fit.terms) + 2
         lines = [f"Q-learning by {self.uncertainty.sample.regression.name}, from {counted(len(self.cohort), 'unit')}."]
-        lines += [line for words in self.origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
+        origin = () if self.cohort.origin is None else self.cohort.origin.describe(len(self.cohort))
+        lines += [line for words in origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
         lines += wrap(VALUE.format(value=short_number(self.value), stage=first), WIDTH)
         lines += self._describe_cross_fitted()
         lines += self._describe_dropped()
@@ -179,12 +187,13 @@ class QLearningSummary:
         return ["", *wrap(words, WIDTH)]
 
     def _describe_dropped(self) -> list[str]:
-        stages = dict.fromkeys(fit.stage for fit in self.arms)
-        lost = [
-            DROPPED[self.dropouts].format(stage=stage, had=counted(had, "row"), rows=rows)
-            for stage, (had, rows) in zip(stages, self.dropped, strict=True)
-            if had
-        ]
+        lost = []
+        for m, stage in enumerate(self.cohort.design.stages):
+            dropped = self.cohort.dropped_out & (self.cohort.arms[:, m] >= 0)
+            rows = int((dropped & self.uncertainty.sample.rows[m].any(axis=1)).sum())
+            if dropped.any():
+                had = counted(int(dropped.sum()), "row")
+                lost.append(DROPPED[self.dropouts].format(stage=stage.name, had=had, rows=rows))
         return wrap(f"Drop-outs, {self.dropouts}: {'; '.join(lost)}; {VALID_IF[self.dropouts]}.", WIDTH) if lost else []
 
 
