@@ -11,7 +11,7 @@ import dtrbandit as dtr
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.qlearning import LeastSquares, Regression, StageRegression
 from dtrbandit.kernels.arrays import Matrix, Vector
-from evaluation import cohorts
+from evaluation.qlearning.crossing import CROSSING, crossing
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def test_resamples_fitted_together_are_those_fitted_one_by_one(regression: Stage
 
 @REGRESSIONS
 def test_q_learning_takes_it_for_every_estimate_interval_and_value(regression: StageRegression) -> None:
-    cohort = cohorts.adhd().with_propensities(dtr.PropensityModel())
+    cohort = crossing(300, seed=1).with_propensities(dtr.PropensityModel())
     learner = dtr.QLearning(cohort.design, regression=regression, bootstrap=dtr.Bootstrap(resamples=100))
 
     fit = learner.fit(cohort)
@@ -87,4 +87,4 @@ def test_q_learning_takes_it_for_every_estimate_interval_and_value(regression: S
 
 def test_what_is_no_regression_is_refused() -> None:
     with pytest.raises(DesignError, match="regression must be a StageRegression, such as LeastSquares"):
-        dtr.QLearning(cohorts.adhd().design, regression="ridge")  # type: ignore[arg-type]
+        dtr.QLearning(CROSSING, regression="ridge")  # type: ignore[arg-type]
