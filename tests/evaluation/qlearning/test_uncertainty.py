@@ -156,7 +156,7 @@ def test_without_a_feasible_arm_there_is_no_best_one() -> None:
 
 
 def test_comparisons_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dtrbandit.evaluation.qlearning import told as module
+    from dtrbandit.evaluation.qlearning import uncertainty as module
 
     whole = best(FIT, 0)
     monkeypatch.setattr(module, "AT_A_TIME", 7)
