@@ -194,9 +194,9 @@ def near_boundary(stage: StageFit, feasible: Mask, phi: NDArray[np.float64]) -> 
     near = np.zeros(len(q), dtype=np.bool_)
     for b in range(q.shape[1]):
         for c in range(q.shape[1]):
-            asked = (stage.best == b) & feasible[:, c] & (b != c)
-            psi, gap = stage.features[asked], q[asked, b] - q[asked, c]
-            near[asked] |= ~(gap**2 > NEAR * ((psi @ (root[:, b] - root[:, c]).T) ** 2).sum(axis=1))
+            compared = (stage.best == b) & feasible[:, c] & (b != c)
+            psi, gap = stage.features[compared], q[compared, b] - q[compared, c]
+            near[compared] |= ~(gap**2 > NEAR * ((psi @ (root[:, b] - root[:, c]).T) ** 2).sum(axis=1))
     return near
 
 
@@ -246,15 +246,15 @@ def parts_of(arms: int, terms: int) -> Array:
     return np.concatenate([coefficients, *(each[b] - each[a] for a, b in combinations(range(arms), 2))])
 
 
-def chosen_for(chosen: Chosen, asked: Array) -> Chosen:
+def chosen_for(chosen: Chosen, wanted: Array) -> Chosen:
     """Return ξ for combinations (L, K, d), the largest of the parts that each is made of, and their least c(ξ)."""
-    arms = asked.shape[1]
-    used = asked != 0
-    made_of = [used.reshape(len(asked), -1)]
-    difference = np.zeros(len(asked), dtype=np.bool_)
+    arms = wanted.shape[1]
+    used = wanted != 0
+    made_of = [used.reshape(len(wanted), -1)]
+    difference = np.zeros(len(wanted), dtype=np.bool_)
     for a, b in combinations(range(arms), 2):
         others = np.delete(used, [a, b], axis=1).any(axis=(1, 2))
-        own = (asked[:, a] == -asked[:, b]).all(axis=1) & ~others
+        own = (wanted[:, a] == -wanted[:, b]).all(axis=1) & ~others
         made_of.append(used[:, a] & own[:, None])
         difference |= own
     made_of[0] &= ~difference[:, None]
