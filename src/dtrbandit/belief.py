@@ -18,9 +18,8 @@ from dtrbandit.errors import DesignError, DTRError, LogError
 from dtrbandit.fast_path import FastPath
 from dtrbandit.kernels.stream import uniform
 from dtrbandit.policies.facts import decide_for, update
-from dtrbandit.policies.plain_values import policy_from_dict, policy_to_dict, require_same
 from dtrbandit.policies.policy import Estimating, Policy, is_policy
-from dtrbandit.policies.registry import is_builtin
+from dtrbandit.policies.registry import is_builtin, policy_from_dict, policy_to_dict, require_same
 from dtrbandit.record.answers import RULES, answer_to, refuse, require_in_turn
 from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.commands import Command

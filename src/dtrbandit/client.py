@@ -28,8 +28,8 @@ from dtrbandit import errors
 from dtrbandit.client_keys import RemoteKeys, segment
 from dtrbandit.design import Design
 from dtrbandit.errors import DTRError, NotAllowed, ObservationError, ProtocolError, Unavailable
-from dtrbandit.policies.plain_values import policy_to_dict
 from dtrbandit.policies.policy import Policy
+from dtrbandit.policies.registry import policy_to_dict
 from dtrbandit.record import Decision
 
 SECONDS_TO_ANSWER = 10.0  # then the answer counts as lost

@@ -1,6 +1,6 @@
 """What a learner could not rely on in arrays that were loaded is named.
 
-``tests/policies/test_restoring.py`` spoils all arrays of all policies.
+``tests/policies/test_stored_arrays.py`` spoils all arrays of all policies.
 """
 
 from __future__ import annotations

@@ -32,9 +32,8 @@ from dtrbandit.evaluation.replay.result import axis_label, rounds_to_draw, show_
 from dtrbandit.intervals import TOO_FEW
 from dtrbandit.plots import Curve, plot_curves
 from dtrbandit.policies.fixed_regime import FixedRegime
-from dtrbandit.policies.plain_values import policy_from_dict
 from dtrbandit.policies.policy import Policy
-from dtrbandit.policies.registry import BUILTIN
+from dtrbandit.policies.registry import BUILTIN, policy_from_dict
 from dtrbandit.reproduce.reproduction import DOTS_PER_INCH
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 Kernels use many of these numbers as indices, and do not look where they lead. So each function looks at one part after
 its arrays were loaded, and says what is wrong, or nothing. Names, types and shapes were looked at before
-(``policies/restoring.py``). Numbers that no kernel uses as an index may be anything.
+(``policies/stored_arrays.py``). Numbers that no kernel uses as an index may be anything.
 """
 
 from __future__ import annotations

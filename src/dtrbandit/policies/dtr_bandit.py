@@ -8,7 +8,7 @@ In a free round, at each stage m:
 
 With two arms this is Algorithm 1: if Q̃ tells the arms apart by more than Δ_m/2, K̂ has one arm, else both. With
 Q̃ as it was at e_t, the last forced round before t, it is Algorithm 3. With a floor another arm is drawn at times; it
-teaches Q̂ and never Q̃ (policies/floor.py). What a forced round gives: policies/forced_rounds.py.
+teaches Q̂ and never Q̃ (policies/parameters.py). What a forced round gives: policies/forced_rounds.py.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from dtrbandit.estimators.forced import ForcedLearner
 from dtrbandit.estimators.soundness import is_outside
 from dtrbandit.kernels import constants as c
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
-from dtrbandit.policies.floor import accept_floor, fitting_floor, no_floor
 from dtrbandit.policies.forced_rounds import ForcedRoundsState
-from dtrbandit.policies.parameters import policy_repr
+from dtrbandit.policies.parameters import accept_floor, fitting_floor, no_floor, policy_repr
 from dtrbandit.policies.policy import Policy
 
 BUILT_FROM = c.BUILT_FROM

@@ -1,6 +1,6 @@
 """ε-Greedy (paper, section 5.1): initial pulls, then the best Q̂, and with probability ε another arm.
 
-Greedy is the special case ε = 0, and may have a floor (policies/floor.py).
+Greedy is the special case ε = 0, and may have a floor (policies/parameters.py).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from dtrbandit.estimators.soundness import has_come, is_outside
 from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import grow
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
-from dtrbandit.policies.floor import accept_floor, fitting_floor, no_floor
-from dtrbandit.policies.parameters import policy_repr
+from dtrbandit.policies.parameters import accept_floor, fitting_floor, no_floor, policy_repr
 from dtrbandit.policies.plans import PlanState
 from dtrbandit.policies.policy import Policy
 

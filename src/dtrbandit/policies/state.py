@@ -24,7 +24,7 @@ from dtrbandit.kernels import constants as c
 from dtrbandit.kernels.arrays import Integers, Matrix, Named, Vector, longer, named, restore, under, within
 from dtrbandit.policies.decisions import DecisionReader
 from dtrbandit.policies.policy import refuse_foreign
-from dtrbandit.policies.restoring import require_lists, require_shapes, require_sound
+from dtrbandit.policies.stored_arrays import require_lists, require_shapes, require_sound
 from dtrbandit.record.events import Decision
 
 BUILT_FROM = c.BUILT_FROM

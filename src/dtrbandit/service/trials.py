@@ -10,7 +10,7 @@ from itertools import islice
 from starlette.responses import Response
 
 from dtrbandit.design import Design
-from dtrbandit.policies.plain_values import policy_from_dict
+from dtrbandit.policies.registry import policy_from_dict
 from dtrbandit.record import End, Hold
 from dtrbandit.record.log_file import line_of
 from dtrbandit.service import metrics

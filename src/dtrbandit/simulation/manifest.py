@@ -13,7 +13,7 @@ import numpy as np
 from dtrbandit._version import NUMERICS, __version__
 from dtrbandit.design.differences import difference
 from dtrbandit.design.identity import describe
-from dtrbandit.policies.plain_values import policy_to_dict
+from dtrbandit.policies.registry import policy_to_dict
 from dtrbandit.simulation.inputs import Inputs
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")

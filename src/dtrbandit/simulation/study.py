@@ -191,10 +191,10 @@ class Study:
 
     def take(self, numbers: Sequence[int]) -> Study:
         """Return the study of some of its paths only."""
-        place = {number: row for row, number in enumerate(self.paths)}
-        if missing := [number for number in numbers if number not in place]:
+        row_of = {number: row for row, number in enumerate(self.paths)}
+        if missing := [number for number in numbers if number not in row_of]:
             raise DesignError(f"path {missing[0]} is not among the {len(self.paths)} finished paths of this study")
-        rows = [place[number] for number in numbers]
+        rows = [row_of[number] for number in numbers]
         return Study(
             self.manifest,
             tuple(numbers),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+Numbers = tuple[float, float, float, float, str, float, float, float, float]  # from mean to worst, as in both rows
 REGRET, OUTCOME = "regret", "mean reward"  # the second is an outcome; its name is public
 
 
@@ -145,23 +146,9 @@ class StudySummary:
         table = Table(title=heading, title_justify="left")
         level = level_of(self.paths)
         found = [] if level == TOO_FEW else [f"{level} interval"]
-        for place, name in enumerate([self.rows, "mean", *found, "median", "5 – 95 % of paths", "worst path", *last]):
-            table.add_column(name, justify="right" if place else "left", no_wrap=True)
+        for column, name in enumerate([self.rows, "mean", *found, "median", "5 – 95 % of paths", "worst path", *last]):
+            table.add_column(name, justify="right" if column else "left", no_wrap=True)
         return table
-
-
-class _Numbers(NamedTuple):
-    """What is told of each mean over paths."""
-
-    mean: float
-    std_error: float
-    low: float
-    high: float
-    interval: str
-    median: float
-    path_5: float
-    path_95: float
-    worst: float
 
 
 class Totals(NamedTuple):
@@ -203,11 +190,10 @@ def _differences(final: Mapping[str, Array], sign: float, seed: int) -> tuple[Pa
     found = []
     for name in others:
         own = final[name] - final[reference]
-        numbers = _numbers(own, sign, seed)
+        row = PairedDifference(name, reference, *_numbers(own, sign, seed), float((sign * own < 0).mean()))
         if reach is not None:
-            low, high = (numbers.mean + end * reach * numbers.std_error for end in (-1, 1))
-            numbers = numbers._replace(low=low, high=high)
-        found.append(PairedDifference(name, reference, *numbers, float((sign * own < 0).mean())))
+            row = row._replace(low=row.mean - reach * row.std_error, high=row.mean + reach * row.std_error)
+        found.append(row)
     return tuple(found)
 
 
@@ -215,11 +201,12 @@ def _late(half: Array, values: Array) -> float:
     return float(1.0 - half.sum() / values.sum()) if values.sum() else 0.0
 
 
-def _numbers(values: Array, sign: float, seed: int) -> _Numbers:
+def _numbers(values: Array, sign: float, seed: int) -> Numbers:
+    """Return what a row says of a mean over paths."""
     mean, std_error, low, high, level = mean_over_paths(values, seed=seed)
     median, path_5, path_95 = map(float, spread_of_paths(values))
     worst = sign * float((sign * values).max())
-    return _Numbers(float(mean), float(std_error), float(low), float(high), level, median, path_5, path_95, worst)
+    return float(mean), float(std_error), float(low), float(high), level, median, path_5, path_95, worst
 
 
 def _cells(row: PolicySummary | PairedDifference) -> list[str]:

@@ -1,7 +1,7 @@
-"""Arrays that are to become the state of a policy: they do, or are refused in words.
+"""Arrays that were stored and are to become the state of a policy: they are checked first.
 
-A state trusts its arrays. So what comes from a file is looked at first: names, types and shapes here, against those of
-a fresh state with as much room; then, in each part, the numbers that kernels use as indices
+Kernels trust the arrays of a state. So names, types and shapes are compared with those of a fresh state that has as
+much room. Then each part looks at the numbers that its kernels use as indices
 (``estimators/soundness.py``, and ``PolicyState.fault`` for what a policy keeps itself).
 """
 
