@@ -66,13 +66,13 @@ def choose(state: PolicyState, history: History, u: float) -> Choice:
 def update(state: PolicyState, history: History, event: Fact) -> PolicyState:
     """Let a policy learn from a fact, in place.
 
-    An arrival is learnt together with the decision that it leads to, which is the next fact: one call in place of two.
+    An arrival is not learnt by itself. The next fact is its decision, and one kernel call learns both.
     """
     if history.feasible:
         return state
     call_of = CALLS.get(type(event))
     if call_of is None:
-        _take_unusual(state, history, event)
+        _take_lesson_or_amendment(state, history, event)
         return state
     try:
         call, features = call_of(state, history, event)
@@ -164,8 +164,8 @@ def _misfit(state: PolicyState, history: History, what: str) -> ProtocolError:
 # -- amendments ----------------------------------------------------------------------------------------------
 
 
-def _take_unusual(state: PolicyState, history: History, event: Fact) -> None:
-    """Let a policy learn from a unit of an earlier trial, or what changes rows that may count already."""
+def _take_lesson_or_amendment(state: PolicyState, history: History, event: Fact) -> None:
+    """Let a policy learn from a unit of an earlier trial, or from a fact that changes rows which may count already."""
     if type(event) is Taught:
         _take_lesson(state, history)
     elif type(event) is ArmClosed:

@@ -54,7 +54,7 @@ def play_path(inputs: Inputs, number: int) -> PlayedPath:
     order, seen = arrival_order(inputs, n, number)
     courses = courses_of(units, order, inputs)
     given = {name: play_policy(each, units, courses, inputs, seed=seed) for name, each in inputs.players.items()}
-    truth = None if units.q is None else Truth(units)  # only now: what policies learnt needs no memory any more
+    truth = None if units.q is None else Truth(units)  # after the policies: the memory of their states is free again
     performances = {}
     for name, arms in given.items():
         regret = None if truth is None else truth.regret(arms)

@@ -128,7 +128,7 @@ def simulate_in(folder: Path, inputs: Inputs, *, n_jobs: int | None = None, prog
     if earlier and (difference := earlier.manifest.difference(manifest_of(inputs))):
         raise DesignError(f"{folder} holds another study: {difference}; choose another folder, or remove that one")
     check_jobs(n_jobs)
-    made_folder(folder)  # now, lest hours of work find no place
+    made_folder(folder)  # before hours of work: it may be impossible
     try:
         study = run_paths(inputs, n_jobs=n_jobs, resume=earlier, progress=progress)
     except (StudyInterrupted, StudyError) as stopped:
@@ -203,7 +203,7 @@ class _Finished:
             self._oracle = None
         elif self._oracle is not None:
             self._oracle[row] = path.oracle
-        self._done.append(row)  # last: what interrupts this leaves the path unfinished
+        self._done.append(row)  # last: after an interruption here the path counts as missing
 
     def study(self) -> Study:
         """Return the finished paths."""
