@@ -215,7 +215,7 @@ def test_a_page_that_has_no_key_to_show_again_makes_keys_by_chance() -> None:
             own = first_key(service.store, now=datetime.now(UTC))
             assert own is not None
             await service.read_keys()
-            page = InternalClient(Application(service), "looked at by nobody", key_id=own.row.id)
+            page = InternalClient(Application(service), own.row.id)
             wanted = {"role": "auditor", "label": "inspector"}
             await page.ask("POST", "/keys", body=wanted, once="once")
             with pytest.raises(Declined, match="only to whoever asked for it, by the same key") as declined:

@@ -42,7 +42,7 @@ def test_forced_rounds_give_what_evaluate_gives() -> None:
     expected = dtr.evaluate(dtr.Cohort.from_log(trial.session_log()).forced(), plans)
     frame = expected.to_frame()
     frame = frame[frame["estimator"] == "augmented"]
-    assert [(v.plan, v.value, v.low, v.high) for v in forced.values] == list(
+    assert [(v.regime, v.value, v.low, v.high) for v in forced.values] == list(
         frame[["regime", "value", "low", "high"]].itertuples(index=False, name=None)
     )
     assert len(forced.differences) == 6

@@ -1,4 +1,4 @@
-"""Calls from a page to the endpoints: as somebody with that key would make them."""
+"""Calls from a page to the endpoints: as whoever is logged in would make them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dtrbandit.web.internal_client import Declined, InternalClient  # noqa: E402
 from serving.served import TRIAL  # noqa: E402
 
 
-def asked(*calls: tuple[Any, ...], key: str | None = None) -> list[Any]:
+def asked(*calls: tuple[Any, ...], key_id: str | None = None) -> list[Any]:
     """Return what a new service answers to some calls, one after the other; a refusal is its status."""
 
     async def ask() -> list[Any]:
@@ -37,7 +37,7 @@ def asked(*calls: tuple[Any, ...], key: str | None = None) -> list[Any]:
                 await asyncio.sleep(0.01)
             for method, path, how in calls:
                 try:
-                    found.append(await InternalClient(app, key or own.key).entries(method, path, **how))
+                    found.append(await InternalClient(app, key_id or own.row.id).entries(method, path, **how))
                 except Declined as error:
                     found.append((error.status, error.document["title"]))
             return found
@@ -69,7 +69,7 @@ def test_a_refusal_is_the_problem_document() -> None:
 
 
 def test_the_key_decides() -> None:
-    (refused,) = asked(("GET", "/trials", {}), key="dtrb_000000000000_" + "x" * 43)
+    (refused,) = asked(("GET", "/trials", {}), key_id="000000000000")
 
     assert refused == (401, "No valid key")
 

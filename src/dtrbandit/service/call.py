@@ -21,7 +21,6 @@ from dtrbandit.design.values import shown
 from dtrbandit.record import Command, Decision, Unblind
 from dtrbandit.service.http import read_body
 from dtrbandit.service.keys import EXPLAIN, Holder, Permission
-from dtrbandit.service.limits import address_of, names_a_key
 from dtrbandit.service.models import Body, Explain, Query, decision_explained, may_be_left_out
 from dtrbandit.service.problems import Refused
 from dtrbandit.service.service import Service
@@ -55,16 +54,9 @@ class Call:
             scope["holder"] = self.holder
 
     def _holder(self) -> Holder:
-        keys, now = self.service.keys, datetime.now(UTC)
         if "key_id" in self.scope:  # a page of this process asks, for whoever is logged in
-            return keys.holder_of(self.scope["key_id"], now=now)
-        authorization = self.header(b"authorization")
-        try:
-            return keys.holder(authorization, now=now)
-        except Refused:
-            if names_a_key(authorization):
-                self.service.wrong_keys.note(address_of(self.scope, behind_proxy=self.service.behind_proxy))
-            raise
+            return self.service.keys.holder_of(self.scope["key_id"], now=datetime.now(UTC))
+        return self.service.holder(self.header(b"authorization"), self.scope)
 
     # -- what it says ----------------------------------------------------------------------------------------
 

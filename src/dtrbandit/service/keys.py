@@ -113,15 +113,11 @@ def new_key(
         raise ObservationError(f"the label of a key must be a printable text of 1 to 100 characters, found {label!r}")
     if days is not None and not 0 < days <= 36_500:
         raise ObservationError(f"a key is valid for more than 0 and at most 36,500 days, found {days!r}")
-    name = secrets.token_hex(6)
-    salt = None if maker is None else secrets.token_hex(SECRET_BYTES)
-    key = _by_chance(name) if maker is None or salt is None else derived(maker, salt, name)
+    name, salt = secrets.token_hex(6), secrets.token_hex(SECRET_BYTES)
+    key = derived(secrets.token_hex(SECRET_BYTES) if maker is None else maker, salt, name)
+    kept = None if maker is None else salt  # without it nobody can make the key again
     expires = None if days is None else as_text(now + timedelta(days=days))
-    return NewKey(key, ApiKey(name, digest(key), role.value, label, as_text(now), expires, None, trial, site, salt))
-
-
-def _by_chance(name: str) -> str:
-    return f"dtrb_{name}_{secrets.token_urlsafe(SECRET_BYTES)}"
+    return NewKey(key, ApiKey(name, digest(key), role.value, label, as_text(now), expires, None, trial, site, kept))
 
 
 def derived(maker: str, salt: str, name: str) -> str:

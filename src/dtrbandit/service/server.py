@@ -61,7 +61,7 @@ def serve(  # noqa: PLR0913  # options of a command
     listening
         Is told the address, once connections are accepted.
     """
-    from dtrbandit.service.workers import WorkerOptions, require_shareable, serve_by
+    from dtrbandit.service.workers import require_shareable, run_worker, serve_by
 
     require_safe(host, behind_proxy=behind_proxy)
     require_shareable(url, workers)
@@ -72,7 +72,7 @@ def serve(  # noqa: PLR0913  # options of a command
         listening(f"http://{name}:{place.getsockname()[1]}")
         if workers > 1:
             address, number = place.getsockname()[:2]
-            serve_by(workers, WorkerOptions(url, address, number, behind_proxy, pages))
+            serve_by(workers, partial(run_worker, url, address, number, behind_proxy, pages))
         else:
             run(Service(url, clock=clock, behind_proxy=behind_proxy), place, pages)
 

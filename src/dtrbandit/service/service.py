@@ -7,15 +7,16 @@ import gc
 import logging
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from dtrbandit.design import Design
 from dtrbandit.errors import DTRError, ProtocolError, Unavailable
 from dtrbandit.policies.policy import Policy
-from dtrbandit.service.keys import KeyRing
-from dtrbandit.service.limits import WrongKeys
-from dtrbandit.service.problems import Busy
+from dtrbandit.service.keys import Holder, KeyRing
+from dtrbandit.service.limits import WrongKeys, address_of, names_a_key
+from dtrbandit.service.problems import Busy, Refused
 from dtrbandit.service.writer import WriteProbe, Writer
 from dtrbandit.storage import Store, connect
 from dtrbandit.trial import Trial
@@ -121,6 +122,15 @@ class Service:
                     if reported.get(what) != str(error):
                         log.error("what is new in %s cannot be read: %s", what, error)
                     reported[what] = str(error)
+
+    def holder(self, authorization: str | None, scope: Mapping[str, Any]) -> Holder:
+        """Return who sent a header ``Authorization``, or refuse. A wrong key counts against its address."""
+        try:
+            return self.keys.holder(authorization, now=datetime.now(UTC))
+        except Refused:
+            if names_a_key(authorization):
+                self.wrong_keys.note(address_of(scope, behind_proxy=self.behind_proxy))
+            raise
 
     async def read_keys(self) -> None:
         """Take the keys as the database has them."""

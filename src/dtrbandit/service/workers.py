@@ -13,6 +13,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
@@ -25,18 +26,9 @@ from dtrbandit.service.service import Service
 from dtrbandit.storage import is_postgres
 
 MOST_WORKERS = 64
+Work = Callable[[Connection], None]  # of one process, which ends when its line does
 SECONDS_BETWEEN_STARTS = 1.0  # of the same worker, so that one that cannot start does not take all of the machine
 log = logging.getLogger("dtrbandit.service")
-
-
-class WorkerOptions(NamedTuple):
-    """What every worker is wake: the database, where to listen, whether a proxy stands in front, and the pages."""
-
-    url: str
-    host: str
-    port: int
-    behind_proxy: bool
-    pages: PagesFor | None
 
 
 class Worker(NamedTuple):
@@ -60,31 +52,31 @@ def require_shareable(url: str, workers: int) -> None:
         raise DesignError("this system cannot share a port between processes; use --workers 1")
 
 
-def serve_by(workers: int, options: WorkerOptions) -> None:
-    """Serve at a place that was bound, by so many processes, until SIGTERM or Ctrl-C."""
+def serve_by(workers: int, work: Work) -> None:
+    """Let so many processes do the work of one, until SIGTERM or Ctrl-C."""
     stop, wake = os.pipe()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: os.write(wake, b"."))
-    running = [_started(options) for _ in range(workers)]
+    running = [_started(work) for _ in range(workers)]
     try:
         while stop not in wait([stop, *(each.process.sentinel for each in running)]):
-            running = [_kept(each, options, stop) for each in running]
+            running = [_kept(each, work, stop) for each in running]
     finally:
         _end(running)
         os.close(stop)
         os.close(wake)
 
 
-def _started(options: WorkerOptions) -> Worker:
+def _started(work: Work) -> Worker:
     context = multiprocessing.get_context("spawn")
     line, ours = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(options, line), name="dtrbandit-worker")
+    process = context.Process(target=work, args=(line,), name="dtrbandit-worker")
     process.start()
     line.close()
     return Worker(process, ours, time.monotonic())
 
 
-def _kept(worker: Worker, options: WorkerOptions, stop: int) -> Worker:
+def _kept(worker: Worker, work: Work, stop: int) -> Worker:
     """Return a worker that runs: this one, or another in its place."""
     if worker.process.exitcode is None:
         return worker
@@ -92,7 +84,7 @@ def _kept(worker: Worker, options: WorkerOptions, stop: int) -> Worker:
     worker.line.close()
     worker.process.close()
     wait([stop], max(0.0, worker.started + SECONDS_BETWEEN_STARTS - time.monotonic()))
-    return _started(options)
+    return _started(work)
 
 
 def _end(running: list[Worker]) -> None:
@@ -107,11 +99,13 @@ def _end(running: list[Worker]) -> None:
         worker.line.close()
 
 
-def work(options: WorkerOptions, line: Connection) -> None:
+def run_worker(  # what every worker is given, and its own line
+    url: str, host: str, port: int, behind_proxy: bool, pages: PagesFor | None, line: Connection
+) -> None:
     """Serve in this process, at a port that others share, for as long as whoever started it is there."""
     threading.Thread(target=_end_with, args=(line,), daemon=True).start()
-    with bound(options.host, options.port, shared=True) as place:
-        run(Service(options.url, behind_proxy=options.behind_proxy, patient=True), place, options.pages)
+    with bound(host, port, shared=True) as place:
+        run(Service(url, behind_proxy=behind_proxy, patient=True), place, pages)
 
 
 def _end_with(line: Connection) -> None:

@@ -16,7 +16,7 @@ from dtrbandit.evaluation.cohort.origin import CERTAIN
 from dtrbandit.evaluation.values import evaluate
 from dtrbandit.evaluation.values.adaptive import ADAPTIVE
 from dtrbandit.evaluation.values.augmented import AUGMENTED
-from dtrbandit.evaluation.values.estimate import FEWEST
+from dtrbandit.evaluation.values.estimate import FEWEST, Estimate
 from dtrbandit.evaluation.values.result import Values
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.events import Event
@@ -42,17 +42,6 @@ LOST = (
 OTHERWISE = "Not yet: the units so far do not determine these values. It takes more of them, and more who differ."
 
 
-class Value(NamedTuple):
-    """The value of a plan with its 95 % interval, and how many units followed the plan."""
-
-    plan: str
-    value: float
-    low: float
-    high: float
-    followed: int
-    note: str
-
-
 class Difference(NamedTuple):
     """How much more one plan is worth than another, paired, with its 95 % interval."""
 
@@ -68,7 +57,7 @@ class Compared(NamedTuple):
 
     method: str
     about: tuple[str, ...]
-    values: tuple[Value, ...] = ()
+    values: tuple[Estimate, ...] = ()
     differences: tuple[Difference, ...] = ()
     refused: str | None = None
     reason: str | None = None  # why, in the words of the method
@@ -120,8 +109,7 @@ def _tried(method: str, find: Callable[[], tuple[Values, Sequence[str]]], why_no
         found, about = find()
     except DTRError as error:
         return Compared(method, (), refused=why_not(), reason=f"{str(error).removesuffix('.')}.")
-    chosen = [each for each in found.estimates if each.estimator in (AUGMENTED.name, ADAPTIVE.name)]
-    values = tuple(Value(e.regime, e.value, e.low, e.high, e.support.units, e.note) for e in chosen)
+    values = tuple(each for each in found.estimates if each.estimator in (AUGMENTED.name, ADAPTIVE.name))
     rows = found.differences()[["regime", "against", "difference", "low", "high"]]
     differences = tuple(Difference(*row) for row in rows.itertuples(index=False, name=None))
     return Compared(method, tuple(about), values, differences)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
-from datetime import UTC, datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from dtrbandit.service.endpoints import PERMISSIONS
 from dtrbandit.service.problems import Refused
 from dtrbandit.web.forms import read_form, require_own
-from dtrbandit.web.internal_client import Declined, Entries, InternalClient
-from dtrbandit.web.logins import HOURS
+from dtrbandit.web.internal_client import Declined, Entries
+from dtrbandit.web.logins import HOURS, form_token
 from dtrbandit.web.page import Dashboard, Page, go_to, home, rendered, with_cookie
 from dtrbandit.web.templates import STATIC, static
 
@@ -50,7 +49,7 @@ async def show_login(request: Request) -> Response:
     return _login_form(request, None)
 
 
-def _login_form(request: Request, wrong: Declined | None) -> Response:
+def _login_form(request: Request, wrong: Refused | None) -> Response:
     dashboard: Dashboard = request.scope["dashboard"]
     known = request.cookies.get(VISITOR, "")
     visitor = known if _OWN.fullmatch(known) else secrets.token_urlsafe(24)
@@ -58,28 +57,23 @@ def _login_form(request: Request, wrong: Declined | None) -> Response:
         dashboard,
         "login.html",
         200 if wrong is None else wrong.status,
-        token=_token(visitor),
-        wrong=wrong,
+        token=form_token(visitor),
+        wrong=None if wrong is None else wrong.document(),
         guests=dashboard.guests,
     )
     return with_cookie(dashboard, response, VISITOR, visitor)
-
-
-def _token(visitor: str) -> str:
-    return hashlib.sha256(visitor.encode(errors="surrogatepass")).hexdigest()
 
 
 async def log_in(request: Request) -> Response:
     """Exchange a key for a login."""
     dashboard: Dashboard = request.scope["dashboard"]
     fields = await read_form(request.receive)
-    require_own(fields, _token(request.cookies.get(VISITOR, "")) if VISITOR in request.cookies else secrets.token_hex())
-    key = fields.get("key", "").strip()
+    require_own(fields, form_token(request.cookies[VISITOR]) if VISITOR in request.cookies else secrets.token_hex())
     try:
-        await InternalClient(dashboard.endpoints, key, request.scope).ask("GET", "/trials")
-    except Declined as error:
+        holder = dashboard.service.holder(f"Bearer {fields.get('key', '').strip()}", request.scope)
+        holder.require(PERMISSIONS["list_trials"], None)
+    except Refused as error:
         return _login_form(request, error)
-    holder = dashboard.service.keys.holder(f"Bearer {key}", now=datetime.now(UTC))
     return with_cookie(dashboard, go_to("/ui/"), dashboard.cookie, dashboard.logins.begin(holder.id), HOURS * 3600)
 
 

@@ -33,15 +33,14 @@ class Declined(Exception):  # noqa: N818  # what the service did
 
 @dataclass(frozen=True)
 class InternalClient:
-    """Whoever asks the endpoints of a service, by a key or, once it was shown, by its id.
+    """Whoever asks the endpoints of a service, by the id of a key that was shown before.
 
     ``origin`` is the scope of the request for the page: where that came from counts, as far as addresses do.
     """
 
     endpoints: ASGIApp
-    key: str = ""
+    key_id: str
     origin: Mapping[str, Any] = field(default_factory=dict)
-    key_id: str | None = None
 
     async def ask(
         self,
@@ -65,9 +64,8 @@ class InternalClient:
             "query_string": query.encode(),
             "headers": [*self._headers(once, log), (b"content-length", str(len(content)).encode())],
             "client": self.origin.get("client"),
+            "key_id": self.key_id,
         }
-        if self.key_id is not None:
-            scope["key_id"] = self.key_id
         status, answer = await _exchange(self.endpoints, scope, content)
         if status >= 400:
             raise Declined(status, json.loads(answer) if answer else {"title": "The service did not answer"})
@@ -79,7 +77,6 @@ class InternalClient:
         return found
 
     def _headers(self, once: str | None, log: str | None) -> Iterator[tuple[bytes, bytes]]:
-        yield b"authorization", b"Bearer " + self.key.encode(errors="replace")
         yield b"host", b"inside"
         yield b"content-type", b"application/json"
         if once is not None:

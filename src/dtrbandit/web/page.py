@@ -63,7 +63,7 @@ class Page:
         self.dashboard: Dashboard = request.scope["dashboard"]
         self.login = request.cookies.get(self.dashboard.cookie, "")
         self.holder: Holder = self.require("list_trials")
-        self._client = InternalClient(self.dashboard.endpoints, origin=request.scope, key_id=self.holder.id)
+        self._client = InternalClient(self.dashboard.endpoints, self.holder.id, request.scope)
         request.scope["holder"] = self.holder
 
     def require(self, endpoint: str) -> Holder:

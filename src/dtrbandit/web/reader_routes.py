@@ -105,7 +105,7 @@ async def show_outcomes(request: Request) -> Response:
 
 
 def _forest(method: Compared) -> Chart | None:
-    rows = [(each.plan, each.value, each.low, each.high) for each in method.values]
+    rows = [(each.regime, each.value, each.low, each.high) for each in method.values]
     about = "Mean outcome had everybody followed the plan, with 95 % intervals, each plan alone."
     return chart_of_intervals(rows, f"Values of plans: {method.method}", about) if rows else None
 

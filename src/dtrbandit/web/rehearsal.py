@@ -35,7 +35,6 @@ POLICY = DTRBandit(q=2, delta=4.0, schedule="permuted")
 COURSE = 84.0  # days that a stage takes
 BETWEEN = 1.5  # days between two patients, in the mean
 PAST = 750.0  # days that have gone by when it begins
-DAYS_A_SECOND = 3.0
 BATCH = 256  # patients drawn together
 SITES = ("north", "south", "east")
 SHARES = {"late": 0.12, "lost": 0.04, "overridden": 0.02, "corrected": 0.03, "excluded": 0.02}
