@@ -1,4 +1,4 @@
-"""Run independent pieces of work on the cores or machines that joblib is told of, with progress."""
+"""Run independent pieces of work on the cores or machines that joblib is configured for, with progress."""
 
 from __future__ import annotations
 
@@ -148,11 +148,11 @@ def _bar(results: Iterator[Result], total: int, what: str, console: Any) -> Iter
 
 def _lines(results: Iterator[Result], total: int, what: str) -> Iterator[Result]:
     """Write a line now and then, for files and for logs of batch jobs."""
-    began = said = time.monotonic()
+    began = written = time.monotonic()
     for done, result in enumerate(results, 1):
         yield result  # what is counted has been taken, and survives Ctrl-C
         now = time.monotonic()
-        if done == total or now - said > SECONDS_BETWEEN_LINES:
-            rate, said = done / max(now - began, 1e-9), now
+        if done == total or now - written > SECONDS_BETWEEN_LINES:
+            rate, written = done / max(now - began, 1e-9), now
             left = f"{(total - done) / rate:,.0f} s left" if done < total else f"{now - began:,.1f} s"
             print(f"{what}: {done:,} of {total:,}, {rate:,.1f}/s, {left}", file=sys.stderr, flush=True)

@@ -165,8 +165,17 @@ def test_functions_of_this_package_count_by_their_names_compiled_or_not() -> Non
     }
 
     for function, name in named.items():
-        assert identity(function) == {"values": digest([name, "None"]), "sources": []}
+        assert identity(function) == {"values": digest(name), "sources": []}
     assert len(identity(user.f)["sources"]) == 1  # the function's own alone
+
+
+def test_a_function_within_a_decorator_of_an_installed_package_counts() -> None:
+    text = "from contextlib import contextmanager\n@contextmanager\ndef f(x): yield x + 1\ndef g(x): return f\n"
+    one, same, other = written(text), written(text), written(text.replace("+ 1", "+ 2"))
+
+    for name in ("f", "g"):
+        assert identity(getattr(one, name)) == identity(getattr(same, name))
+        assert different(identity(getattr(one, name)), identity(getattr(other, name))) == {"values", "sources"}
 
 
 def test_functions_that_name_themselves_or_each_other_come_to_an_end() -> None:

@@ -244,7 +244,7 @@ def test_gymnasiums_own_vector_of_single_environments_works_as_well() -> None:
     assert terminated == [[False, False], [True, True], [False, False]]
 
 
-@pytest.mark.parametrize(("actions", "words"), [([0], r"shape \(3,\)"), ([0, 0, 2], "the unit at place 2 cannot")])
+@pytest.mark.parametrize(("actions", "words"), [([0], r"shape \(3,\)"), ([0, 0, 2], "the unit in slot 2 cannot")])
 def test_bad_arms_for_many_are_refused(actions: list[int], words: str) -> None:
     env = adaptor.UnitVectorEnv(Synthetic(), 3)
     env.reset(seed=0)

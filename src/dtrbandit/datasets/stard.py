@@ -47,7 +47,7 @@ def stard_cohort_table(*, seed: int = COHORT_SEED) -> pd.DataFrame:
 
 
 def stard_counts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return how many patients of an analysis table came to which end, beside the published numbers."""
+    """Count the patients of an analysis table by how they ended, beside the published numbers."""
     status = table["status"]
     after_ssri = (status == STAGE_2) & (table["A1"] == SSRI)
     found = [len(table), *(int((status == each).sum()) for each in (REMITTED, DROPPED_OUT, STAGE_2)), after_ssri.sum()]
@@ -207,7 +207,7 @@ def _check_values(check: _Rows, table: pd.DataFrame) -> None:
 
 
 def _entered(check: _Rows, table: pd.DataFrame) -> pd.Series:
-    """Say who entered stage 2: by L3_Indicator, or by what is known of the stage."""
+    """Say who entered stage 2: by L3_Indicator, or by whether anything of the stage is recorded."""
     if "entered" not in table:
         return table["A2"].notna() | table["qids_end2"].notna()
     check.require(table["entered"].isin([0, 1]), "entered", "0 or 1 (L3_Indicator)")

@@ -1,4 +1,4 @@
-"""Contexts and outcomes as they come in: what is accepted, and what an error says."""
+"""Contexts and outcomes from outside: what is accepted, and what an error says."""
 
 from __future__ import annotations
 

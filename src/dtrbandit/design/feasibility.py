@@ -217,7 +217,7 @@ def sets_of(masks: Sequence[NDArray[np.bool_]] | None, n: int) -> tuple[NDArray[
     pairs = [(m, arm) for m, mask in enumerate(masks) for arm in range(mask.shape[1])]
     rows, inverse = np.unique(np.concatenate(masks, axis=1), axis=0, return_inverse=True)
     found = [tuple(pair for pair, yes in zip(pairs, row, strict=True) if yes) for row in rows.tolist()]
-    numbers: dict[Barred, int] = {(): 0}  # then in the order in which units bring them
+    numbers: dict[Barred, int] = {(): 0}  # then in the order of the first unit with each
     barring = [numbers.setdefault(found[row], len(numbers)) for row in inverse.ravel().tolist()]
     return np.array(barring, dtype=np.int64), tuple(numbers)
 

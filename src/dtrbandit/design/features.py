@@ -68,7 +68,7 @@ class ComputedFeatures:
 def computed_features(
     function: FeatureFunction, columns: tuple[str, ...], *, known: tuple[str, ...], where: str
 ) -> ComputedFeatures:
-    """Return the feature map of a function, which is asked once, with ones, how many features it gives."""
+    """Return the feature map of a function. It is called once, with ones, to count its features."""
     trial = np.asarray(function({name: np.ones(1) for name in known}))
     if trial.ndim != 2 or trial.shape[0] != 1 or trial.shape[1] == 0:
         raise DesignError(

@@ -83,10 +83,10 @@ class _Reader:
 
     def _parts(self, value: object) -> object:
         """Return what a value is known by, as plain values."""
-        if (code := _module_of_code(value)) is not None:
-            wrapped = inspect.getattr_static(value, "__wrapped__", None)  # by a decorator of an installed package
-            if self._is_installed(code):
-                return [_name(value), self.hash_of(wrapped)]
+        wrapped = inspect.getattr_static(value, "__wrapped__", None)
+        if (module := _module_of_code(value)) is not None:
+            if self._is_installed(module):  # what its decorators wrap is the caller's
+                return _name(value) if wrapped is None else [module, self.hash_of(wrapped)]
             return self._class(value) if isinstance(value, type) else self._function(value)
         if isinstance(value, ModuleType | BuiltinFunctionType | np.ufunc):
             bound = getattr(value, "__self__", None)
@@ -95,7 +95,7 @@ class _Reader:
             return ["partial", *map(self.hash_of, (value.func, value.args, value.keywords))]
         if isinstance(value, MethodType):
             return [value.__name__, self.hash_of(value.__self__)]
-        if (wrapped := inspect.getattr_static(value, "__wrapped__", None)) is not None:
+        if wrapped is not None:
             return [_name(type(value)), self.hash_of(wrapped)]
         return self._collection(value) or self._object(value)
 
@@ -117,10 +117,8 @@ class _Reader:
     def _function(self, function: Any) -> object:
         code, tree = function.__code__, source_of(function)
         if tree:
-            source, names = (
-                digest([_canonical(node) for node in tree]),
-                {name for node in tree for name in _dotted(node)},
-            )
+            source = digest([_canonical(node) for node in tree])
+            names = {name for node in tree for name in _dotted(node)}
             self.sources.add(source)
         else:
             source, names = self.hash_of(_constants(code)), _global_names(code)
@@ -200,7 +198,7 @@ def _text(value: object) -> str:
 def source_of(function: FunctionType) -> list[ast.AST]:
     """Return a function's syntax tree; nothing where there is no source, as after ``exec``.
 
-    These are several lambdas only if Python kept no columns to tell them apart.
+    It returns several lambdas only if Python kept no columns by which to choose one.
     """
     code = function.__code__
     if code.co_filename == "<string>":  # from Python 3.13 on, this may be the text behind -c
@@ -284,7 +282,7 @@ def _global_names(code: CodeType) -> set[str]:
 
 
 def _constants(code: CodeType) -> list[object]:
-    """Return what can be told of a function without source, beside its name."""
+    """Return what identifies a function without source, beside the values that it uses."""
     inner = (_constants(each) for each in code.co_consts if isinstance(each, CodeType))
     own = [each for each in code.co_consts if each is not None and not isinstance(each, CodeType)]
     return [code.co_name, own, *inner]

@@ -170,15 +170,15 @@ class ArrivalProcess:
 
         A row (m, unit) says that the unit arrives at stage m < M. (M, unit): its outcome comes. A unit that leaves
         early gets its outcome when its full course would have ended. (M + 1, unit): it is lost, at the time at which
-        it would have gone on. Of units at the same time the one that enrolled first comes first, so those under way
-        go on before a new one enrols.
+        it would have gone on. Events at the same time are in order of enrolment. So units under way go on before a new
+        one enrols.
         """
         times, lost = self.draw(n, stages, rng)
-        what = np.broadcast_to(np.arange(stages + 1), times.shape)
-        what = np.where(what == lost[:, None], stages + 1, what)
+        kind = np.broadcast_to(np.arange(stages + 1), times.shape)
+        kind = np.where(kind == lost[:, None], stages + 1, kind)
         happens = np.arange(stages + 1) <= lost[:, None]
         order = np.argsort(_rounded(times[happens]), kind="stable")  # before: by unit, then by stage
-        return np.column_stack([what[happens], np.nonzero(happens)[0]])[order].astype(np.int32)
+        return np.column_stack([kind[happens], np.nonzero(happens)[0]])[order].astype(np.int32)
 
     def mean_delay(self, stages: int) -> float:
         """Return μ₂/μ₁: the mean time from enrolment to outcome, in mean times between enrolments."""

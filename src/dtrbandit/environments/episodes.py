@@ -49,7 +49,7 @@ class Episodes:
         self.drop_waiting()
 
     def drop_waiting(self) -> None:
-        """Drop the units that were drawn and have not come yet."""
+        """Drop the units that were drawn and have not started yet."""
         self._coming = _blank(self._design, 0)
 
     def begin(self, slots: Mask, rng: np.random.Generator) -> None:
@@ -110,13 +110,13 @@ def _blank(design: Design, n: int) -> _Table:
 
 
 def _table(units: PotentialOutcomes) -> _Table:
-    """Return what each unit brings to each node: features where it is treated, an outcome where it ends."""
-    design, brought = units.design, by_node(units)
-    table, entered = _blank(design, len(units.outcome)), reached(brought.enters, design.tree)
-    table.outcome[:] = brought.outcome[:, brought.leaf]
+    """Return what each unit has at each node: features where it is treated, an outcome where it ends."""
+    design, nodes = units.design, by_node(units)
+    table, entered = _blank(design, len(units.outcome)), reached(nodes.enters, design.tree)
+    table.outcome[:] = nodes.outcome[:, nodes.leaf]
     for node, stays in enumerate(entered.T):
         d = design.dimensions[len(design.tree.arms_to[node])]
-        table.features[stays, node, :d] = brought.features[stays, node, :d]
+        table.features[stays, node, :d] = nodes.features[stays, node, :d]
         table.ends[:, node] = ~stays
     if not (np.isfinite(table.features).all() and np.isfinite(table.outcome).all()):
         raise ObservationError(

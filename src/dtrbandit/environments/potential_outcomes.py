@@ -136,7 +136,7 @@ class ByNode(NamedTuple):
 
 
 def by_node(units: PotentialOutcomes, design: Design | None = None) -> ByNode:
-    """Look up what each unit brings to each node; ``design`` is the learner's, by default the units' own.
+    """Look up what each unit has at each node; ``design`` is the learner's, by default the units' own.
 
     Examples
     --------
