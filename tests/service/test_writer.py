@@ -267,12 +267,12 @@ class Full:
 
 def test_a_commit_that_failed_is_remembered_until_one_succeeds(store: SQLiteStore) -> None:
     async def act(writer: Writer) -> None:
-        trial, probe = Full(), WriteProbe(writer, lambda: store, seconds=0.0, doubt=3600.0)
+        trial, probe = Full(), WriteProbe(writer, lambda: store, seconds=0.0, cooldown=3600.0)
         with pytest.raises(Unavailable):
             await writer.ask(trial, "u1")
         with pytest.raises(Refused):
             await probe.require_writable()
-        await WriteProbe(writer, lambda: store, doubt=0.0).require_writable()  # later the small write decides
+        await WriteProbe(writer, lambda: store, cooldown=0.0).require_writable()  # later the small write decides
         trial.full = False
         await writer.ask(trial, "u1")
         await probe.require_writable()

@@ -41,7 +41,7 @@ def rehearse(url: str, *, until: int) -> dict[str, str]:
         service = Service(url, clock=clock)
         await service.start()
         try:
-            async with Rehearsal(service, clock, seed=1).going_on():
+            async with Rehearsal(service, clock, seed=1).lifespan():
                 while not service.ready or (await service.trial(NAME)).head.sequence < until:
                     await asyncio.sleep(0.01)
         finally:

@@ -65,20 +65,20 @@ def test_a_site_is_told_that_the_trial_is_locked_and_never_that_the_log_grows(
 
 
 def test_news_are_the_phase_at_first_and_when_it_changes_and_growth_for_those_who_may_know() -> None:
-    from dtrbandit.web.stream import MOVED, news
+    from dtrbandit.web.stream import MOVED, messages
 
     begun = TrialState("rehearsal", "rehearsal", Head(1, "a"))
     grown, locked = begun._replace(head=Head(3, "b")), TrialState("live", "live", Head(1, "c"))
     steps = [(None, begun), (begun, begun), (begun, grown), (begun, locked), (begun, None), (None, None)]
 
-    reader = [[*news(known, state, simulated=False, grows=True)] for known, state in steps]
-    site = [[*news(known, state, simulated=False, grows=False)] for known, state in steps]
+    reader = [[*messages(known, state, simulated=False, grows=True)] for known, state in steps]
+    site = [[*messages(known, state, simulated=False, grows=False)] for known, state in steps]
 
     assert [len(each) for each in reader] == [1, 0, 1, 2, 0, 0]
     assert reader[2] == [MOVED] == reader[3][1:]
     assert [len(each) for each in site] == [1, 0, 0, 1, 0, 0]
     assert b'"word": "LIVE"' in site[3][0]
-    assert b'"word": "REHEARSAL"' in next(news(begun, locked, simulated=True, grows=False))
+    assert b'"word": "REHEARSAL"' in next(messages(begun, locked, simulated=True, grows=False))
 
 
 def test_a_revoked_key_is_not_told_that_the_log_grows(served: Served, trial: str) -> None:

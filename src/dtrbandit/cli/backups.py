@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import dtrbandit as dtr
+from dtrbandit.cli.error_handling import until_stopped
 from dtrbandit.cli.options import DEFAULT, Storage, existing, existing_or_new
-from dtrbandit.cli.reactions import until_stopped
 from dtrbandit.cli.trial import WRONG, head_text, note_check, trial
 from dtrbandit.errors import DesignError
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dtrbandit.cli import backups  # noqa: F401  # which adds its commands to those of a trial
+from dtrbandit.cli.error_handling import ErrorHandlingGroup
 from dtrbandit.cli.options import DEFAULT, Json, Storage
-from dtrbandit.cli.reactions import Reacting
 from dtrbandit.cli.serve import serve
 from dtrbandit.cli.trial import trial
 from dtrbandit.cli.trial_keys import keys
@@ -20,14 +20,14 @@ RESULTS = Path("results")
 
 app = typer.Typer(
     name="dtrbandit",
-    cls=Reacting,
+    cls=ErrorHandlingGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
-def _say_version(asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         from dtrbandit._version import NUMERICS, __version__
 
@@ -38,7 +38,7 @@ def _say_version(asked: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[  # acted on when it is read
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the release and end.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the release and end.")
     ] = False,
 ) -> None:
     """DTR bandits: learn which treatment to give first and which next, while treating."""
@@ -54,7 +54,7 @@ else:
 Out = Annotated[
     Path | None, typer.Option(help="Folder for the results; by default results/<name>.", show_default=False)
 ]
-USUAL = "By default each experiment's own; for the figures, as in the paper, 40 paths of 10,000 rounds."
+SIZE = "By default each experiment's own; for the figures, as in the paper, 40 paths of 10,000 rounds."
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for all cores. Results do not depend on it.")]
 
 
@@ -62,8 +62,8 @@ Jobs = Annotated[int, typer.Option(help="Processes; -1 for all cores. Results do
 def reproduce(
     what: Annotated[What, typer.Argument(help="Which experiments.")],
     out: Out = None,
-    paths: Annotated[int | None, typer.Option(help=f"Independent repetitions. {USUAL}", show_default=False)] = None,
-    horizon: Annotated[int | None, typer.Option(help=f"Rounds of a path. {USUAL}", show_default=False)] = None,
+    paths: Annotated[int | None, typer.Option(help=f"Independent repetitions. {SIZE}", show_default=False)] = None,
+    horizon: Annotated[int | None, typer.Option(help=f"Rounds of a path. {SIZE}", show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     data: Annotated[Path | None, typer.Option(help="For table1: STAR*D in the field's wide shape.")] = None,
     jobs: Jobs = -1,

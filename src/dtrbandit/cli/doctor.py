@@ -24,7 +24,7 @@ EARLIEST = datetime(2026, 11, 1, tzinfo=UTC)  # this release is not older
 
 
 def examine(storage: str, *, as_json: bool) -> int:
-    """Print what was found; return the exit code: 1 if something is wrong, 2 if there was no log to look at."""
+    """Print what was found; return the exit code: 1 if something is wrong, 2 if there was no log to check."""
     return report(list(all_findings(storage)), as_json=as_json)
 
 

@@ -24,7 +24,7 @@ class Finding(NamedTuple):
 
 
 def report(findings: Sequence[Finding], *, as_json: bool) -> int:
-    """Print what was found; return the exit code: 1 if something is wrong, 2 if there was no log to look at."""
+    """Print what was found; return the exit code: 1 if something is wrong, 2 if there was no log to check."""
     if as_json:
         typer.echo(json.dumps({"name": "doctor", "table": [each._asdict() for each in findings]}, ensure_ascii=False))
     else:

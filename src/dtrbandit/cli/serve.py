@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import dtrbandit as dtr
+from dtrbandit.cli.error_handling import until_stopped
 from dtrbandit.cli.options import DEFAULT, Storage, existing, existing_or_new
-from dtrbandit.cli.reactions import until_stopped
 from dtrbandit.cli.trial import place_of, print_first_key
 from dtrbandit.errors import DesignError, NotFound
 from dtrbandit.words import counted
@@ -79,7 +79,7 @@ def _with_packages() -> Iterator[None]:
 
 
 def serve_trials(storage: str, *, host: str, port: int, behind_proxy: bool, workers: int) -> None:
-    """Serve until told to stop."""
+    """Serve until SIGTERM or Ctrl-C."""
     with _with_packages():
         from dtrbandit.service.server import serve
         from dtrbandit.web.app import Pages
@@ -158,7 +158,7 @@ def serve_rehearsal(*, host: str, port: int, behind_proxy: bool, days_a_second: 
             port=port,
             clock=clock,
             pages=lambda endpoints, service: Pages(
-                endpoints, service, secret=new_secret(), guests=keys, work=Rehearsal(service, clock).going_on
+                endpoints, service, secret=new_secret(), guests=keys, work=Rehearsal(service, clock).lifespan
             ),
             prepare=prepared,
             listening=partial(_print_keys, keys),

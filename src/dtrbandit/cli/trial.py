@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import dtrbandit as dtr
+from dtrbandit.cli.error_handling import until_stopped
 from dtrbandit.cli.options import DEFAULT, Actor, Json, Name, Reason, Storage, existing, existing_or_new
-from dtrbandit.cli.reactions import until_stopped
 from dtrbandit.errors import DesignError, DTRError, Unavailable
 from dtrbandit.words import counted
 

@@ -35,7 +35,7 @@ log = logging.getLogger("dtrbandit.service")
 class Pages(Protocol):
     """Pages for a browser, beside the endpoints; they answer what is wrong by themselves."""
 
-    def going_on(self) -> AbstractAsyncContextManager[None]:
+    def lifespan(self) -> AbstractAsyncContextManager[None]:
         """Do what goes on while the service runs."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,7 +58,7 @@ class Application:
     async def _lifespan(self, _: object) -> AsyncIterator[None]:
         await self._service.start()
         try:
-            async with nullcontext() if self._pages is None else self._pages.going_on():
+            async with nullcontext() if self._pages is None else self._pages.lifespan():
                 yield
         finally:
             await self._service.stop()
@@ -83,7 +83,7 @@ class Application:
             await problem(error, scope)(scope, receive, answer.send)
         finally:
             name = "page" if pages else getattr(scope.get("endpoint"), "name", "other")
-            if not (pages and scope["path"].endswith("/events")):  # which lasts as long as somebody looks
+            if not (pages and scope["path"].endswith("/events")):  # which lasts as long as a page is open
                 self._service.requests.count(name, answer.status or 500, time.perf_counter() - began)
 
 
@@ -106,18 +106,18 @@ class Answer:
 
 
 class Routed:
-    """An endpoint as the router calls it: who asks, what is asked, the handler, and its answer."""
+    """An endpoint as the router calls it: the caller, its parameters and body, the handler, and its answer."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.name, self._endpoint, self._permission = endpoint.name, endpoint, endpoint.permission
-        self._usual = None if endpoint.query is None else endpoint.query()  # what no parameters stand for
+        self._defaults = None if endpoint.query is None else endpoint.query()  # of parameters that are left out
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         endpoint = self._endpoint
         call = Call(scope, receive, self._permission)
         call.require_no_log()
-        query = call.parameters(endpoint.query) if scope["query_string"] else self._usual
+        query = call.parameters(endpoint.query) if scope["query_string"] else self._defaults
         given: list[object] = []
         if query is not None:
             given.append(query)

@@ -39,7 +39,7 @@ class HeadTooLarge(Exception):  # noqa: N818  # what a head is
     """The address and the headers of a request have more bytes than allowed."""
 
 
-class Gently:
+class LingeringTransport:
     """A transport whose closing is left to its connection: the rest of a request may be under way."""
 
     def __init__(self, transport: Transport, close: Callable[[], None]) -> None:
@@ -49,12 +49,12 @@ class Gently:
 class CappedHttp(HttpToolsProtocol):
     """One connection, which is closed when a head goes on for ever: uvicorn would keep all of it, and wait for it.
 
-    It counts what the parser has told of a head, and what came since the parser last told the end of a head or a part
-    of a body. The second count finds a single header, a trailer or an extension of a chunk that does not end.
+    It counts the bytes of a head that the parser has reported, and those that came since it last reported the end of a
+    head or a part of a body. The second count finds a single header, a trailer or an extension of a chunk without end.
     """
 
     _head = 0
-    _untold = 0
+    _unreported = 0
     _begun = False  # a head, of which the end has not come
     _in_body = False
     _may_stay = False  # whether the connection may stay open, once the body has come
@@ -102,11 +102,11 @@ class CappedHttp(HttpToolsProtocol):
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
             self.timeout_keep_alive_task = None
-        self._untold += len(data)
+        self._unreported += len(data)
         self._parse(data)
-        if self._untold > MOST_HEAD_BYTES and not self._over:
+        if self._unreported > MOST_HEAD_BYTES and not self._over:
             self.send_400_response("")
-        if self._begun or (self._untold and not self._in_body):
+        if self._begun or (self._unreported and not self._in_body):
             self._watch()
         else:
             self._unwatch()
@@ -128,7 +128,7 @@ class CappedHttp(HttpToolsProtocol):
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self._parse(b"POST / HTTP/1.1\r\nconnection: close\r\n" + framing + b"\r\n" + rest)
 
-    # -- what the parser tells -------------------------------------------------------------------------------
+    # -- what the parser reports ------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         """Begin a request."""
@@ -161,14 +161,14 @@ class CappedHttp(HttpToolsProtocol):
         if refused is not None:
             self.app = refusing(refused)
         super().on_headers_complete()
-        self.cycle.transport = cast(Transport, Gently(self.transport, self._close))
-        self._untold, self._begun, self._in_body = 0, False, True
+        self.cycle.transport = cast(Transport, LingeringTransport(self.transport, self._close))
+        self._unreported, self._begun, self._in_body = 0, False, True
         self._may_stay = self.cycle.keep_alive and not self.parser.should_upgrade()
         self._stay(False)
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body, which the application limits."""
-        self._untold = 0
+        self._unreported = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -177,7 +177,7 @@ class CappedHttp(HttpToolsProtocol):
             self._complete()
 
     def _complete(self) -> None:
-        self._untold, self._in_body = 0, False
+        self._unreported, self._in_body = 0, False
         self._stay(self._may_stay and not self._limiter.leaving)
         super().on_message_complete()
 
@@ -200,7 +200,7 @@ class CappedHttp(HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         self._deadline = None
-        if self._begun or self._untold:
+        if self._begun or self._unreported:
             seconds = self._limiter.limits.seconds_for_head
             self._refuse(Refused("slow", f"address and headers were not there after {seconds:g} seconds"))
         else:  # nothing came, and an answer could be taken for that of a later request
@@ -208,7 +208,7 @@ class CappedHttp(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's words are not what a client needs
         """Say what is wrong, and close the connection."""
-        if max(self._head, self._untold) > MOST_HEAD_BYTES:
+        if max(self._head, self._unreported) > MOST_HEAD_BYTES:
             self._refuse(Refused("headers", f"address and headers have more than {MOST_HEAD_BYTES:,} bytes"))
         else:
             self._refuse(Refused("bad-request", "what came is no request in HTTP/1.1"))
@@ -224,12 +224,12 @@ class CappedHttp(HttpToolsProtocol):
         elif self.cycle is not None and self._in_body and self.cycle.response_started:
             self.transport.close()
         else:
-            self._tell(refused)
+            self._write_refusal(refused)
 
     def _is_answering(self) -> bool:
         return self.cycle is not None and not (self.cycle.response_complete or self.cycle.disconnected)
 
-    def _tell(self, refused: Refused) -> None:
+    def _write_refusal(self, refused: Refused) -> None:
         """Write a refusal, and end the connection."""
         self.transport.write(as_http(refused))
         if self._is_answering():

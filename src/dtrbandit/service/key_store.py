@@ -48,7 +48,7 @@ class Requester(NamedTuple):
     once: str | None = None
 
 
-HERE = Requester()
+COMMAND_LINE = Requester()
 
 
 class Revoked(NamedTuple):
@@ -67,7 +67,7 @@ def create(  # noqa: PLR0913  # one word for each thing that a key has
     days: float | None = None,
     trial: str | None = None,
     site: str | None = None,
-    requester: Requester = HERE,
+    requester: Requester = COMMAND_LINE,
 ) -> NewKey:
     """Make a key and keep its row. A trial that it is for must be there."""
     if role not in list(Role):
@@ -85,7 +85,7 @@ def create(  # noqa: PLR0913  # one word for each thing that a key has
     return new
 
 
-def first_key(store: Store, *, now: datetime, requester: Requester = HERE) -> NewKey | None:
+def first_key(store: Store, *, now: datetime, requester: Requester = COMMAND_LINE) -> NewKey | None:
     """Make the first administrator's key of a store; None if it has keys."""
     with store.turn():
         if store.api_keys():
@@ -100,7 +100,7 @@ def rotate(
     now: datetime,
     overlap: float = 0.0,
     within: str | None = None,
-    requester: Requester = HERE,
+    requester: Requester = COMMAND_LINE,
 ) -> NewKey:
     """Make a key with the same role, label, expiry, trial and site; let the old one end, at once or after an overlap.
 
@@ -146,7 +146,7 @@ def _require_overlap(overlap: float, *, own: bool) -> None:
 
 
 def revoke(
-    store: Store, name: str, *, now: datetime, within: str | None = None, requester: Requester = HERE
+    store: Store, name: str, *, now: datetime, within: str | None = None, requester: Requester = COMMAND_LINE
 ) -> Revoked:
     """Let a key end at once. The last key of an administrator of all trials stays: nobody could make another.
 

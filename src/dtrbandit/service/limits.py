@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     seconds_for_head
         How long the address and the headers of a request may take to come.
     turned_away
-        How many others are told so at a time; further ones are only hung up on, so that files are left for trials.
+        How many others get a refusal at a time; further ones are only hung up on, so that files are left for trials.
     seconds_to_linger
         How long the rest of a refused request is read and thrown away, so that the refusal arrives.
     seconds_to_finish
@@ -61,7 +61,7 @@ class ConnectionLimiter:
         self.leaving = False
 
     def enter(self, address: str) -> Refused | None:
-        """Take in a connection; return what it is told if there is no room for it.
+        """Take in a connection; return the refusal if there is no room for it.
 
         Examples
         --------
@@ -87,7 +87,7 @@ class ConnectionLimiter:
             del self._open[address]
 
     def turn_away(self) -> bool:
-        """Say whether a connection that cannot be taken in may be told so; whoever may is forgotten at its end."""
+        """Say whether a connection that cannot be taken in may get a refusal; it then counts until its end."""
         answered = self._turned_away < self.limits.turned_away
         self._turned_away += answered
         return answered
@@ -97,7 +97,7 @@ class ConnectionLimiter:
         self._turned_away -= 1
 
     def closed(self) -> Refused | None:
-        """Return what a new request is told while the process stops; None while it does not."""
+        """Return the refusal of new requests while the process stops; None while it does not."""
         return Refused("stopping", "the service is stopping, and takes no more requests") if self.leaving else None
 
 

@@ -29,7 +29,7 @@ def of_requests(requests: Requests) -> list[str]:
 
 
 def of_trials(trials: Mapping[str, Trial], checks: Iterable[Check], *, ready: bool) -> list[str]:
-    """Return what is told of all trials: how much is on record, who waits, what was checked."""
+    """Return the figures of all trials: how much is on record, who waits, what was checked."""
     records: Samples = [({"trial": name}, float(trial.head.sequence)) for name, trial in sorted(trials.items())]
     waiting: Samples = [({"trial": name}, float(trial.in_flight)) for name, trial in sorted(trials.items())]
     lines = series("dtrbandit_ready", "gauge", "Whether the service is ready.", [({}, float(ready))])

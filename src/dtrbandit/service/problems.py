@@ -152,7 +152,7 @@ BLIND = {  # what a site hears in place of an error that may tell numbers of rec
 
 
 BUSY = "the service cannot take this now; nothing was decided. Try again in a moment"
-KEPT = "unavailable", "log", "design"  # of which the server's log has what is not said
+LOGGED = "unavailable", "log", "design"  # of which the server's log has what the answer leaves out
 
 
 class Busy(Unavailable):
@@ -175,26 +175,26 @@ def refusal(error: DTRError, *, blind: bool = False) -> Refused:
 
 
 def _detail(error: DTRError, kind: str, *, blind: bool) -> str:
-    """Return what is said of an error; if that is less than what is known, the server's log has the rest."""
+    """Return what an answer says of an error; if that is less than what is known, the server's log has the rest."""
     own = str(error)
     if isinstance(error, Busy):
         return BUSY if blind else own
     public = BLIND[kind] if kind == "unavailable" else error.outside if isinstance(error, LogError) else own
     if blind:
         public = getattr(error, "blind", BLIND.get(kind, public))
-    if public != own and kind in KEPT:
-        _tell_the_log(own)
+    if public != own and kind in LOGGED:
+        _log_once_a_minute(own)
     return public
 
 
-_told: dict[str, float] = {}  # when something was last written to the server's log
+_logged: dict[str, float] = {}  # when something was last written to the server's log
 
 
-def _tell_the_log(words: str) -> None:
-    """Write to the server's log what is not said to whoever asks; the same words once a minute, however many ask."""
+def _log_once_a_minute(words: str) -> None:
+    """Write to the server's log what an answer leaves out; the same words once a minute, however many requests."""
     now = time.monotonic()
-    if now - _told.get(words, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
-        if len(_told) >= 100:
-            _told.clear()
-        _told[words] = now
+    if now - _logged.get(words, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
+        if len(_logged) >= 100:
+            _logged.clear()
+        _logged[words] = now
         log.error("a request was refused: %s", words)

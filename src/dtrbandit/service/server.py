@@ -25,8 +25,8 @@ from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
 
 SECONDS_IDLE = 75  # that a connection stays open between requests
-SECONDS_OF_GRACE = 0.2  # after SIGTERM, in which requests that were sent already are read, and told to come again
-SECONDS_OF_A_TURN = 0.001  # of a thread, while others want to go on: a long look must not hold up decisions
+SECONDS_OF_GRACE = 0.2  # after SIGTERM, in which requests that were sent already are read and refused
+SWITCH_INTERVAL = 0.001  # seconds that a thread runs while others wait: a long read must not hold up decisions
 
 
 def serve(  # noqa: PLR0913  # options of a command
@@ -57,28 +57,28 @@ def serve(  # noqa: PLR0913  # options of a command
     pages
         Pages for a browser, beside the endpoints.
     prepare
-        Is called once the options are in order and the port is this service's: it makes what is served.
+        Called once the options are in order and the port is this service's: it makes what is served.
     listening
-        Is told the address, once connections are accepted.
+        Called with the address, once connections are accepted.
     """
     from dtrbandit.service.workers import require_shareable, run_worker, serve_by
 
     require_safe(host, behind_proxy=behind_proxy)
     require_shareable(url, workers)
-    with reserved(host, port, shared=workers > 1) as place:
+    with reserved(host, port, shared=workers > 1) as listener:
         if prepare is not None:
             prepare()
         name = f"[{host}]" if ":" in host else host
-        listening(f"http://{name}:{place.getsockname()[1]}")
+        listening(f"http://{name}:{listener.getsockname()[1]}")
         if workers > 1:
-            address, number = place.getsockname()[:2]
+            address, number = listener.getsockname()[:2]
             serve_by(workers, partial(run_worker, url, address, number, behind_proxy, pages))
         else:
-            run(Service(url, clock=clock, behind_proxy=behind_proxy), place, pages)
+            run(Service(url, clock=clock, behind_proxy=behind_proxy), listener, pages)
 
 
 class Server(uvicorn.Server):
-    """A server that finishes requests under way before it stops; new ones are told to come again later."""
+    """A server that finishes requests under way before it stops; new ones are refused, and may come again later."""
 
     def __init__(self, application: ASGIApp, limiter: ConnectionLimiter) -> None:
         config = uvicorn.Config(
@@ -108,15 +108,15 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def run(service: Service, place: socket.socket, pages: PagesFor | None) -> None:
-    """Serve in this process, at a place that was bound."""
+def run(service: Service, listener: socket.socket, pages: PagesFor | None) -> None:
+    """Serve in this process, by a socket that was bound."""
     limiter = ConnectionLimiter(behind_proxy=service.behind_proxy)
     allow_open_files(limiter.limits.connections)
-    sys.setswitchinterval(SECONDS_OF_A_TURN)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again, once everything is finished
     server = Server(Application(service, pages), limiter)
     service.leaving = lambda: server.should_exit
-    server.run(sockets=[place])
+    server.run(sockets=[listener])
 
 
 def _leave(*_: object) -> NoReturn:
@@ -153,13 +153,13 @@ def bound(host: str, port: int, *, shared: bool = False) -> socket.socket:
     """Return a socket that has its address; raises OSError if it is taken. Others of this user may share it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # with its protocol named, asyncio sends small parts at once; otherwise each answer waits 40 ms for the client
-    place = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if shared:
-        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
-        place.bind((host, port))
+        listener.bind((host, port))
     except OSError:
-        place.close()
+        listener.close()
         raise
-    return place
+    return listener

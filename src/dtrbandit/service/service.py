@@ -24,7 +24,7 @@ from dtrbandit.trial.batch import Clock
 from dtrbandit.trial.trial import utc_now
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds of answers, for metrics
-SECONDS_BETWEEN_LOOKS = 1.0  # a key that is revoked by another process still opens for so long
+SECONDS_BETWEEN_POLLS = 1.0  # a key that is revoked by another process still opens for so long
 
 Done = TypeVar("Done")
 log = logging.getLogger("dtrbandit.service")
@@ -106,13 +106,13 @@ class Service:
                 if reported != str(error):
                     log.error("%s cannot be read yet: %s", what, error)
                 reported = str(error)
-                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+                await asyncio.sleep(SECONDS_BETWEEN_POLLS)
 
     async def _keep_up(self) -> None:
         """Take what other processes have stored: keys, and facts, so that no decision waits for many of them."""
-        reported: dict[str, str] = {}  # what was last said to be wrong
+        reported: dict[str, str] = {}  # what was last logged as wrong
         while True:
-            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            await asyncio.sleep(SECONDS_BETWEEN_POLLS)
             updates = {f"the trial {name!r}": trial.catch_up for name, trial in self.trials.items()}
             for what, update in {"the keys": self._take_keys, **updates}.items():
                 try:
@@ -169,7 +169,7 @@ class Service:
         return await self.writer.do(opened)
 
     async def reading(self, name: str, read: Callable[[Trial], Done]) -> Done:
-        """Return what a look at a trial gives, which decisions do not wait for."""
+        """Return what a function reads of a trial; decisions do not wait for it."""
         return await asyncio.to_thread(read, await self.trial(name))
 
     async def create(self, name: str, design: Design, policy: Policy[Any], *, actor: str) -> Trial:
@@ -181,7 +181,7 @@ class Service:
                     trial = Trial.create(name, design, policy, storage=self.store, actor=actor, clock=self.clock)
                 else:
                     trial = self._trials.get(name) or Trial.open(name, storage=self.store, clock=self.clock)
-            # after the turn: whoever looks at the trial has its lock, and waits for the store
+            # after the turn: whoever reads the trial has its lock, and waits for the store
             if (trial.design, trial.policy) != (design, policy):
                 raise ProtocolError(f"there is a trial {name!r} already, of another design or policy")
             self._trials[name] = trial

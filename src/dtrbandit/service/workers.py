@@ -104,8 +104,8 @@ def run_worker(  # what every worker is given, and its own line
 ) -> None:
     """Serve in this process, at a port that others share, for as long as whoever started it is there."""
     threading.Thread(target=_end_with, args=(line,), daemon=True).start()
-    with bound(host, port, shared=True) as place:
-        run(Service(url, behind_proxy=behind_proxy, patient=True), place, pages)
+    with bound(host, port, shared=True) as listener:
+        run(Service(url, behind_proxy=behind_proxy, patient=True), listener, pages)
 
 
 def _end_with(line: Connection) -> None:

@@ -25,9 +25,9 @@ from dtrbandit.storage import Check, Store
 
 MOST_TOGETHER = 256
 MOST_WAITING = 2000
-SECONDS_BETWEEN_LOOKS = 0.0005
+SECONDS_BETWEEN_POLLS = 0.0005
 SECONDS_BETWEEN_PROBES = 1.0  # however many ask
-SECONDS_OF_DOUBT = 2.0  # after a commit that failed: a small write may still fit where a decision does not
+SECONDS_OF_COOLDOWN = 2.0  # after a commit that failed: a small write may still fit where a decision does not
 PROBE = "write"  # how the row is called, beside checks such as verify and backup
 
 Done = TypeVar("Done")
@@ -109,7 +109,7 @@ class Writer:
         gathered = [self._waiting.get()]
         ends = time.monotonic() + self._took / 2
         while self._waiting.qsize() + 1 < min(self._expected, MOST_TOGETHER) and time.monotonic() < ends:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(SECONDS_BETWEEN_POLLS)
         try:
             while len(gathered) < MOST_TOGETHER:
                 gathered.append(self._waiting.get_nowait())
@@ -160,7 +160,7 @@ def _settle(replies: Iterable[tuple[asyncio.Future[Any], Any]]) -> None:
 class WriteProbe:
     """A row of no meaning, which is written when somebody asks, at most once in so many seconds.
 
-    After a commit that failed, nothing is believed to be writable for some seconds of ``doubt``.
+    After a commit that failed, nothing is believed to be writable for some seconds of ``cooldown``.
     """
 
     def __init__(
@@ -169,17 +169,17 @@ class WriteProbe:
         store: Callable[[], Store],
         *,
         seconds: float = SECONDS_BETWEEN_PROBES,
-        doubt: float = SECONDS_OF_DOUBT,
+        cooldown: float = SECONDS_OF_COOLDOWN,
     ) -> None:
         self._writer, self._store = writer, store
-        self._seconds, self._doubt = seconds, doubt
+        self._seconds, self._cooldown = seconds, cooldown
         self._latest: asyncio.Task[None] | None = None
         self._began = 0.0
 
     async def require_writable(self) -> None:
         """Refuse if nothing can be stored for good. The server's log says why."""
         failed = self._writer.failed
-        if failed is not None and time.monotonic() - failed < self._doubt:
+        if failed is not None and time.monotonic() - failed < self._cooldown:
             raise _refused()
         if self._latest is None or time.monotonic() - self._began >= self._seconds:
             self._began, self._latest = time.monotonic(), asyncio.create_task(self._probe())

@@ -71,7 +71,7 @@ class Pages:
         self.app = Starlette(routes=routes, exception_handlers=_HANDLERS)
         self.app.router.redirect_slashes = False
 
-    def going_on(self) -> AbstractAsyncContextManager[None]:
+    def lifespan(self) -> AbstractAsyncContextManager[None]:
         """Let the work go on while the service runs."""
         return nullcontext() if self._work is None else self._work()
 

@@ -50,7 +50,7 @@ class Refusal(NamedTuple):
 
 
 NOTHING = Refusal("", {}, {}, None, 200)
-SENT = {  # what a form is told that the browser has kept, and that holds something else by now
+SENT = {  # the refusal of a form that the browser has kept, and that holds something else by now
     "title": "This form was sent before, with other values",
     "detail": "What was sent then is on record. What stands here is not",
     "remedy": "If it is meant, send it now.",
@@ -236,7 +236,7 @@ async def _post(page: Page, typed: Typed, path: str, body: Entries, fields: Fiel
 
 
 def placed(refusal: Refusal, offered: Mapping[str, str], trial: Entries) -> Entries:
-    """Return what is told of a refused form: at the form, or above all if the unit has gone on without it."""
+    """Return what a page shows of a refused form: at the form, or above all if the unit has gone on without it."""
     if refusal.form == "" or offered.get(refusal.form) == refusal.fields.get("stage", ""):
         return {"refusal": refusal, "overtaken": None}
     typed = [pair for pair in typed_in(trial, refusal.fields) if pair[0] != "unit"]  # whose page this is
@@ -254,7 +254,7 @@ def typed_in(trial: Entries, fields: Fields) -> list[tuple[str, str]]:
 
 
 async def require_log(page: Page, log: str) -> None:
-    """Refuse a form of another log before what is wrong with its fields is told."""
+    """Refuse a form of another log before what is wrong with its fields is shown."""
     try:
         await page.dashboard.service.reading(page.request.path_params["trial"], lambda opened: opened.require_log(log))
     except OtherLog as error:

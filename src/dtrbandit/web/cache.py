@@ -52,7 +52,7 @@ class TrialCache:
     async def get(self, trial: str, what: Hashable, find: Find[Found], state: State = by_version) -> Found:
         """Return what ``find`` gives for a trial's ledger. Calls with the same ``what`` share it.
 
-        It is found again when ``state`` is another one. Nothing older is returned than what ``state()`` has told.
+        It is found again when ``state`` is another one. Nothing older is returned than what ``state()`` has returned.
         """
         entry, latest = self._entries.get((trial, what)), self._states.get(trial)
         changed = latest.changed if latest else 0.0

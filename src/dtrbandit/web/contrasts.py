@@ -26,7 +26,7 @@ from dtrbandit.words import counted
 
 MOST_UNITS = 2_000  # whose log a page reads as a whole
 LONG = "Not on a page: it would take long with so many units. Use Python, as docs/inference.md shows."
-LOOKED_AT = 20  # units, to see whether a policy is certain of its arms
+SAMPLED = 20  # units, to see whether a policy is certain of its arms
 NOBODY = "Not yet: nobody has enrolled."
 NO_FORCED = "Not for this policy so far: nobody was in a forced round."
 NO_FREE = "Not yet: every round so far was forced by the schedule."
@@ -141,7 +141,7 @@ def why_no_free_values(ledger: Ledger, trial: Trial) -> str:
     rows, everybody = _rows(ledger, FREE), range(ledger.units)
     if not rows:
         return NO_FREE if ledger.units else NOBODY
-    if any(_is_sure(trial, ledger.names[t]) for t in rows[:LOOKED_AT]):
+    if any(_is_sure(trial, ledger.names[t]) for t in rows[:SAMPLED]):
         return SURE
     if lost := ledger.count(WITHDRAWN):
         return LOST.format(lost=counted(lost, "unit"))

@@ -37,7 +37,7 @@ class Lines(NamedTuple):
 
 
 class Leads(NamedTuple):
-    """By how much Q̃ told the best arm from the next, in parts of a stage's free decisions: 10 %, median, 90 %."""
+    """By how much Q̃ of the best arm exceeded the next, in parts of a stage's free decisions: 10 %, median, 90 %."""
 
     stage: str
     after: NDArray[np.int64]

@@ -42,7 +42,7 @@ OF_EIGENVALUES = "The smallest eigenvalue of Σψψ'/n of the n units given each
 
 
 def _drawn(name: str, find: Find[Entries]) -> Callable[[Request], Awaitable[Response]]:
-    """Return what shows a page that is found in the ledger alone, once for all who look."""
+    """Return what shows a page that is found in the ledger alone, once for all readers."""
 
     async def show(request: Request) -> Response:
         page = Page(request)

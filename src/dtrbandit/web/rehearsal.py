@@ -128,7 +128,7 @@ class Rehearsal:
         self._numbers = count()  # which order courses that go on at the same time
 
     @asynccontextmanager
-    async def going_on(self) -> AsyncIterator[None]:
+    async def lifespan(self) -> AsyncIterator[None]:
         """Let patients come while the service runs."""
         task = asyncio.create_task(self.run())
         try:
@@ -183,7 +183,7 @@ class Rehearsal:
     async def _course(self, trial: Trial, patient: Patient) -> AsyncIterator[timedelta]:
         """Let a patient enrol, be treated stage by stage, and have an outcome, unless they are lost before."""
 
-        async def tell(command: Command) -> Taken:
+        async def send(command: Command) -> Taken:
             actor = f"nurse {patient.site.title()} (simulated)"
             taken: Taken = await self._service.writer.ask(trial, Ask(command, actor=actor))
             return taken
@@ -191,29 +191,29 @@ class Rehearsal:
         stages, arms = trial.design.stages, tuple[int, ...]()
         exclude = {"second": ["ssri"]} if "excluded" in patient.special else None
         reason = "allergy" if exclude else None
-        taken = await tell(Enroll(patient.name, patient.context(0, ()), exclude, reason, patient.site))
+        taken = await send(Enroll(patient.name, patient.context(0, ()), exclude, reason, patient.site))
         while taken.decision is not None:  # or the patient left early
             labels = stages[len(arms)].arms
             arm = labels.index(taken.decision.arm)
             if "overridden" in patient.special and not arms:
                 arm = 1 - arm
-                await tell(Override(patient.name, labels[arm], "the patient asked for it"))
+                await send(Override(patient.name, labels[arm], "the patient asked for it"))
             arms = (*arms, arm)
             if len(arms) == len(stages):
                 break
             yield self._wait(patient)
             if "lost" in patient.special:
                 yield self._days(40)
-                await tell(Withdraw(patient.name, "cannot be reached"))
+                await send(Withdraw(patient.name, "cannot be reached"))
                 return
-            taken = await tell(Respond(patient.name, patient.context(len(arms), arms)))
+            taken = await send(Respond(patient.name, patient.context(len(arms), arms)))
         yield self._wait(patient)
         outcome = patient.outcome(arms)
         typed = outcome * 10 if "corrected" in patient.special else outcome
-        await tell(Complete(patient.name, typed))
+        await send(Complete(patient.name, typed))
         if typed != outcome:
             yield self._days(3)
-            await tell(Correct(patient.name, "typing error", outcome, None, None))
+            await send(Correct(patient.name, "typing error", outcome, None, None))
 
     def _wait(self, patient: Patient) -> timedelta:
         late = "late" in patient.special

@@ -16,7 +16,7 @@ from dtrbandit.trial import TrialState
 from dtrbandit.web.cache import TrialCache
 from dtrbandit.web.page import Page, banner_of
 
-SECONDS = 0.5  # between two looks at the trial
+SECONDS = 0.5  # between two polls of the trial
 SILENCE = 15.0  # seconds after which a comment keeps the connection open
 MOST = 500  # open at a time; the service takes twice as many connections
 MOVED = b"event: moved\ndata:\n\n"
@@ -25,7 +25,7 @@ open_streams: set[asyncio.Task[object] | None] = set()
 
 
 async def follow(request: Request) -> Response:
-    """Tell a page the phase of its trial, and when to look again, until it leaves.
+    """Tell a page the phase of its trial, and when to load again, until it leaves.
 
     A site hears the phase alone: when a log grows is a count of what others do.
     """
@@ -34,10 +34,10 @@ async def follow(request: Request) -> Response:
     if len(open_streams) >= MOST:
         raise Busy(f"{MOST} pages are being kept up to date already; this one is when it is loaded again")
     headers = {"X-Accel-Buffering": "no"}
-    return StreamingResponse(_messages(page, trial["name"]), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(_event_stream(page, trial["name"]), media_type="text/event-stream", headers=headers)
 
 
-async def _messages(page: Page, trial: str) -> AsyncIterator[bytes]:
+async def _event_stream(page: Page, trial: str) -> AsyncIterator[bytes]:
     cache, leaving = page.dashboard.cache, page.dashboard.service.leaving
     me = asyncio.current_task()
     open_streams.add(me)
@@ -47,7 +47,7 @@ async def _messages(page: Page, trial: str) -> AsyncIterator[bytes]:
         while not leaving():
             page.require("show_trial")
             state, silent = await state_of(cache, trial, known), silent + SECONDS
-            for message in news(known, state, simulated=bool(page.dashboard.guests), grows=page.may("read_head")):
+            for message in messages(known, state, simulated=bool(page.dashboard.guests), grows=page.may("read_head")):
                 silent = 0.0
                 yield message
             known = state
@@ -61,10 +61,10 @@ async def _messages(page: Page, trial: str) -> AsyncIterator[bytes]:
         open_streams.discard(me)
 
 
-def news(known: TrialState | None, state: TrialState | None, *, simulated: bool, grows: bool) -> Iterator[bytes]:
+def messages(known: TrialState | None, state: TrialState | None, *, simulated: bool, grows: bool) -> Iterator[bytes]:
     """Give the messages for whoever knows one state and is now to know another. ``grows``: also that the log has grown.
 
-    The first state is told too: the trial may have been locked after the page was made.
+    The first state is sent too: the trial may have been locked after the page was made.
     """
     if state is None or state == known:
         return
@@ -79,7 +79,7 @@ async def state_of(cache: TrialCache, trial: str, known: TrialState | None) -> T
     """Return where a trial stands; while the database is away, what was known before."""
     try:
         return await cache.state(trial)
-    except DTRError:  # a page that asks is told
+    except DTRError:  # a page that is loaded says so
         return known
 
 

@@ -19,7 +19,7 @@ BAD_INPUT, INTERRUPTED = 2, 130
 
 
 @contextmanager
-def reactions() -> Iterator[None]:
+def handled_errors() -> Iterator[None]:
     """Turn errors of the package and of files, and Ctrl-C, into a message and an exit code; show warnings."""
     try:
         with warnings.catch_warnings():
@@ -35,12 +35,12 @@ def reactions() -> Iterator[None]:
         _stop(f"interrupted{_saved(interruption)}", INTERRUPTED)
 
 
-class Reacting(TyperGroup):
+class ErrorHandlingGroup(TyperGroup):
     """Commands that end by a message and an exit code, whatever is wrong."""
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         """Run a command."""
-        with reactions():
+        with handled_errors():
             return super().invoke(ctx)
 
 

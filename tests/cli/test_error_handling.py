@@ -8,12 +8,12 @@ import pytest
 import typer
 
 import dtrbandit as dtr
-from dtrbandit.cli.reactions import reactions, until_stopped
+from dtrbandit.cli.error_handling import handled_errors, until_stopped
 from dtrbandit.environments import Synthetic
 
 
 def stopped_by(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    with pytest.raises(typer.Exit) as stopped, reactions():
+    with pytest.raises(typer.Exit) as stopped, handled_errors():
         raise error
     return stopped.value.exit_code, capsys.readouterr().err
 
@@ -57,7 +57,7 @@ def test_an_interruption_before_any_path_says_how_to_start_again(capsys: pytest.
 
 def test_an_error_of_ours_is_not_hidden() -> None:
     """What the package does not raise on purpose keeps its traceback."""
-    with pytest.raises(ZeroDivisionError), reactions():
+    with pytest.raises(ZeroDivisionError), handled_errors():
         raise ZeroDivisionError
 
 
