@@ -14,9 +14,10 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit import belief
+from dtrbandit.belief import without_collecting
 from dtrbandit.policies.policy import Estimating
 from dtrbandit.policies.registry import examples
-from dtrbandit.record import Assigned, Completed, Enrolled, Event, Responded, collecting
+from dtrbandit.record import Assigned, Completed, Enrolled, Event, Responded
 from dtrbandit.record.histories import advance
 from small_session import DESIGN
 
@@ -72,7 +73,7 @@ def test_following_nothing_changes_nothing() -> None:
 
 
 def test_the_collector_rests_while_a_long_log_is_folded_and_goes_on_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "LONG", 1_000)
+    monkeypatch.setattr(belief, "LONG", 1_000)
     seen: list[bool] = []
 
     def look(*given: Any) -> Any:
@@ -194,3 +195,27 @@ def test_whatever_interrupts_a_session_all_or_nothing_has_happened_and_it_goes_o
         assert session.version in (past.version, expected.version)
         CALLS[call](session, tail)
         assert_same(session, expected)
+
+
+# -- the garbage collector ---------------------------------------------------------------------------------------------
+
+
+def test_the_collector_rests_only_while_much_is_read() -> None:
+    for events, resting in ((10, True), (1_000_000, False)):
+        with without_collecting(events):
+            assert gc.isenabled() is resting
+        assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError), without_collecting(1_000_000):
+        raise ZeroDivisionError
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    try:
+        with without_collecting(1_000_000):
+            assert not gc.isenabled()
+
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

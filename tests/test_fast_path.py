@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dtrbandit as dtr
-from dtrbandit.record.frozen import frozen
+from dtrbandit.record.snapshot import frozen
 from effort import seeded
 from policies.states import bits, every_policy
 

@@ -12,7 +12,7 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.storage import connect, connect_existing
-from dtrbandit.storage.copying import copy_store
+from dtrbandit.storage.store import copy_store
 from dtrbandit.trial import Ask, Taken, Trial
 from dtrbandit.trial.trial import ATTEMPTS
 from extras import needed

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import repeat
 from typing import Any
@@ -21,7 +23,6 @@ from dtrbandit.policies.facts import decide_for, update
 from dtrbandit.policies.policy import Estimating, Policy, is_policy
 from dtrbandit.policies.registry import is_builtin, policy_from_dict, policy_to_dict, require_same
 from dtrbandit.record.answers import RULES, answer_to, refuse, require_in_turn
-from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.commands import Command
 from dtrbandit.record.contraindications import infeasible_arms
 from dtrbandit.record.events import (
@@ -43,6 +44,7 @@ from dtrbandit.record.trial_rules import refuse_other_numerics, require_going_on
 from dtrbandit.record.units import Facts, Histories
 from dtrbandit.summary import Standing, standing
 
+LONG = 10_000  # events: of so many
 Learn = Callable[[Any, History, Fact], Any]
 Decide = Callable[[Any, History, float], Decision]
 # facts, the record of their unit so far, the history that the first leads to, and the answer
@@ -290,3 +292,16 @@ def verify(log: Iterable[Event], *, design: Design | None = None, policy: Policy
         raise LogError(
             f"dtrbandit has numerics {NUMERICS} here; {'; '.join(others)}. All others lead to what was decided"
         )
+
+
+@contextmanager
+def without_collecting(events: int) -> Iterator[None]:
+    """Let the garbage collector rest if there are many events: it would look at everything, and find no garbage."""
+    if events < LONG or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -15,23 +15,8 @@ from dtrbandit.estimators.estimates import Estimates
 from dtrbandit.fast_path import NOT_TAKEN
 from dtrbandit.forks import Turns
 from dtrbandit.policies.policy import Estimating, Policy
-from dtrbandit.record.commands import (
-    CloseArm,
-    Command,
-    Complete,
-    Correct,
-    End,
-    Enroll,
-    Hold,
-    Override,
-    Release,
-    Reply,
-    Respond,
-    Unblind,
-    Upgrade,
-    Void,
-    Withdraw,
-)
+from dtrbandit.record import commands
+from dtrbandit.record.commands import Command, Reply
 from dtrbandit.record.events import Decision, Event, new
 from dtrbandit.record.histories import History
 from dtrbandit.record.log import Log
@@ -91,7 +76,7 @@ class Session:
         The unit belongs to ``site``, for good; no decision depends on it.
         """
         # an arrival at the first stage has a decision
-        return self._alone(self._take, new(Enroll, (unit, context, exclude, reason, site)))  # type: ignore[return-value]
+        return self._alone(self._take, new(commands.Enroll, (unit, context, exclude, reason, site)))  # type: ignore[return-value]
 
     def respond(
         self,
@@ -107,20 +92,20 @@ class Session:
         ``stage`` is needed only where two stages observe nothing new. ``exclude`` names arms of this stage and later
         ones that are contraindicated from now on, beside those that were before.
         """
-        return self._alone(self._take, new(Respond, (unit, context, stage, exclude, reason)))
+        return self._alone(self._take, new(commands.Respond, (unit, context, stage, exclude, reason)))
 
     def complete(self, unit: str, outcome: float) -> None:
         """Record the outcome of a unit that has been through all its stages, or has left early."""
-        self._alone(self._take, new(Complete, (unit, outcome)))
+        self._alone(self._take, new(commands.Complete, (unit, outcome)))
 
     def withdraw(self, unit: str, *, reason: str) -> None:
         """Record that a unit is lost: it keeps what it taught so far and teaches nothing more."""
-        self._alone(self._take, Withdraw(unit, reason))
+        self._alone(self._take, commands.Withdraw(unit, reason))
 
     def override(self, unit: str, arm: str, *, reason: str, stage: str | None = None) -> Decision:
         """Record that another arm than the one decided was really given, at the latest stage or at ``stage``."""
         # the decision that was overridden
-        return self._alone(self._take, Override(unit, arm, reason, stage))  # type: ignore[return-value]
+        return self._alone(self._take, commands.Override(unit, arm, reason, stage))  # type: ignore[return-value]
 
     def correct(
         self,
@@ -135,46 +120,46 @@ class Session:
 
         Estimates change from now on; decisions already made, and a Q̃ already frozen, do not.
         """
-        self._alone(self._take, Correct(unit, reason, outcome, stage, context))
+        self._alone(self._take, commands.Correct(unit, reason, outcome, stage, context))
 
     def hold(self, *, reason: str, site: str | None = None) -> None:
         """Hold accrual, everywhere or at a site: no unit enrols until ``release``. Units under way go on."""
-        self._alone(self._take, Hold(reason, site))
+        self._alone(self._take, commands.Hold(reason, site))
 
     def release(self, *, reason: str, site: str | None = None) -> None:
         """Let units enrol again, everywhere or at a site. A hold everywhere and that of a site end each by itself."""
-        self._alone(self._take, Release(reason, site))
+        self._alone(self._take, commands.Release(reason, site))
 
     def close_arm(self, stage: str, arm: str, *, reason: str) -> None:
         """Close an arm of a stage: no decision from now on gives it, and no later max runs over it.
 
         Units keep what they were given. Decisions already made, and a Q̃ already frozen, do not change.
         """
-        self._alone(self._take, CloseArm(stage, arm, reason))
+        self._alone(self._take, commands.CloseArm(stage, arm, reason))
 
     def end(self, *, reason: str) -> None:
         """End the trial: nothing more is decided. Late outcomes and amendments are still recorded."""
-        self._alone(self._take, End(reason))
+        self._alone(self._take, commands.End(reason))
 
     def upgrade(self, *, reason: str) -> None:
         """Go on, by the numerics of this release, with a log that another release began."""
-        self._alone(self._take, Upgrade(reason))
+        self._alone(self._take, commands.Upgrade(reason))
 
     def void(self, unit: str, *, reason: str) -> None:
         """Record that a unit should never have been enrolled: it teaches nothing, and its round stays used.
 
         What was learnt of it is taken back. Decisions already made, and a Q̃ already frozen, do not change.
         """
-        self._alone(self._take, Void(unit, reason))
+        self._alone(self._take, commands.Void(unit, reason))
 
     def unblind(self, unit: str, *, reason: str) -> tuple[Decision, ...]:
         """Record that somebody looks behind the arms of a unit, and return its decisions. Nothing is learnt from it.
 
         Each look is recorded, also for the same reason.
         """
-        return self._alone(self._unblind, Unblind(unit, reason))
+        return self._alone(self._unblind, commands.Unblind(unit, reason))
 
-    def _unblind(self, command: Unblind) -> tuple[Decision, ...]:
+    def _unblind(self, command: commands.Unblind) -> tuple[Decision, ...]:
         self._take(command)
         histories = self._belief.histories
         return histories.decisions(histories.known_id(command.unit))

@@ -12,8 +12,7 @@ import dtrbandit as dtr
 from dtrbandit.belief import Belief
 from dtrbandit.kernels.arrays import under, within
 from dtrbandit.policies.state import PolicyState
-from dtrbandit.record.frozen import frozen, restore
-from dtrbandit.record.snapshot import Snapshot
+from dtrbandit.record.snapshot import Snapshot, frozen, restore
 
 COMMANDS: dict[str, Any] = {
     kind.__name__.lower(): kind

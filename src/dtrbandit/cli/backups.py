@@ -118,7 +118,7 @@ def copy(
 
     Nothing is written to the first database meanwhile. Stop its service before: what it takes later is not copied.
     """
-    from dtrbandit.storage.copying import copy_store
+    from dtrbandit.storage.store import copy_store
 
     with existing(source) as here, existing_or_new(target) as there:
         copy_store(here, there)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dtrbandit.errors import DesignError, NotFound
-from dtrbandit.storage.address import POSTGRES, is_postgres, path_of
 from dtrbandit.storage.sqlite import MemoryStore, SQLiteStore
-from dtrbandit.storage.store import Store
+from dtrbandit.storage.store import POSTGRES, Store, is_postgres, path_of
 
 
 def connect(address: str) -> Store:

@@ -20,7 +20,6 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from dtrbandit.errors import Conflict, DesignError, LogError, Unavailable
-from dtrbandit.storage.address import without_secret
 from dtrbandit.storage.postgres_schema import (
     POSTGRES,
     Connection,
@@ -30,7 +29,7 @@ from dtrbandit.storage.postgres_schema import (
     write_backup,
 )
 from dtrbandit.storage.schema import APPLICATION
-from dtrbandit.storage.store import ApiKey
+from dtrbandit.storage.store import ApiKey, without_secret
 from dtrbandit.storage.tables import DAMAGED, TableStore
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs

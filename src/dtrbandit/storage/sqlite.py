@@ -18,8 +18,8 @@ from weakref import finalize
 from dtrbandit.errors import Conflict, LogError, ProtocolError, Unavailable
 from dtrbandit.forks import at_fork, is_held, turn_in_child
 from dtrbandit.record.durable import make_private, require_absent
-from dtrbandit.storage.address import MEMORY
 from dtrbandit.storage.schema import SQLITE, copy_database, is_safe_for_wal, migrate
+from dtrbandit.storage.store import MEMORY
 from dtrbandit.storage.tables import DAMAGED, TableStore, text_of
 
 PATIENCE = 5.0  # seconds that a turn waits for others to end theirs

@@ -1,4 +1,4 @@
-"""What a live trial is kept in: event logs, each a chain of records, and the few names that lead to them.
+"""What a live trial is kept in: event logs, each a chain of records, the few names that lead to them, and addresses.
 
 A ``Store`` is a database: trials by name, their logs, the keys of its users. A ``Storage`` is one log of it. Whoever
 writes takes a turn first, looks at what is new, and appends after it; what a turn wrote is there as a whole when the
@@ -7,13 +7,20 @@ turn has ended, or not at all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from dtrbandit.design.values import shown
+from dtrbandit.errors import DesignError, ProtocolError
 from dtrbandit.record.chain import Head, Stored
 
+SQLITE, MEMORY, POSTGRES = "sqlite:///", "memory://", "postgresql://"
+ALLOWED = f"{SQLITE}trial.db, {POSTGRES}user@host/database or {MEMORY}"
+AT_ONCE = 10_000  # records that are copied in one go
 KEY_LOG = 0  # the number of the log of what happened to API keys; those of trials have others
 
 
@@ -158,3 +165,67 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of the database."""
+
+
+# -- copies -----------------------------------------------------------------------------------------------------------
+
+
+def copy_store(source: Store, target: Store) -> None:
+    """Copy all trials and their logs, the keys and what happened to them: to an empty store, all or nothing."""
+    if target.trials() or target.api_keys() or target.log(KEY_LOG).head().sequence:
+        raise ProtocolError("a copy needs an empty store, and this one has trials or keys; give another")
+    with source.turn(), target.turn():
+        for entry in source.trials():
+            copy = target.add_trial(entry.name)
+            _copy_log(source.log(entry.rehearsal), target.log(copy.rehearsal))
+            if entry.live is not None:
+                copy = target.add_live(entry.name)
+                assert copy.live is not None
+                _copy_log(source.log(entry.live), target.log(copy.live))
+        _copy_log(source.log(KEY_LOG), target.log(KEY_LOG))
+        for key in source.api_keys():
+            target.put_api_key(key)
+
+
+def _copy_log(source: Storage, target: Storage) -> None:
+    records, count = source.read(), 0
+    while some := list(islice(records, AT_ONCE)):
+        target.append(some, count)
+        count += len(some)
+    target.append((), count, source.all_keys())
+
+
+# -- addresses --------------------------------------------------------------------------------------------------------
+
+
+def is_postgres(address: str) -> bool:
+    """Say whether an address leads to a PostgreSQL server."""
+    return isinstance(address, str) and address.startswith(POSTGRES)
+
+
+def path_of(address: str) -> Path | None:
+    """Return the path of an address of a file; None of one in memory or on a server.
+
+    Examples
+    --------
+    >>> path_of("sqlite:////data/trial.db").as_posix(), path_of("memory://")
+    ('/data/trial.db', None)
+    """
+    if address == MEMORY or is_postgres(address):
+        return None
+    path = address.removeprefix(SQLITE) if isinstance(address, str) and address.startswith(SQLITE) else ""
+    if not path or "\0" in path:
+        raise DesignError(f"a storage address is {ALLOWED}, found {without_secret(shown(address))}")
+    return Path(path)
+
+
+def without_secret(address: str) -> str:
+    """Return an address as it may be shown: what could be a password is left out.
+
+    Examples
+    --------
+    >>> without_secret("postgresql://nurse:secret@db.example.org/trials?password=secret&sslmode=require")
+    'postgresql://nurse:***@db.example.org/trials?password=***&sslmode=require'
+    """
+    address = re.sub(r"(//[^:/?#]*):.*@", r"\1:***@", address)
+    return re.sub(r"((?:pass|key|cert)\w*=)[^&]*", r"\1***", address)

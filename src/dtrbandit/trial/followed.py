@@ -9,14 +9,13 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from dtrbandit.belief import Belief, opened_by
+from dtrbandit.belief import Belief, opened_by, without_collecting
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import LogError, Unavailable
 from dtrbandit.policies.policy import Policy
 from dtrbandit.policies.registry import is_builtin
 from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked, record_of
 from dtrbandit.record.codec import Reader
-from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.events import Assigned, Enrolled, Responded, new
 from dtrbandit.storage.store import Storage
 from dtrbandit.trial.ledger import StoredFacts

@@ -24,8 +24,8 @@ from dtrbandit.record.durable import private_beside, require_absent, settle
 from dtrbandit.record.events import Event, Opened, Taught
 from dtrbandit.record.teaching import Prior
 from dtrbandit.storage import SQLiteStore, Store, connect, connect_existing, is_postgres, path_of
-from dtrbandit.storage.copying import copy_store
 from dtrbandit.storage.key_events import changed_keys, key_record_fault
+from dtrbandit.storage.store import copy_store
 from dtrbandit.trial.batch import check_label
 
 log = logging.getLogger("dtrbandit.trial")

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from dtrbandit.belief import without_collecting
 from dtrbandit.design.spec import Design
 from dtrbandit.errors import DTRError, LogError, NotFound, Unavailable
 from dtrbandit.policies.policy import Policy
 from dtrbandit.record.chain import EMPTY, Head, Record, Stored, checked
-from dtrbandit.record.collecting import without_collecting
 from dtrbandit.record.snapshot import Snapshot
 from dtrbandit.record.trial_rules import Segment, segments
 from dtrbandit.storage.key_events import key_fault

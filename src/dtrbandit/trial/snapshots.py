@@ -28,8 +28,7 @@ from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.chain import NOTHING, Head, chained, record_of
 from dtrbandit.record.durable import private_beside, settle
 from dtrbandit.record.events import Opened
-from dtrbandit.record.frozen import Frozen, frozen, restore
-from dtrbandit.record.snapshot import Snapshot
+from dtrbandit.record.snapshot import Frozen, Snapshot, frozen, restore
 from dtrbandit.storage.store import Storage, Store
 from dtrbandit.trial.ledger import StoredFacts
 
