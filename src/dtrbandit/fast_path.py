@@ -22,12 +22,20 @@ from dtrbandit.kernels.stream import ROUNDS, uniforms
 from dtrbandit.policies.state import PolicyState
 from dtrbandit.record.commands import Command, Complete, Enroll, Respond
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Responded, new
-from dtrbandit.record.histories import Context, History, UnitRecord, columns_of, features_at
+from dtrbandit.record.histories import (
+    AWAITS_OUTCOME,
+    AWAITS_STAGE,
+    COMPLETED,
+    LEFT_AND_COMPLETED,
+    Context,
+    History,
+    UnitRecord,
+    columns_of,
+    features_at,
+)
 from dtrbandit.record.log import NUMBER, PackedLog, Template, split
-from dtrbandit.record.tally import AWAITS_OUTCOME, AWAITS_STAGE, COMPLETED, LEFT_AND_COMPLETED
-from dtrbandit.record.texts import is_unit_id
 from dtrbandit.record.units import Histories
-from dtrbandit.record.values import Values, packing
+from dtrbandit.record.values import Values, is_unit_id, packing
 
 BUILT_FROM = c.BUILT_FROM
 

@@ -10,16 +10,8 @@ from dtrbandit.design.spec import Design
 from dtrbandit.estimators.estimates import Coefficients, Estimates
 from dtrbandit.rank import scaled_rows
 from dtrbandit.record.events import ArmClosed, Held, Released
-from dtrbandit.record.tally import (
-    AWAITS_OUTCOME,
-    AWAITS_STAGE,
-    COMPLETED,
-    LEFT_AND_COMPLETED,
-    VOIDED,
-    WITHDRAWN,
-    Tally,
-)
-from dtrbandit.record.units import Histories
+from dtrbandit.record.histories import AWAITS_OUTCOME, AWAITS_STAGE, COMPLETED, LEFT_AND_COMPLETED, VOIDED, WITHDRAWN
+from dtrbandit.record.units import Histories, Tally
 from dtrbandit.words import counted, short_number
 
 

@@ -10,8 +10,8 @@ import pytest
 import dtrbandit as dtr
 from dtrbandit.policies.registry import examples
 from dtrbandit.record import Enrolled
-from dtrbandit.record.texts import LONGEST_SITE as LONGEST
-from dtrbandit.record.texts import accept_site
+from dtrbandit.record.values import LONGEST_SITE as LONGEST
+from dtrbandit.record.values import accept_site
 from small_session import DESIGN, FAIR, Says
 
 POLICIES = examples()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from fractions import Fraction
+from typing import Any, get_args
 from unicodedata import normalize
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.record import Histories, History
+from dtrbandit.record import Event, Histories, History
 from dtrbandit.record.events import (
     Assigned,
     Completed,
@@ -23,10 +26,22 @@ from dtrbandit.record.events import (
     UnitFact,
     Withdrawn,
 )
-from dtrbandit.record.histories import advance
+from dtrbandit.record.histories import (
+    AWAITS_OUTCOME,
+    AWAITS_STAGE,
+    COMPLETED,
+    LEFT_AND_COMPLETED,
+    VOIDED,
+    WITHDRAWN,
+    UnitRecord,
+    advance,
+)
 from dtrbandit.record.log import PackedLog
-from dtrbandit.record.texts import folded
-from dtrbandit.record.values import Values
+from dtrbandit.record.units import SCALE, Tally, whole
+from dtrbandit.record.values import Values, folded
+from effort import seeded
+from random_course import DESIGN as THREE_ARMS
+from random_course import go_on, random_session
 from small_session import DESIGN
 
 
@@ -179,3 +194,174 @@ def test_what_is_no_text_is_no_known_id() -> None:
     number: Any = 7
 
     assert opened().known_id(number) is number
+
+
+# -- the tally ---------------------------------------------------------------------------------------------------------
+
+floats = st.floats(allow_nan=False, allow_infinity=False)
+POLICIES: list[Any] = [dtr.UniformRandom(), dtr.DTRBandit(q=1, delta=0.5, schedule="permuted"), dtr.Greedy()]
+
+
+# -- sums ------------------------------------------------------------------------------------------------------
+
+
+@given(floats)
+@example(5e-324)
+@example(-5e-324)
+@example(2.2250738585072014e-308)
+@example(1.7976931348623157e308)
+@example(-0.0)
+def test_a_float_is_a_whole_number_of_the_smallest(number: float) -> None:
+    assert Fraction(whole(number), 2**SCALE) == Fraction(number)
+
+
+@given(st.lists(st.tuples(floats, st.booleans()), max_size=30), st.randoms(use_true_random=False))
+def test_a_sum_is_exact_whatever_comes_and_goes_in_whatever_order(
+    numbers: list[tuple[float, bool]], order: Any
+) -> None:
+    tally, changes = Tally(), [(None, number) for number, _ in numbers]
+    changes += [(number, None) for number, goes in numbers if goes]  # type: ignore[misc]  # the other way
+    order.shuffle(changes)
+
+    for before, after in changes:
+        tally.count_outcome(before, after)
+
+    left = [Fraction(number) for number, goes in numbers if not goes]
+    assert tally.outcomes == len(left)
+    assert Fraction(tally.total, 2**SCALE) == sum(left)
+
+
+@given(st.lists(st.floats(-1e100, 1e100), max_size=30))
+def test_a_mean_is_rounded_once(numbers: list[float]) -> None:
+    tally = Tally()
+
+    for number in numbers:
+        tally.count_outcome(None, number)
+
+    exact = sum(map(Fraction, numbers)) / len(numbers) if numbers else None
+    assert tally.mean_outcome == (None if exact is None else float(exact))
+
+
+def test_a_correction_counts_in_the_place_of_what_it_corrects() -> None:
+    tally = Tally()
+    for before, after in ((None, 0.1), (None, 1e16), (0.1, 0.2), (1e16, 0.3)):
+        tally.count_outcome(before, after)
+
+    assert (tally.outcomes, tally.mean_outcome) == (2, float((Fraction(0.2) + Fraction(0.3)) / 2))
+
+
+# -- counts ----------------------------------------------------------------------------------------------------
+
+
+def naive_state(record: UnitRecord) -> int:
+    """Say where a unit stands, from what its record has."""
+    if record.voided is not None:
+        return VOIDED
+    if record.outcome is not None:
+        return LEFT_AND_COMPLETED if record.left else COMPLETED
+    if record.withdrawn is not None:
+        return WITHDRAWN
+    if record.left or len(record.reported) == 2:
+        return AWAITS_OUTCOME
+    return AWAITS_STAGE
+
+
+def naive_count(histories: Histories) -> dict[str, object]:
+    """Count all that a tally counts, over the records of all units."""
+    records = list(histories)
+    valid = [record.history.outcome for record in records if record.voided is None]
+    outcomes = [Fraction(outcome) for outcome in valid if outcome is not None]
+    amendments = Counter(type(each) for record in records for each in record.amendments)
+    return {
+        "states": Counter(map(naive_state, records)),
+        "given": Counter(pair for record in records for pair in enumerate(record.history.arms)),
+        "reasons": Counter(decision.reason for unit in histories.names for decision in histories.decisions(unit)),
+        "overridden": amendments[Overridden],
+        "corrected": amendments[Corrected],
+        "excluded": sum(bool(record.exclusions) for record in records),
+        "unblinded": sum(bool(record.unblinded) for record in records),
+        "outcomes": len(outcomes),
+        "total": sum(outcomes) * 2**SCALE,
+    }
+
+
+def counts(tally: Tally) -> dict[str, object]:
+    found = {name: getattr(tally, name) for name in ("states", "given", "reasons")}
+    return {**{name: +counter for name, counter in found.items()}, **{n: getattr(tally, n) for n in Tally.COUNTS}}
+
+
+@seeded(40)
+def test_a_tally_is_a_naive_count_over_all_units_after_any_course(seed: int) -> None:
+    session = random_session(POLICIES[seed % 3], seed, 0, taught=seed % 2 == 1)
+    rng = np.random.default_rng(seed)
+
+    for _ in range(15):
+        go_on(session, rng, 10)
+
+        assert counts(session.histories.tally) == naive_count(session.histories)
+
+
+def test_courses_have_facts_of_every_kind() -> None:
+    kinds = Counter(type(event).__name__ for seed in range(10) for event in random_session(POLICIES[0], seed, 150).log)
+
+    others = {"Ended", "Taught", "Upgraded"}  # after which nothing more is counted, or before
+    assert set(kinds) >= {kind.__name__ for kind in get_args(Event)} - others
+
+
+def test_a_void_unit_whose_story_is_looked_at_counts_once() -> None:
+    session = dtr.Session(THREE_ARMS, dtr.UniformRandom())
+    for unit, outcome in (("u1", 5.0), ("u2", 7.0)):
+        session.enroll(unit, {"x": 0.0})
+        session.respond(unit, {"r": -2.0})
+        session.complete(unit, outcome)
+    session.void("u1", reason="twice")
+
+    session.unblind("u1", reason="an event")
+    session.unblind("u1", reason="another event")
+
+    assert session.summary().mean_outcome == 7.0
+    assert session.histories.tally.outcomes == 1
+    assert counts(session.histories.tally) == naive_count(session.histories)
+
+
+def test_a_withdrawn_unit_has_no_outcome_and_one_that_is_void_after_its_end_changes_state() -> None:
+    session = dtr.Session(THREE_ARMS, dtr.UniformRandom())
+    for unit in ("u1", "u2", "u3"):
+        session.enroll(unit, {"x": 0.0})
+    session.withdraw("u1", reason="moved away")
+    session.respond("u2", {"r": -2.0})
+    session.complete("u2", 2.5)
+    session.void("u2", reason="twice")
+
+    tally = session.histories.tally
+
+    assert +tally.states == {WITHDRAWN: 1, VOIDED: 1, AWAITS_STAGE: 1}
+    assert (tally.outcomes, tally.total, tally.mean_outcome) == (0, 0, None)
+
+
+@seeded(8)
+def test_a_copy_stays_as_it_is_and_is_the_same_as_plain_values(seed: int) -> None:
+    session = random_session(POLICIES[seed % 3], seed, 100)
+    tally = session.histories.tally
+
+    copy, before = tally.copy(), naive_count(session.histories)
+    go_on(session, np.random.default_rng(seed), 60)
+
+    assert counts(copy) == before != counts(tally)
+    assert list(copy.reasons) == list(tally.reasons)[: len(copy.reasons)]  # ties keep their order in a summary
+    assert Tally.from_dict(tally.to_dict()).to_dict() == tally.to_dict()
+
+
+@pytest.mark.parametrize("before", [(0, 1), (1, 1), (1,)])
+@pytest.mark.parametrize("after", [(0, 1), (1, 0), (0,)])
+def test_arms_count_in_the_place_of_others(before: tuple[int, ...], after: tuple[int, ...]) -> None:
+    if len(before) != len(after):
+        with pytest.raises(ValueError, match=r"shorter|longer"):
+            Tally().count_arms(before, after)
+        return
+    tally = Tally()
+    tally.given.update(enumerate(before))
+
+    tally.count_arms(before, after)
+
+    assert +tally.given == Counter(enumerate(after))

@@ -16,8 +16,8 @@ from dtrbandit.record.commands import Correct, Override, Unblind, Void
 from dtrbandit.record.events import Corrected, Overridden, Unblinded, Voided
 from dtrbandit.record.histories import UnitRecord, all_features, columns_of, merged
 from dtrbandit.record.rules import accept, expects, known_unit, on_record, stage_number
-from dtrbandit.record.texts import accept_reason
 from dtrbandit.record.units import Histories
+from dtrbandit.record.values import accept_reason
 
 
 def overridden(histories: Histories, fields: tuple[str, str | None, str, str]) -> tuple[Overridden | None, UnitRecord]:

@@ -10,8 +10,8 @@ from dtrbandit.design.values import is_among, shown
 from dtrbandit.errors import ObservationError, ProtocolError
 from dtrbandit.record.events import Excluded
 from dtrbandit.record.histories import History, UnitRecord, barred_by
-from dtrbandit.record.texts import accept_reason
 from dtrbandit.record.units import Histories
+from dtrbandit.record.values import accept_reason
 
 NO_ARM = "Exclude fewer arms if you can; otherwise ask an administrator of the trial."
 Said = tuple[Excluded | None, str | None]  # which arms, and why

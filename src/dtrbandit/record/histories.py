@@ -31,16 +31,10 @@ from dtrbandit.record.events import (
     Withdrawn,
     new,
 )
-from dtrbandit.record.tally import (
-    AWAITS_OUTCOME,
-    AWAITS_STAGE,
-    COMPLETED,
-    LEFT_AND_COMPLETED,
-    VOIDED,
-    WITHDRAWN,
-)
 from dtrbandit.record.values import Values
 
+COMPLETED, LEFT_AND_COMPLETED, WITHDRAWN, VOIDED, AWAITS_OUTCOME = range(5)  # states of units
+AWAITS_STAGE = 5  # and the number of the stage, from 1, whose response comes next, less one
 Context = Values[float]
 ONE = Values(("1",), (1.0,)).packed
 
@@ -115,7 +109,7 @@ class UnitRecord:
         return self.outcome is not None or self.withdrawn is not None or self.voided is not None
 
     def state(self, stages: int) -> int:
-        """Return the number of its state (``record/tally.py``), in a design of so many stages."""
+        """Return the number of its state in a design of so many stages."""
         if self.voided is not None:
             return VOIDED
         if self.outcome is not None:

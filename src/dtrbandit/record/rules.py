@@ -25,10 +25,9 @@ from dtrbandit.record.contraindications import (
 )
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Excluded, Responded, Withdrawn, new
 from dtrbandit.record.histories import Context, UnitRecord, barred_by, columns_of, in_order
-from dtrbandit.record.texts import accept_reason, accept_site, is_unit_id
 from dtrbandit.record.trial_rules import no_more_arms, require_accrual
 from dtrbandit.record.units import Histories
-from dtrbandit.record.values import Values, packing, unpacked
+from dtrbandit.record.values import Values, accept_reason, accept_site, is_unit_id, packing, unpacked
 
 NOTHING = (None, None)  # excluded, and no reason
 

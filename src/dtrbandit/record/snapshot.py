@@ -22,8 +22,7 @@ from dtrbandit.errors import LogError
 from dtrbandit.record.codec import decode, encode
 from dtrbandit.record.events import Event
 from dtrbandit.record.histories import Context, History, UnitRecord, all_features, in_order
-from dtrbandit.record.tally import Tally
-from dtrbandit.record.units import Histories
+from dtrbandit.record.units import Histories, Tally
 
 MAGIC = b"dtrbandit snapshot\n"
 VERSION = 2  # of what a header and its arrays hold

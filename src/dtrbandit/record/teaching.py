@@ -17,8 +17,8 @@ from dtrbandit.record.checks import Rules
 from dtrbandit.record.events import Opened, Taught
 from dtrbandit.record.histories import Context, History, advance, columns_of, goes_on
 from dtrbandit.record.rules import accept
-from dtrbandit.record.texts import is_unit_id
 from dtrbandit.record.units import Histories
+from dtrbandit.record.values import is_unit_id
 from dtrbandit.words import counted
 
 

@@ -13,8 +13,8 @@ from dtrbandit.record.checks import Answers, Rules, answered_by
 from dtrbandit.record.commands import CloseArm, End, Hold, Release, Upgrade
 from dtrbandit.record.events import ArmClosed, Ended, Fact, Held, Released, TrialFact, Upgraded
 from dtrbandit.record.histories import History, UnitRecord
-from dtrbandit.record.texts import accept_site, accept_words
 from dtrbandit.record.units import Histories
+from dtrbandit.record.values import accept_site, accept_words
 
 # -- accrual -----------------------------------------------------------------------------------------------------------
 #

@@ -1,4 +1,4 @@
-"""The records of all units: the fold of a log.
+"""The records of all units, and what is counted of them: the fold of a log.
 
 ``Histories.record`` is the only way in which a fact comes on record. Facts are not checked here: ``record/rules.py``
 says what may be recorded next.
@@ -6,7 +6,8 @@ says what may be recorded next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 from unicodedata import normalize
@@ -35,10 +36,10 @@ from dtrbandit.record.events import (
     Voided,
     Withdrawn,
 )
-from dtrbandit.record.histories import NO_UNIT, Context, History, UnitRecord, advance, barred_by, in_order, merged
-from dtrbandit.record.tally import VOIDED, Tally
-from dtrbandit.record.texts import folded
-from dtrbandit.record.values import Values
+from dtrbandit.record.histories import NO_UNIT, VOIDED, History, UnitRecord, advance, barred_by, in_order, merged
+from dtrbandit.record.values import Values, folded
+
+SCALE = 1074  # every float is a whole multiple of 2**-1074
 
 
 class Facts(Protocol):
@@ -128,9 +129,7 @@ class Histories:
         elif kind is Taught:
             self.taught.add(history.unit)
         elif known is None:
-            record = _newcomer(fact, history)
-            record.since = time
-            self.note_enrolled(record)
+            self._enroll(_newcomer(fact, history), time)
         else:
             self._add(fact, known, history, time)
 
@@ -142,11 +141,11 @@ class Histories:
         if key != unit:
             self.folded[key] = unit
 
-    def note_enrolled(self, record: UnitRecord) -> None:
+    def _enroll(self, record: UnitRecord, time: datetime | None) -> None:
         """Count a unit that has enrolled."""
-        unit = record.history.unit
-        self.add_name(unit)
-        self.in_flight[unit] = record
+        record.since = time
+        self.add_name(record.history.unit)
+        self.in_flight[record.history.unit] = record
         self.tally.states[record.state(len(self.design.stages))] += 1
         if record.exclusions:
             self.tally.excluded += 1
@@ -221,32 +220,20 @@ def _with_values(design: Design, m: int, fact: Any) -> Any:
 def _newcomer(fact: Any, history: History) -> UnitRecord:
     _, _, context, exclude, reason, site = fact
     contexts = (context,)
-    record = UnitRecord(history, contexts, contexts)
-    if site is not None:
-        record.site = site
-    if exclude:
-        record.exclusions = ((0, exclude, reason),)
-    return record
-
-
-def _add_response(record: UnitRecord, fact: Any) -> None:
-    _, _, context, exclude, reason = fact
-    if exclude:
-        record.exclusions += ((len(record.reported), exclude, reason),)
-    _add_context(record, context)
-
-
-def _add_context(record: UnitRecord, context: Context) -> None:
-    untouched = record.contexts is record.reported
-    contexts = record.contexts = (*record.contexts, context)
-    record.reported = contexts if untouched else (*record.reported, context)
+    exclusions = ((0, exclude, reason),) if exclude else ()
+    return UnitRecord(history, contexts, contexts, exclusions=exclusions, site=site)
 
 
 def add(design: Design, record: UnitRecord, fact: Any, history: History) -> None:
     """Add a fact, and the history that it led to, to the record of its unit."""
     kind = type(fact)
     if kind is Responded:
-        _add_response(record, fact)
+        _, _, context, exclude, reason = fact
+        if exclude:
+            record.exclusions += ((len(record.reported), exclude, reason),)
+        untouched = record.contexts is record.reported
+        contexts = record.contexts = (*record.contexts, context)
+        record.reported = contexts if untouched else (*record.reported, context)
         record.left = not history.feasible
     elif kind is Completed:
         record.outcome = fact.outcome
@@ -261,3 +248,98 @@ def add(design: Design, record: UnitRecord, fact: Any, history: History) -> None
             _, record.contexts = merged(design, record, fact)
         record.amendments += (fact,)
     record.history = history
+
+
+# -- the tally: a summary reads it, and looks at no unit for it ------------------------------------------------------
+
+
+def whole(number: float) -> int:
+    """Return a float in units of 2**-1074, exactly.
+
+    Examples
+    --------
+    >>> whole(0.1) + whole(0.2) - whole(0.1) == whole(0.2)
+    True
+    """
+    numerator, denominator = number.as_integer_ratio()  # the denominator is a power of 2, at most 2**1074
+    return numerator << SCALE + 1 - denominator.bit_length()
+
+
+class Tally:
+    """Counts of units by state, of arms given, of reasons and of amendments, and the sum of outcomes.
+
+    Attributes
+    ----------
+    states
+        How many units are in each state, by its number.
+    given
+        How often each arm was really given, by stage and arm.
+    reasons
+        How often each reason led to a decision, in the order in which they first came.
+    overridden, corrected
+        How many amendments there were of each kind.
+    excluded, unblinded
+        How many units have contraindications, and of how many somebody was shown the story.
+    outcomes, total
+        How many outcomes count, and their sum in units of 2**-1074. It is exact, so that their order does not matter.
+    """
+
+    COUNTS = ("overridden", "corrected", "excluded", "unblinded", "outcomes", "total")
+
+    def __init__(self) -> None:
+        self.states: Counter[int] = Counter()
+        self.given: Counter[tuple[int, int]] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.overridden = self.corrected = self.excluded = self.unblinded = self.outcomes = self.total = 0
+
+    @property
+    def mean_outcome(self) -> float | None:
+        """The mean of the outcomes that count, rounded once; None if there is none."""
+        return self.total / (self.outcomes << SCALE) if self.outcomes else None
+
+    def move(self, before: int, after: int) -> None:
+        """Count a unit in another state."""
+        self.states[before] -= 1
+        self.states[after] += 1
+
+    def count_decision(self, m: int, arm: int, reason: str) -> None:
+        """Count an arm that is given at a stage, and the reason for it."""
+        self.given[m, arm] += 1
+        self.reasons[reason] += 1
+
+    def count_outcome(self, before: float | None, after: float | None) -> None:
+        """Let an outcome count in the place of another; None: no outcome."""
+        if before is not None:
+            self.outcomes -= 1
+            self.total -= whole(before)
+        if after is not None:
+            self.outcomes += 1
+            self.total += whole(after)
+
+    def count_arms(self, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+        """Let the arms of a unit count in the place of others."""
+        for m, (old, new) in enumerate(zip(before, after, strict=True)):
+            if old != new:
+                self.given[m, old] -= 1
+                self.given[m, new] += 1
+
+    def copy(self) -> Tally:
+        """Return a copy, which stays as it is."""
+        return Tally.from_dict(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all counts as plain values."""
+        own = {name: str(getattr(self, name)) for name in self.COUNTS}  # a sum may be longer than JSON's numbers
+        given = [[m, arm, count] for (m, arm), count in self.given.items()]
+        return {**own, "states": [*self.states.items()], "given": given, "reasons": [*self.reasons.items()]}
+
+    @staticmethod
+    def from_dict(counts: Mapping[str, Any]) -> Tally:
+        """Return the tally that ``to_dict`` describes."""
+        tally = Tally()
+        tally.states = Counter(dict(counts["states"]))
+        tally.given = Counter({(m, arm): count for m, arm, count in counts["given"]})
+        tally.reasons = Counter(dict(counts["reasons"]))
+        for name in Tally.COUNTS:
+            setattr(tally, name, int(counts.get(name, 0)))  # one that is new has counted nothing yet
+        return tally

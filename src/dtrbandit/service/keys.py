@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from dtrbandit.errors import ObservationError
-from dtrbandit.record.texts import accept_site
+from dtrbandit.record.values import accept_site
 from dtrbandit.service.problems import Refused
 from dtrbandit.storage import ApiKey
 

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 from pydantic_core import PydanticCustomError
 
 from dtrbandit.record import Command, Decision
-from dtrbandit.record.texts import LONGEST_SITE as LONGEST
+from dtrbandit.record.values import LONGEST_SITE as LONGEST
 from dtrbandit.service.key_store import MOST_OVERLAP, OVERLAP
 from dtrbandit.service.keys import Role
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dtrbandit.design.values import shown
 from dtrbandit.errors import LogError, NotFound, ProtocolError
 from dtrbandit.record.chain import EMPTY, Head, Stored, checked, entries_of, linked, time_of, time_text
-from dtrbandit.record.texts import accept_words
+from dtrbandit.record.values import accept_words
 from dtrbandit.storage.store import KEY_LOG, ApiKey, IdempotencyKey, Store
 from dtrbandit.words import counted
 
