@@ -8,10 +8,12 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.record import Command, Histories
-from dtrbandit.record.answers import ANSWERS, RULES, answer_to, refuse, require_in_turn
+from dtrbandit.record.answers import OWN, RULES, answer_to, refuse, require_in_turn
+from dtrbandit.record.commands import FACTS
 from dtrbandit.record.events import Assigned, Completed, Decision, Enrolled, Fact, Opened
 from dtrbandit.record.histories import advance
 from dtrbandit.record.log import PackedLog
+from dtrbandit.record.rules import completed
 from dtrbandit.record.values import Values
 from small_session import DESIGN, some_session
 
@@ -19,8 +21,24 @@ DECISION = Decision("u", 1, "first", "ssri", "greedy", 1.0, {}, {}, ("ssri",))
 
 
 def test_every_command_has_an_answer_and_every_fact_a_rule() -> None:
-    assert set(ANSWERS) == set(get_args(Command))
+    assert set(FACTS) == set(get_args(Command))
     assert set(RULES) == set(get_args(Fact))
+
+
+def test_a_command_has_the_fields_of_its_fact_by_their_names() -> None:
+    of_the_log = {"round", *OWN}
+
+    for command, fact in FACTS.items():
+        assert set(command._fields) == set(fact._fields) - of_the_log
+
+
+def test_a_command_with_the_fields_of_its_fact_is_answered_by_its_rule() -> None:
+    session = some_session()
+    session.enroll("u", {"start1": 0.5})
+    session.respond("u", {"end1": 2.0})
+    histories = session.histories
+
+    assert answer_to(histories, dtr.Complete("u", 2)) == (*completed(histories, ("u", 2.0)), None)
 
 
 def test_a_rule_takes_an_event_as_it_stands_in_a_log() -> None:

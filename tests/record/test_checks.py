@@ -10,19 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dtrbandit as dtr
-from dtrbandit.record.checks import answered_by, is_usual, what_is_wrong
-from dtrbandit.record.rules import completed
+from dtrbandit.record.checks import is_usual, what_is_wrong
 from dtrbandit.record.values import Values
-from small_session import some_session
-
-
-def test_a_command_with_the_fields_of_its_fact_is_answered_by_its_rule() -> None:
-    session = some_session()
-    session.enroll("u", {"start1": 0.5})
-    session.respond("u", {"end1": 2.0})
-    histories = session.histories
-
-    assert answered_by(completed)(histories, dtr.Complete("u", 2)) == (*completed(histories, ("u", 2.0)), None)
 
 
 @given(

@@ -7,10 +7,11 @@ from typing import Any, get_args
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.record import commands
 from dtrbandit.record.commands import OfTheTrial
 from dtrbandit.record.events import ArmClosed, Ended, Held, Released, TrialFact, Upgraded
 from dtrbandit.record.histories import NO_UNIT
-from dtrbandit.record.trial_rules import ANSWERS, RULES, segments
+from dtrbandit.record.trial_rules import RULES, segments
 from small_session import DESIGN, some_session
 
 FACTS: list[Any] = [
@@ -22,9 +23,9 @@ FACTS: list[Any] = [
 ]
 
 
-def test_every_fact_of_the_trial_has_a_rule_and_every_such_command_an_answer() -> None:
+def test_every_fact_of_the_trial_has_a_rule_and_every_such_command_a_fact() -> None:
     assert set(RULES) == set(get_args(TrialFact))
-    assert set(ANSWERS) == set(get_args(OfTheTrial))
+    assert {commands.FACTS[command] for command in get_args(OfTheTrial)} == set(RULES)
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=repr)

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dtrbandit.design.contexts import accept_number
 from dtrbandit.design.values import shown
 from dtrbandit.errors import ProtocolError
-from dtrbandit.record.checks import Answer, Answers, Rules, answered_by
-from dtrbandit.record.commands import Correct, Override, Unblind, Void
+from dtrbandit.record.checks import Rules
 from dtrbandit.record.events import Corrected, Overridden, Unblinded, Voided
 from dtrbandit.record.histories import UnitRecord, all_features, columns_of, merged
 from dtrbandit.record.rules import accept, expects, known_unit, on_record, stage_number
@@ -158,22 +157,4 @@ def unblinded(histories: Histories, fields: tuple[str, str]) -> tuple[Unblinded,
     return Unblinded(record.history.unit, accept_reason(reason, unit)), record
 
 
-def _override(histories: Histories, command: Override) -> Answer:
-    unit, arm, reason, stage = command
-    fact, record = overridden(histories, (unit, stage, arm, reason))
-    decision = histories.decisions(unit)[stage_of_override(histories, record, stage, arm, reason)]
-    return fact, record, decision._replace(arm=arm, reason="override", propensity=None)
-
-
-def _correct(histories: Histories, command: Correct) -> Answer:
-    unit, reason, outcome, stage, context = command
-    return *corrected(histories, (unit, outcome, stage, context, reason)), None
-
-
 RULES: Rules = {Overridden: overridden, Corrected: corrected, Voided: voided, Unblinded: unblinded}
-ANSWERS: Answers = {
-    Override: _override,
-    Correct: _correct,
-    Void: answered_by(voided),
-    Unblind: answered_by(unblinded),
-}

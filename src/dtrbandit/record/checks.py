@@ -16,14 +16,7 @@ ROUNDING = 1e-9  # by which a propensity may be above one
 
 # the fact to record, None if it is on record, and the unit's record so far, None if it enrols or if there is no unit
 Found = tuple[Fact | None, UnitRecord | None]
-Answer = tuple[Fact | None, UnitRecord | None, Decision | None]  # and the decision on record
 Rules = dict[type, Callable[[Histories, Any], Found]]  # by the kind of fact
-Answers = dict[type, Callable[[Histories, Any], Answer]]  # by the kind of command
-
-
-def answered_by(rule: Callable[[Histories, Any], Found]) -> Callable[[Histories, Any], Answer]:
-    """Return the answer to a command whose fields are those of its fact, and which asks for no decision."""
-    return lambda histories, command: (*rule(histories, command), None)
 
 
 def is_usual(decision: Decision, arms: tuple[str, ...]) -> bool:

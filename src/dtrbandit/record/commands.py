@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from dtrbandit.record import events
 from dtrbandit.record.events import Decision, Fact
 
 
@@ -112,6 +113,21 @@ class Unblind(NamedTuple):
 OfAUnit = Enroll | Respond | Complete | Withdraw | Override | Correct | Void | Unblind
 OfTheTrial = Hold | Release | CloseArm | End | Upgrade
 Command = OfAUnit | OfTheTrial
+FACTS: dict[type[Any], type[Any]] = {  # that commands ask to record; a command has their fields, by name
+    Enroll: events.Enrolled,
+    Respond: events.Responded,
+    Complete: events.Completed,
+    Withdraw: events.Withdrawn,
+    Override: events.Overridden,
+    Correct: events.Corrected,
+    Void: events.Voided,
+    Unblind: events.Unblinded,
+    Hold: events.Held,
+    Release: events.Released,
+    CloseArm: events.ArmClosed,
+    End: events.Ended,
+    Upgrade: events.Upgraded,
+}
 
 
 class Reply(NamedTuple):

@@ -15,8 +15,7 @@ from dtrbandit.design.contexts import LARGEST, accept_context, accept_number, re
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import is_among, shown
 from dtrbandit.errors import NotFound, ObservationError, ProtocolError
-from dtrbandit.record.checks import Answer, Answers, Rules, answered_by, is_usual, what_is_wrong
-from dtrbandit.record.commands import Complete, Enroll, Respond, Withdraw
+from dtrbandit.record.checks import Rules, is_usual, what_is_wrong
 from dtrbandit.record.contraindications import (
     accept_exclude,
     excluded_by,
@@ -302,18 +301,7 @@ def _enters(design: Design, record: UnitRecord, m: int, context: Context) -> boo
     return condition is None or condition.holds(columns_of((*record.contexts, context)))
 
 
-# -- commands ----------------------------------------------------------------------------------------------------------
-
-
-def _enroll(histories: Histories, command: Enroll) -> Answer:
-    unit, context, exclude, reason, site = command
-    fact, record = enrolled(histories, (unit, None, context, exclude, reason, site))
-    if fact is not None:  # after all else: who tries ids hears of one that is taken only where a free one would enrol
-        _require_distinct(histories, unit)
-    return fact, record, histories.decisions(unit)[0] if record else None
-
-
-def _require_distinct(histories: Histories, unit: str) -> None:
+def require_distinct(histories: Histories, unit: str) -> None:
     """Refuse a new id that people would take for a known one."""
     other = histories.look_alike(unit)
     if other is not None:
@@ -324,25 +312,10 @@ def _require_distinct(histories: Histories, unit: str) -> None:
         )
 
 
-def _respond(histories: Histories, command: Respond) -> Answer:
-    unit, context, stage, exclude, reason = command
-    fact, record = responded(histories, (unit, stage, context, exclude, reason))
-    if fact is not None:
-        return fact, record, None
-    m = stage_of_response(histories, record, stage, context)
-    return None, record, histories.decisions(unit)[m] if m < len(record.history.arms) else None
-
-
 RULES: Rules = {
     Enrolled: enrolled,
     Assigned: assigned,
     Responded: responded,
     Completed: completed,
     Withdrawn: withdrawn,
-}
-ANSWERS: Answers = {
-    Enroll: _enroll,
-    Respond: _respond,
-    Complete: answered_by(completed),
-    Withdraw: answered_by(withdrawn),
 }

@@ -89,7 +89,7 @@ def parted(array: NDArray[np.uint8]) -> list[str]:
 # -- histories --------------------------------------------------------------------------------------------------------
 
 # the fields of a unit's record that are facts
-FACTS: list[Any] = [each.name for each in fields(UnitRecord) if each.default == () and each.name != "exclusions"]
+FACT_FIELDS: list[Any] = [each.name for each in fields(UnitRecord) if each.default == () and each.name != "exclusions"]
 
 
 class Frozen(NamedTuple):
@@ -149,7 +149,7 @@ def _plain(record: UnitRecord) -> dict[str, Any]:
     rare = {
         "excluded": history.excluded,
         "exclusions": [(m, dict(arms), reason) for m, arms, reason in record.exclusions],
-        **{name: [encode(each) for each in getattr(record, name)] for name in FACTS},
+        **{name: [encode(each) for each in getattr(record, name)] for name in FACT_FIELDS},
         "site": record.site,
         "left": record.left,
     }
@@ -169,7 +169,7 @@ def _record(design: Design, found: Mapping[str, Any]) -> UnitRecord:
     unit, node, since = found["unit"], found["node"], found["since"]
     contexts, arms = _contexts(design, found["contexts"]), design.tree.arms_to[node]
     excluded = tuple(tuple((m, arm) for m, arm in each) for each in found.get("excluded", ()))
-    rare: dict[str, Any] = {name: tuple([decode(line) for line in found.get(name, ())]) for name in FACTS}
+    rare: dict[str, Any] = {name: tuple([decode(line) for line in found.get(name, ())]) for name in FACT_FIELDS}
     rare |= {name: found[name] for name in ("site", "left") if name in found}
     return UnitRecord(
         History(unit, found["round"], node, all_features(design, unit, contexts, arms), arms, (), None, excluded),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, NoReturn
 
-from dtrbandit._version import NUMERICS, RELEASES, __version__
+from dtrbandit._version import NUMERICS, RELEASES
 from dtrbandit.design.feasibility import Barred, arms_left
 from dtrbandit.design.spec import Design
 from dtrbandit.design.values import is_among, shown
 from dtrbandit.errors import LogError, ProtocolError
-from dtrbandit.record.checks import Answers, Rules, answered_by
-from dtrbandit.record.commands import CloseArm, End, Hold, Release, Upgrade
+from dtrbandit.record.checks import Rules
 from dtrbandit.record.events import ArmClosed, Ended, Fact, Held, Released, TrialFact, Upgraded
 from dtrbandit.record.histories import History, UnitRecord
 from dtrbandit.record.units import Histories
@@ -213,10 +212,3 @@ def refuse_other_numerics(numerics: int) -> NoReturn:
 
 
 RULES: Rules = {Held: held, Released: released, ArmClosed: closed, Ended: ended, Upgraded: upgraded}
-ANSWERS: Answers = {
-    Hold: answered_by(held),
-    Release: answered_by(released),
-    CloseArm: answered_by(closed),
-    End: answered_by(ended),
-    Upgrade: lambda histories, command: (*upgraded(histories, (NUMERICS, __version__, *command)), None),
-}
