@@ -49,7 +49,6 @@ REFUSED: dict[str, tuple[type[Command], bytes, int, str]] = {
     "a unit that is a number": (Enroll, b'{"unit":1,"context":{}}', 422, "unit"),
     "a unit of 10 KB": (Enroll, b'{"unit":"' + b"u" * 10_000 + b'","context":{}}', 422, "unit"),
     "a correction without a reason": (Correct, b'{"outcome":1}', 422, "reason is missing"),
-    "a unit of dots": (Enroll, b'{"unit":"..","context":{}}', 422, "unit: dots alone are no id"),
     "an arm to close without a stage": (CloseArm, b'{"arm":"a","reason":"harm"}', 422, "stage is missing"),
 }
 

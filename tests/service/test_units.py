@@ -175,6 +175,14 @@ def test_bad_input_is_refused_and_changes_nothing(served: Served, trial: str, ca
     assert served.records(trial) == 1
 
 
+def test_dots_alone_are_no_id(served: Served, trial: str) -> None:
+    answer = served.post(f"{trial}/units", {"unit": "..", "context": {"x": 1.0}})
+
+    wrong = "unit: dots alone are no id, since an address cannot hold them; use another id, found '..'"
+    assert (answer.status, answer.json["detail"]) == (422, wrong)
+    assert served.records(trial) == 1
+
+
 def test_an_outcome_that_is_no_number_is_refused(served: Served, trial: str) -> None:
     enrol(served, trial)
     served.post(f"{trial}/units/u1/responses", {"context": {"z": -1.0}})

@@ -94,6 +94,9 @@ class Call:
         entries = dict(await self.body(body))
         if "unit" in self.path:
             entries["unit"] = self.path["unit"]
+        elif set(entries.get("unit", "-")) <= {"."}:
+            wrong = "dots alone are no id, since an address cannot hold them; use another id"
+            raise Refused("content", f"unit: {wrong}, found {shown(entries['unit'])}")
         if "site" in entries:
             entries["site"] = entries["site"] or self.holder.site
         return kind(**entries)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from dtrbandit.record import Command, Decision
 from dtrbandit.record.values import LONGEST_SITE as LONGEST
@@ -30,18 +29,8 @@ class Body(BaseModel):
 # -- bodies of commands, made from their fields ------------------------------------------------------------------
 
 
-def _addressable(unit: str) -> str:
-    if set(unit) <= {"."}:
-        raise PydanticCustomError("dots", "dots alone are no id, since an address cannot hold them; use another id")
-    return unit
-
-
 FIELDS: dict[str, Any] = {  # of commands, by name; where a command has a default, it may be left out, or null
-    "unit": Annotated[
-        str,
-        Field(min_length=1, max_length=200, description="An opaque id, never a name."),
-        AfterValidator(_addressable),
-    ],
+    "unit": Annotated[str, Field(min_length=1, max_length=200, description="An opaque id, never a name.")],
     "context": Annotated[
         dict[str, float], Field(description="The columns of the stage.", examples=[{"qids_start1": 16}])
     ],
