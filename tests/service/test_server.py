@@ -9,9 +9,10 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,8 @@ from serving.served import WITHIN, Answer, Served
 
 needed("uvicorn")
 
-from dtrbandit.service.server import bound, require_safe, reserved  # noqa: E402
+from dtrbandit.service.limits import ConnectionLimiter  # noqa: E402
+from dtrbandit.service.server import Server, bound, require_safe, reserved  # noqa: E402
 from serving.edge import until  # noqa: E402
 
 KILLS, CLIENTS = 3, 8
@@ -105,6 +107,23 @@ def test_a_stop_finishes_a_request_whose_body_is_still_to_come_and_refuses_new_o
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert code == 0
     assert_on_record(own, "stopped", {("u1", "units"): answer.partition(b"\r\n\r\n")[2]})
+
+
+def test_a_stop_before_the_server_runs_is_not_lost() -> None:
+    began: list[str] = []
+
+    async def answer(scope: MutableMapping[str, Any], *_: object) -> None:
+        began.append(scope["type"])
+
+    server = Server(answer, ConnectionLimiter())
+    server.handle_exit(signal.SIGTERM, None)
+    with bound("127.0.0.1", 0) as place:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
+        thread.start()
+        thread.join(WITHIN)
+
+    assert not thread.is_alive()
+    assert set(began) <= {"lifespan"}
 
 
 # -- F12 -------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import NoReturn, cast
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -113,14 +113,10 @@ def run(service: Service, listener: socket.socket, pages: PagesFor | None) -> No
     limiter = ConnectionLimiter(behind_proxy=service.behind_proxy)
     allow_open_files(limiter.limits.connections)
     sys.setswitchinterval(SWITCH_INTERVAL)
-    signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again, once everything is finished
     server = Server(Application(service, pages), limiter)
+    signal.signal(signal.SIGTERM, server.handle_exit)  # raises nothing: that could be lost in a callback
     service.leaving = lambda: server.should_exit
     server.run(sockets=[listener])
-
-
-def _leave(*_: object) -> NoReturn:
-    raise SystemExit(0)
 
 
 def require_safe(host: str, *, behind_proxy: bool) -> None:
