@@ -275,7 +275,8 @@ class Report:
         if self.bound > worst:
             since = informative_from(self.constants, self.policy.q)
             lines.append(
-                f"No policy can lose more than {worst:.3g}; the formula says more than that from T ≈ {since:.1g} on."
+                f"No policy can lose more than {worst:.3g}, so that the formula tells nothing here; it is informative "
+                f"(below what any policy can lose) from T ≈ {since:.1g} on."
             )
         return lines
 
