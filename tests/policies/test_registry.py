@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -46,6 +46,13 @@ class Own:
 
     def decide(self, state: None, history: History, u: float) -> Choice:  # noqa: ARG002
         return certain(0, history, "rule")
+
+
+class Settled(Own):
+    """A policy of one's own that learns nothing, and says so."""
+
+    learns: ClassVar[bool] = False
+    randomises: ClassVar[bool] = True
 
 
 def test_all_built_in_policies_are_public() -> None:
@@ -94,6 +101,29 @@ def test_policies_that_learn_nothing_are_known_and_any_other_may_learn() -> None
     assert learns(dtr.Greedy())
     assert learns(Inherits())
     assert learns(Own())
+
+
+def test_a_policy_of_ones_own_learns_unless_its_class_says_otherwise() -> None:
+    inherits_from_one_that_does_not = type("Mine", (dtr.UniformRandom,), {})()
+    says_so, changed = Settled(), Settled()
+    changed.learns = True  # type: ignore[misc]  # as a parameter would
+
+    assert learns(inherits_from_one_that_does_not)
+    assert not learns(says_so)
+    assert not learns(type("Finer", (Settled,), {})())
+    assert learns(changed)
+    assert {"learns", "randomises"}.isdisjoint(policy_to_dict(Own()))
+    assert policy_to_dict(says_so).items() >= {"learns": False, "randomises": True}.items()
+
+
+def test_a_log_from_before_policies_could_say_so_goes_on() -> None:
+    session = dtr.Session(PLAIN, Settled())
+    opened = session.log[0]
+    assert isinstance(opened, Opened)
+    old = {key: value for key, value in opened.policy.items() if key not in ("learns", "randomises")}
+
+    assert old != opened.policy
+    require_same(opened._replace(policy=old), PLAIN, Settled())
 
 
 def test_policies_that_try_every_feasible_plan_are_known() -> None:

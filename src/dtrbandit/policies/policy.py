@@ -38,7 +38,11 @@ class Choice(NamedTuple):
 
 
 class Policy(Protocol[State]):
-    """A learning algorithm. Contract tests: ``dtrbandit.testing.PolicyContract``."""
+    """A learning algorithm. Contract tests: ``dtrbandit.testing.PolicyContract``.
+
+    A policy counts as one that learns from earlier units, so that its log is adaptive data. The class of one that does
+    not says ``learns = False``, and ``randomises = True`` if it draws arms at random. The log records both.
+    """
 
     def init(self, design: Design) -> State:
         """Return the state before the first fact, or raise DesignError if the policy does not fit the design."""

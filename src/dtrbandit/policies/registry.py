@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from itertools import takewhile
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -37,9 +38,21 @@ def is_builtin(policy: object) -> TypeGuard[BuiltinPolicy]:
 
 
 def learns(policy: Policy[Any]) -> bool:
-    """Say whether a policy may learn from earlier units: any may but those built-in ones that do not."""
-    kind: Any = type(policy)
-    return kind not in BUILTIN.values() or kind.learns
+    """Say whether a policy may learn from earlier units: any may, unless its class says ``learns = False``.
+
+    What a built-in policy says of itself does not hold for a class that inherits from it, which may do otherwise.
+    """
+    return _stated(policy, "learns") is not False
+
+
+def _stated(policy: object, fact: str) -> object:
+    """Return what the class of a policy says of itself; None if nothing, or if the policy itself says otherwise."""
+    kind = type(policy)
+    if kind in BUILTIN.values():
+        return getattr(kind, fact)
+    own = takewhile(lambda each: each not in (BuiltinPolicy, *BUILTIN.values()), kind.__mro__)
+    said = next((vars(each)[fact] for each in own if fact in vars(each)), None)
+    return said if getattr(policy, fact, None) is said else None
 
 
 def forces_plans(policy: Policy[Any]) -> bool:
@@ -59,7 +72,8 @@ def policy_to_dict(policy: Policy[Any]) -> dict[str, object]:
     """Return a policy as plain values: its name and parameters, or of Python code what identifies it."""
     name = type(policy).__name__
     if BUILTIN.get(name) is not type(policy):
-        return {"name": name, "function": describe(type(policy)), "identity": identity(policy)}
+        code = {"name": name, "function": describe(type(policy)), "identity": identity(policy)}
+        return code if learns(policy) else code | {"learns": False, "randomises": _stated(policy, "randomises") is True}
     parameters = parameters_of(policy)
     functions = {key: value for key, value in parameters.items() if callable(value)}
     if functions:
@@ -88,12 +102,19 @@ def policy_from_dict(entries: Mapping[str, object]) -> Policy[Any]:
 def require_same(opened: Opened, design: Design, policy: Policy[Any]) -> None:
     """Refuse to go on with a log under another design or policy than it was opened with, and say what differs."""
     differs = difference(opened.design, design.to_dict(), "design")
-    differs = differs or difference(opened.policy, policy_to_dict(policy), "policy")
+    differs = differs or difference(_code(opened.policy), _code(policy_to_dict(policy)), "policy")
     if differs is not None:
         raise LogError(
             f"the log was opened with another design or policy: {differs}; "
             "give those that it was opened with, or open a new log"
         )
+
+
+def _code(entries: Mapping[str, object]) -> Mapping[str, object]:
+    """Leave out what a policy of one's own says of itself: its identity tells of it, and 0.1.0 did not record it."""
+    if "identity" not in entries:
+        return entries
+    return {key: value for key, value in entries.items() if key not in ("learns", "randomises")}
 
 
 def _parameters(policy: Any) -> tuple[str, ...]:

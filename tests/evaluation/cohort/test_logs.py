@@ -208,6 +208,21 @@ def test_a_policy_of_ones_own_with_the_name_of_a_built_in_one_counts_as_adaptive
         assert cohort.origin.known_choice is None
 
 
+@pytest.mark.parametrize(("randomises", "kind"), [(None, "observational"), (True, "randomised")])
+def test_a_policy_of_ones_own_that_says_it_learns_nothing_is_believed(
+    randomises: bool | None, kind: str, tmp_path: Path
+) -> None:
+    facts = {"learns": False} if randomises is None else {"learns": False, "randomises": randomises}
+    session = leavers_session(type("Mine", (Imitates,), facts)(), 40, seed=0)
+    dtr.write_log(tmp_path / "log.jsonl", session.log)
+
+    for log in (session.log, dtr.read_log(tmp_path / "log.jsonl")):
+        cohort = Cohort.from_log(log)
+
+        assert cohort.origin is not None
+        assert (cohort.origin.kind, cohort.collected_by) == (kind, None)
+
+
 def lowest(history: History) -> str:
     return "abc"[history.feasible.index(True)]
 

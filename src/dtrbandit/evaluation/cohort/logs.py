@@ -116,16 +116,20 @@ def read_log_units(log: Iterable[Event], design: Design | None) -> LoggedUnits:
 
 
 def _kind(policy: Mapping[str, object]) -> Kind:
-    """Return how a policy, as a log names it, chooses arms. A policy of one's own may learn, whatever its name is.
+    """Return how a policy, as a log names it, chooses arms.
 
-    Of Python code a log says which: of a built-in policy the parameters that are functions, else the class.
+    A policy of one's own counts as one that learns, whatever its name is, unless the log has it that its class says
+    otherwise. Of Python code a log says which: of a built-in policy the parameters that are functions, else the class.
     """
     own = "function" in policy and not str(policy["function"]).startswith("rule=")
     built_in = None if own else BUILTIN.get(str(policy.get("name")))
-    kind: Kind = ADAPTIVE
-    if built_in is not None and not built_in.learns:
-        kind = RANDOMISED if built_in.randomises else OBSERVATIONAL
-    return kind
+    if built_in is None:
+        learns, randomises = policy.get("learns", True), policy.get("randomises", False)
+    else:
+        learns, randomises = built_in.learns, built_in.randomises
+    if learns is not False:
+        return ADAPTIVE
+    return RANDOMISED if randomises is True else OBSERVATIONAL
 
 
 def _numbers(labels: Sequence[str], design: Design) -> tuple[int, ...]:
