@@ -228,6 +228,14 @@ def test_a_unit_with_a_blank_covariate_can_be_left_out(run: Run) -> None:
         assert "1  without 'qids_start1'" in said
 
 
+def test_who_chose_the_arms_can_be_said(run: Run) -> None:
+    unsaid, said = (run("fit", *COLUMNS, *more)[1] for more in ((), ("--origin", "observational")))
+
+    assert "Origin not stated: intervals assume that no policy learnt from earlier units." in unsaid
+    assert "Arms were given by the unit's own record, not at random." in said
+    assert "not stated" not in said
+
+
 def test_a_policy_is_written_as_python_prints_it() -> None:
     policy = dtr.DTRBandit(q=2, delta=0.5)
 

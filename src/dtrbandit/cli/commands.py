@@ -136,6 +136,14 @@ class Blanks(StrEnum):
     drop = "drop"
 
 
+class Chosen(StrEnum):
+    """How the arms of a trial were chosen."""
+
+    randomised = "randomised"
+    observational = "observational"
+    adaptive = "adaptive"
+
+
 class DropOuts(StrEnum):
     """What becomes of the rows of units that dropped out."""
 
@@ -150,6 +158,12 @@ DropOutsOf = Annotated[
 ]
 MissingOf = Annotated[
     Blanks, typer.Option(help="A unit with a blank covariate: refuse the file, or drop the unit and count it.")
+]
+OriginOf = Annotated[
+    Chosen | None,
+    typer.Option(
+        help="How arms were chosen: at random, by the unit's own record, or by what earlier units had taught."
+    ),
 ]
 
 
@@ -168,6 +182,7 @@ def fit(
     weights: Weights = None,
     recode: RecodeOf = [],
     missing: MissingOf = Blanks.refuse,
+    origin: OriginOf = None,
     out: Out = None,
     json: Json = False,
 ) -> None:
@@ -180,7 +195,7 @@ def fit(
     from dtrbandit.cli.data import fit as learn
     from dtrbandit.cli.show import show
 
-    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
+    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value, origin)
     needed = choice or staying or dropouts is DropOuts.weighted
     model = propensities(choice, staying, penalty=penalty, clip=clip) if needed else None
     folder = out or RESULTS / data.stem
@@ -215,6 +230,7 @@ def replay(
     weights: Weights = None,
     recode: RecodeOf = [],
     missing: MissingOf = Blanks.refuse,
+    origin: OriginOf = None,
     out: Out = None,
     jobs: Jobs = -1,
     json: Json = False,
@@ -227,7 +243,7 @@ def replay(
     from dtrbandit.cli.data import Source, propensities, replay_all
     from dtrbandit.cli.show import show
 
-    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
+    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value, origin)
     model = None if equal else propensities(choice, staying, penalty=penalty, clip=clip)
     size = {"horizon": horizon, "paths": paths, "seed": seed, "n_jobs": jobs, "replace": not once}
     folder = out or RESULTS / data.stem
@@ -258,6 +274,7 @@ def evaluate(
     weights: Weights = None,
     recode: RecodeOf = [],
     missing: MissingOf = Blanks.refuse,
+    origin: OriginOf = None,
     out: Out = None,
     json: Json = False,
 ) -> None:
@@ -269,7 +286,7 @@ def evaluate(
     from dtrbandit.cli.data import Source, evaluate_all, propensities
     from dtrbandit.cli.show import show
 
-    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value)
+    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value, origin)
     model = propensities(choice, staying, penalty=penalty, clip=clip)
     folder = out or RESULTS / data.stem
     values = evaluate_all(source, regime, folder, model=model, dropouts=dropouts.value, seed=seed)

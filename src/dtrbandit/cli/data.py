@@ -27,6 +27,7 @@ from dtrbandit.evaluation import (
     replay,
 )
 from dtrbandit.evaluation.cohort.frames import Missing
+from dtrbandit.evaluation.cohort.origin import Kind
 from dtrbandit.evaluation.induction.induction import Dropouts
 from dtrbandit.evaluation.replay.result import axis_label, rounds_to_draw, show_caution
 from dtrbandit.intervals import TOO_FEW
@@ -55,6 +56,7 @@ class Source:
     weights: str | None
     recode: Sequence[str]
     missing: Missing = "refuse"
+    origin: Kind | None = None
 
     def read(self) -> Cohort:
         """Read the trial."""
@@ -67,6 +69,7 @@ class Source:
             weights=self.weights,
             recode=dict(_recoded(entry) for entry in self.recode),
             missing=self.missing,
+            origin=self.origin,
         )
 
 

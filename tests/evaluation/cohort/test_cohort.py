@@ -112,6 +112,8 @@ def test_a_cohort_prints_its_counts() -> None:
         "       1  left early, with their outcome",
         "       2  dropped out",
         "         2  of them before an arm at stage second",
+        "Origin not stated: intervals assume that no policy learnt from earlier units. Say who chose the arms",
+        "  by origin= (--origin), or read the log by Cohort.from_log.",
         "They stand for 5.5 units.",
         "Plans of those with an outcome:",
         "       0  ssri, then ssri",

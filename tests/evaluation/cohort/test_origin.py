@@ -89,8 +89,10 @@ def test_a_frame_says_how_its_arms_came_about_if_its_reader_does() -> None:
 
     assert told().origin is None
     assert told().collected_by is None
+    assert "intervals assume that no policy learnt from earlier units" in " ".join(str(told()).split())
     assert told(origin="adaptive").collected_by == "a policy that learnt"
     assert "Arms were given at random." in str(told(origin="randomised"))
+    assert "not stated" not in str(told(origin="randomised"))
     with pytest.raises(
         dtr.DesignError, match="origin must be one of 'randomised', 'observational', 'adaptive', or None"
     ):

@@ -185,6 +185,16 @@ def test_no_uncertainty_is_drawn_for_data_that_a_policy_collected(over: list[str
     assert set(np.asarray(ax.collections[-1].get_array())[..., 3].ravel()) == {WEAK}
 
 
+def test_a_picture_says_what_its_intervals_assume_where_nobody_has_stated_who_chose_the_arms() -> None:
+    unstated, randomised = (
+        words(dtr.QLearning(CROSSING).fit(cohort).plot_rule("second", cohort))
+        for cohort in (COHORT, replace(COHORT, origin=Origin("randomised")))
+    )
+
+    assert "Origin not stated: intervals assume that no policy learnt from earlier units." in unstated
+    assert "not stated" not in randomised
+
+
 def test_an_arm_with_too_few_units_has_no_interval_and_the_picture_says_so() -> None:
     rng = np.random.default_rng(0)
     design = dtr.Design([dtr.Stage("only", ("a", "b"), "1 + x")])

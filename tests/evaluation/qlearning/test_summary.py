@@ -33,6 +33,8 @@ def test_the_summary_has_a_table_for_each_arm_and_says_what_to_keep_in_mind() ->
             f"{row.estimate - 1.959964 * row.std_error:.4f} to {row.estimate + 1.959964 * row.std_error:.4f}" in printed
         )
     assert "Stage second, plus: 180 units, R² 0." in printed
+    assert "Stage first, plus: 324 units\n" in printed  # the targets are fitted, so that R² there tells nothing
+    assert printed.count("R²") == 2
     assert "Stage first is not regular: for 612 of 653 units" in " ".join(printed.split())
     assert "Drop-outs, imputed: 252 of their 252 rows at stage first count" in printed
     assert "Note" not in printed
@@ -94,6 +96,19 @@ def test_of_data_that_a_policy_collected_no_error_interval_or_p_is_printed() -> 
     assert "a policy chose the arms by what earlier units had taught it" in " ".join(str(fit.summary()).split())
     assert "DTRBandit gave the arms by what earlier units had taught" in str(fit.summary())
     assert "HC3" not in str(fit.summary())
+
+
+def test_who_chose_the_arms_is_said_or_that_nobody_has_stated_it() -> None:
+    cohort = cohorts.branching(200, seed=1)
+
+    unstated, randomised = (
+        " ".join(str(QLearning(each.design).fit(each).summary()).split())
+        for each in (replace(cohort, origin=None), replace(cohort, origin=Origin("randomised")))
+    )
+
+    assert "Origin not stated: intervals assume that no policy learnt from earlier units." in unstated
+    assert "Arms were given at random." in randomised
+    assert "not stated" not in randomised
 
 
 def not_regular(held: float, xi: float) -> str:
@@ -185,7 +200,7 @@ def test_the_summary_asks_once_and_prints_what_was_found(monkeypatch: pytest.Mon
     monkeypatch.setattr(summary, "beside_value", found)
     printed = QLearning(ONE_STAGE, dropouts="complete").fit(cohort).summary()
 
-    assert [str(printed), str(printed)][1].splitlines()[3] == (
+    assert [str(printed), str(printed)][1].splitlines()[5] == (
         "Cross-fitted value: 2.500, 95 % interval 1.000 to 4.000. It is somebody's."
     )
     assert asked == [(cohort, "complete", LeastSquares())]
@@ -202,4 +217,4 @@ def test_what_cannot_be_had_is_said(found: CrossFitted, words: str, monkeypatch:
     monkeypatch.setattr(summary, "beside_value", lambda *_: found)
     cohort = read({"x": [0, 1, 2, 0, 1, 2], "A1": list("aaabbb"), "Y": [1.0, 3, 4, 1, 3, 2]}, ONE_STAGE)
 
-    assert str(QLearning(ONE_STAGE).fit(cohort).summary()).splitlines()[3] == words
+    assert str(QLearning(ONE_STAGE).fit(cohort).summary()).splitlines()[5] == words

@@ -134,7 +134,8 @@ class Cohort:
         origin
             How the arms came about, if it is known: ``"randomised"``; ``"observational"``, by the unit's own record;
             or ``"adaptive"``, by what earlier units had taught. For the last, intervals need ``from_log``. An exported
-            trial tells it by itself.
+            trial tells it by itself. Where nobody says it, intervals assume that no policy learnt from earlier units,
+            and what is printed says so.
 
         Raises
         ------

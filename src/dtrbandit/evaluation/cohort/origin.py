@@ -30,6 +30,8 @@ GAVE = {
     OBSERVATIONAL: "{who} by the unit's own record, not at random",
     ADAPTIVE: "{who} by what earlier units had taught: units are not independent",
 }
+ASSUMED = "Origin not stated: intervals assume that no policy learnt from earlier units."
+NOT_STATED = f"{ASSUMED} Say who chose the arms by origin= (--origin), or read the log by Cohort.from_log."
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +220,14 @@ class Origin:
 
 def _who(policy: str | None) -> str:
     return "Arms were given" if policy is None else f"{policy} gave the arms"
+
+
+def describe_origin(cohort: Cohort) -> Iterator[str]:
+    """Say how the arms of a cohort came about, or what numbers take for granted where nobody has said it."""
+    if cohort.origin is None:
+        yield NOT_STATED
+    else:
+        yield from cohort.origin.describe(len(cohort))
 
 
 def recorded_of(cohort: Cohort) -> tuple[Origin, Recorded]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dtrbandit.evaluation.cohort.origin import describe_origin
 from dtrbandit.words import counted
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ def _counted(count: int, what: str) -> list[str]:
 
 def _origin(cohort: Cohort) -> Iterator[str]:
     """Say how the arms came about, and how many units had others than were decided."""
-    if cohort.origin is None:
-        return
-    for words in cohort.origin.describe(len(cohort)):
+    for words in describe_origin(cohort):
         yield from wrap(words, WIDTH, subsequent_indent="  ")
     changed = int(cohort.overridden.any(axis=1).sum())
     if changed:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.cohort.origin import ASSUMED
 from dtrbandit.evaluation.panels import BINS, LABEL_WIDTH, names_as_they_are, panel
 from dtrbandit.evaluation.qlearning.histories import (
     Axis,
@@ -253,6 +254,8 @@ def _caption(scene: Scene) -> str:
     else:
         whole = scene.best_of_units.valid.all() and scene.best_on_grid.valid.all()
         lines.append(fill(CAPTION[SEPARATED] + ("" if whole else f" {CAPTION[NO_INTERVAL]}"), LABEL_WIDTH))
+        if not scene.known.origin_stated:
+            lines.append(fill(ASSUMED, LABEL_WIDTH))
     return "\n".join(lines)
 
 

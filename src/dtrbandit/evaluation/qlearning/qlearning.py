@@ -107,7 +107,8 @@ class QLearning(LearnedRegime):
         stages = backward_induction(sample)
         best = sample.q_values(0, stages[0].coefficients).max(axis=1)
         value = float(np.average(best, weights=cohort.weights))
-        uncertainty = Uncertainty(sample, stages, self.bootstrap, cohort.collected_by is not None)
+        adaptive, stated = cohort.collected_by is not None, cohort.origin is not None
+        uncertainty = Uncertainty(sample, stages, self.bootstrap, adaptive, stated)
         self._learned = QLearningSummary(cohort, self.dropouts, uncertainty, value)
         return self
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.cohort.origin import describe_origin
 from dtrbandit.evaluation.induction.induction import Dropouts
 from dtrbandit.evaluation.induction.regression import Regression
 from dtrbandit.evaluation.qlearning.bootstrap import LEVEL, XIS
@@ -124,7 +125,7 @@ class QLearningSummary:
     def __str__(self) -> str:
         first, width = self.arms[0].stage, max(len(term) for fit in self.arms for term in fit.terms) + 2
         lines = [f"Q-learning by {self.uncertainty.sample.regression.name}, from {counted(len(self.cohort), 'unit')}."]
-        origin = () if self.cohort.origin is None else self.cohort.origin.describe(len(self.cohort))
+        origin = describe_origin(self.cohort)
         lines += [line for words in origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
         lines += wrap(VALUE.format(value=short_number(self.value), stage=first), WIDTH)
         lines += self._describe_cross_fitted()
@@ -135,7 +136,7 @@ class QLearningSummary:
             found = self.uncertainty.intervals(m, np.eye(count).reshape(count, len(own), -1))
             for arm, fit in enumerate(own):
                 here = slice(arm * len(fit.terms), (arm + 1) * len(fit.terms))
-                lines += ["", *_table(fit, found, here, width)]
+                lines += ["", *_table(fit, found, here, width, last=m == len(self.uncertainty.stages) - 1)]
             lines += self._caveat(m, own, found)
         lines += ["", *wrap(ADAPTIVE_DATA if self.uncertainty.adaptive else ERRORS, WIDTH)]
         for fit in self.arms:
@@ -202,8 +203,14 @@ def _range(values: Sequence[float]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _table(fit: ArmFit, found: StageIntervals, here: slice, width: int) -> list[str]:
-    fitted = "" if fit.regression.r_squared != fit.regression.r_squared else f", R² {fit.regression.r_squared:.3f}"
+def _table(fit: ArmFit, found: StageIntervals, here: slice, width: int, *, last: bool) -> list[str]:
+    """Return the table of a stage and arm.
+
+    R² stands at the last stage alone. The targets of an earlier one are themselves fitted, so that its R² is large
+    where nothing explains the outcome.
+    """
+    r_squared = fit.regression.r_squared
+    fitted = f", R² {r_squared:.3f}" if last and r_squared == r_squared else ""
     lines = [f"Stage {fit.stage}, {fit.arm}: {counted(fit.units, 'unit')}{fitted}", _line("", HEADINGS, width)]
     numbers = zip(*(values[here].tolist() for values in found.interval[:4]), strict=True)
     for term, row in zip(fit.terms, numbers, strict=True):

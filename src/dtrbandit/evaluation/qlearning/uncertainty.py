@@ -98,13 +98,15 @@ class StageIntervals(NamedTuple):
 class Uncertainty:
     """The stages of a fit, the sample they were fitted to, and how to resample it.
 
-    Where a policy chose the arms by what earlier units had taught it, no interval is valid.
+    Where a policy chose the arms by what earlier units had taught it, no interval is valid. ``origin_stated`` says
+    whether anybody has told how the arms came about; intervals assume that no policy learnt, where nobody has.
     """
 
     sample: Sample
     stages: tuple[StageFit, ...]
     bootstrap: Bootstrap
     adaptive: bool = False
+    origin_stated: bool = True
 
     @cached_property
     def influences(self) -> tuple[Array, ...]:

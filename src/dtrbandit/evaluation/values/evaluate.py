@@ -8,6 +8,7 @@ from dataclasses import replace
 from dtrbandit.design.values import shown, whole
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
+from dtrbandit.evaluation.cohort.origin import describe_origin
 from dtrbandit.evaluation.induction.induction import LearnedRegime
 from dtrbandit.evaluation.values.adherence import known_propensities
 from dtrbandit.evaluation.values.augmented import OutcomeModel
@@ -63,7 +64,7 @@ def evaluate(
     cohort = _weighable(cohort)
     sample = Sample(cohort, model, whole(seed, "evaluate: seed", low=0))
     estimates = tuple(each for name, regime in regimes.items() for each in _estimates(Problem(name, regime, sample)))
-    origin = () if cohort.origin is None else tuple(cohort.origin.describe(len(cohort)))
+    origin = tuple(describe_origin(cohort))
     return Values(estimates, len(cohort), int(cohort.dropped_out.sum()), sample.seed, origin)
 
 
