@@ -195,7 +195,7 @@ def fit(
     from dtrbandit.cli.data import fit as learn
     from dtrbandit.cli.show import show
 
-    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value, origin)
+    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value, origin.value if origin else None)
     needed = choice or staying or dropouts is DropOuts.weighted
     model = propensities(choice, staying, penalty=penalty, clip=clip) if needed else None
     folder = out or RESULTS / data.stem
@@ -243,7 +243,7 @@ def replay(
     from dtrbandit.cli.data import Source, propensities, replay_all
     from dtrbandit.cli.show import show
 
-    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value, origin)
+    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value, origin.value if origin else None)
     model = None if equal else propensities(choice, staying, penalty=penalty, clip=clip)
     size = {"horizon": horizon, "paths": paths, "seed": seed, "n_jobs": jobs, "replace": not once}
     folder = out or RESULTS / data.stem
@@ -286,7 +286,7 @@ def evaluate(
     from dtrbandit.cli.data import Source, evaluate_all, propensities
     from dtrbandit.cli.show import show
 
-    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value, origin)
+    source = Source(data, design, arms, outcome, unit, weights, recode, missing.value, origin.value if origin else None)
     model = propensities(choice, staying, penalty=penalty, clip=clip)
     folder = out or RESULTS / data.stem
     values = evaluate_all(source, regime, folder, model=model, dropouts=dropouts.value, seed=seed)

@@ -72,7 +72,7 @@ def policy_to_dict(policy: Policy[Any]) -> dict[str, object]:
     """Return a policy as plain values: its name and parameters, or of Python code what identifies it."""
     name = type(policy).__name__
     if BUILTIN.get(name) is not type(policy):
-        code = {"name": name, "function": describe(type(policy)), "identity": identity(policy)}
+        code: dict[str, object] = {"name": name, "function": describe(type(policy)), "identity": identity(policy)}
         return code if learns(policy) else code | {"learns": False, "randomises": _stated(policy, "randomises") is True}
     parameters = parameters_of(policy)
     functions = {key: value for key, value in parameters.items() if callable(value)}

@@ -127,9 +127,10 @@ def _kind(policy: Mapping[str, object]) -> Kind:
         learns, randomises = policy.get("learns", True), policy.get("randomises", False)
     else:
         learns, randomises = built_in.learns, built_in.randomises
-    if learns is not False:
-        return ADAPTIVE
-    return RANDOMISED if randomises is True else OBSERVATIONAL
+    kind: Kind = ADAPTIVE
+    if learns is False:
+        kind = RANDOMISED if randomises is True else OBSERVATIONAL
+    return kind
 
 
 def _numbers(labels: Sequence[str], design: Design) -> tuple[int, ...]:
