@@ -199,14 +199,20 @@ def interval(values: Array, *, level: float = LEVEL) -> Interval:
     >>> interval(np.array([1.0, 2.0, 3.0])).low.round(3)
     np.float64(-0.484)
     """
-    from scipy.special import stdtrit
-
     mean = values.mean(axis=0)
     if len(values) == 1:
         return no_interval(mean)
     std_error = _std_error(values)
-    reach = float(stdtrit(len(values) - 1, (1 + level) / 2)) * std_error
+    reach = student_quantile(len(values) - 1, level) * std_error
     return Interval(mean, std_error, mean - reach, mean + reach)
+
+
+def student_quantile(freedom: float, level: float = LEVEL) -> float:
+    """Return t with P(|T| ≤ t) = ``level`` for degrees of freedom that need not be a whole number."""
+    from scipy.special import ndtri, stdtrit
+
+    share = (1 + level) / 2
+    return float(stdtrit(freedom, share) if np.isfinite(freedom) else ndtri(share))
 
 
 # -- replay -----------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def test_too_few_units_are_told_and_not_valued() -> None:
 
     assert forced.values == ()
     assert forced.refused is not None
-    assert forced.refused.startswith("Not yet. Each plan needs 5 units that followed it to their outcome;")
+    assert forced.refused.startswith("Not yet. Each plan needs 8 units that followed it to their outcome;")
     assert "at least 5 are needed" in str(forced.reason)
 
 
@@ -126,7 +126,7 @@ def test_the_plans_that_lack_units_are_counted_and_who_holds_others_back_is_name
     arms = trial.unit("fast").arms
     one = none.replace(f"{arms['first']}, then {arms['second']}: 0", f"{arms['first']}, then {arms['second']}: 1")
     assert forced == (
-        f"Not yet. Each plan needs 5 units that followed it to their outcome; too few so far: {none}. Units count in "
+        f"Not yet. Each plan needs 8 units that followed it to their outcome; too few so far: {none}. Units count in "
         "the order of enrolment, before slow, the first still under way. Once they are there, the values appear by "
         "themselves."
     )
@@ -151,7 +151,7 @@ def test_a_policy_that_is_certain_of_its_arms_is_told_from_one_that_needs_more_u
     enough, unsure = reasons(small_course(60, floor=0.2, tidy=True))
 
     assert sure == SURE
-    assert unsure.startswith("Not yet. Each plan needs 5 units")
+    assert unsure.startswith("Not yet. Each plan needs 8 units")
     assert enough == OTHERWISE  # which is not asked then: there are values
 
 

@@ -7,7 +7,7 @@ neither allows is left out, with the reason and what would bring it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import log, log1p
+from math import isfinite, log, log1p
 from typing import NamedTuple
 
 from dtrbandit.errors import DTRError, NotEstimable
@@ -16,7 +16,7 @@ from dtrbandit.evaluation.cohort.origin import CERTAIN
 from dtrbandit.evaluation.values import evaluate
 from dtrbandit.evaluation.values.adaptive import ADAPTIVE
 from dtrbandit.evaluation.values.augmented import AUGMENTED
-from dtrbandit.evaluation.values.estimate import FEWEST, Estimate
+from dtrbandit.evaluation.values.estimate import FEWEST_EFFECTIVE, Estimate
 from dtrbandit.evaluation.values.result import Values
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.record.events import Event
@@ -39,6 +39,7 @@ LOST = (
     "Not in this trial: {lost} dropped out, and no method is known to be valid for drop-outs and for a policy that "
     "learns, together. Forced rounds alone allow for drop-outs."
 )
+NEEDED = int(FEWEST_EFFECTIVE)  # units that followed a plan, for an interval
 OTHERWISE = "Not yet: the units so far do not determine these values. It takes more of them, and more who differ."
 
 
@@ -110,6 +111,9 @@ def _tried(method: str, find: Callable[[], tuple[Values, Sequence[str]]], why_no
     except DTRError as error:
         return Compared(method, (), refused=why_not(), reason=f"{str(error).removesuffix('.')}.")
     values = tuple(each for each in found.estimates if each.estimator in (AUGMENTED.name, ADAPTIVE.name))
+    unsure = next((each for each in values if not isfinite(each.low)), None)
+    if unsure is not None:
+        return Compared(method, (), refused=why_not(), reason=f"{unsure.regime}: {unsure.note}")
     rows = found.differences()[["regime", "against", "difference", "low", "high"]]
     differences = tuple(Difference(*row) for row in rows.itertuples(index=False, name=None))
     return Compared(method, tuple(about), values, differences)
@@ -163,10 +167,10 @@ def _too_few(ledger: Ledger, rows: list[int], counting: range | list[int]) -> st
     first = next((t for t in counting if ledger.ends[t] == IN_FLIGHT), None)
     settled = [t for t in rows if ledger.ends[t] == COMPLETED and (first is None or t < first)]
     followed = {plan: sum(_followed(ledger, t, plan) for t in settled) for plan in ledger.design.arm_plans}
-    if min(followed.values()) >= FEWEST:
+    if min(followed.values()) >= NEEDED:
         return None
-    so_far = "; ".join(f"{_plan_text(ledger, plan)}: {count}" for plan, count in followed.items() if count < FEWEST)
-    words = f"Not yet. Each plan needs {FEWEST} units that followed it to their outcome; too few so far: {so_far}."
+    so_far = "; ".join(f"{_plan_text(ledger, plan)}: {count}" for plan, count in followed.items() if count < NEEDED)
+    words = f"Not yet. Each plan needs {NEEDED} units that followed it to their outcome; too few so far: {so_far}."
     if first is not None:
         words += f" Units count in the order of enrolment, before {ledger.names[first]}, the first still under way."
     return f"{words} Once they are there, the values appear by themselves."

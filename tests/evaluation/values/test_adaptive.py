@@ -197,9 +197,11 @@ def test_where_free_arms_were_certain_weighting_is_refused_and_what_is_possible_
         dtr.evaluate(cohort, REGIMES)
 
 
-def test_fewer_than_five_units_that_follow_are_refused() -> None:
-    with pytest.raises(NotEstimable, match="'rare': 1 of 60 units followed it to an outcome, and at least 5"):
-        dtr.evaluate(collected(60, 2), {"rare": REGIMES["(1, 1)"]})
+def test_fewer_than_five_units_that_follow_tell_no_value() -> None:
+    (row,) = dtr.evaluate(collected(60, 2), {"rare": REGIMES["(1, 1)"]}).to_frame().to_dict("records")
+
+    assert np.isnan([row["value"], row["low"]]).all()
+    assert row["note"] == "There is no value: 1 unit followed the regime to an outcome, and at least 5 are needed."
 
 
 def test_a_regime_that_these_units_suggested_is_refused() -> None:

@@ -11,14 +11,18 @@ import dtrbandit as dtr
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.values.adherence import decisions, regime_risk_sets
-from dtrbandit.evaluation.values.augmented import augmented, augmented_scores
+from dtrbandit.evaluation.values.augmented import Scores, augmented, augmented_scores, fitted_means
 from evaluation.simulated_cohorts import cohort_of
 from evaluation.values.known_truth import REGIMES, RIGHT, RIGHT_OUTCOMES, trial
 from evaluation.values.tiny import ALWAYS_A, ALWAYS_B, TWELVE, coins
 
 
-def scores_of(cohort: Cohort, regime: dtr.FixedRegime, model: dtr.OutcomeModel) -> np.ndarray:
+def both_scores_of(cohort: Cohort, regime: dtr.FixedRegime, model: dtr.OutcomeModel) -> Scores:
     return augmented_scores(cohort, regime_risk_sets(cohort, decisions(cohort, regime)), model)
+
+
+def scores_of(cohort: Cohort, regime: dtr.FixedRegime, model: dtr.OutcomeModel) -> np.ndarray:
+    return both_scores_of(cohort, regime, model).gamma
 
 
 def plainly(cohort: Cohort, wants: tuple[int, int]) -> list[float]:
@@ -78,22 +82,49 @@ def test_scores_are_those_of_a_plain_loop(name: str, wants: tuple[int, int], wei
 
 
 def test_without_covariates_it_is_the_mean_of_the_arm() -> None:
-    scores = scores_of(TWELVE, ALWAYS_A, dtr.OutcomeModel())
+    scores = both_scores_of(TWELVE, ALWAYS_A, dtr.OutcomeModel())
     value, influence = augmented(TWELVE, scores)
 
     # μ is 3.5; those with the arm have 3.5 + 2 (y − 3.5), the others 3.5.
-    assert scores.tolist() == pytest.approx([-1.5, 0.5, 2.5, 4.5, 6.5, 8.5, *[3.5] * 6])
+    assert scores.gamma.tolist() == pytest.approx([-1.5, 0.5, 2.5, 4.5, 6.5, 8.5, *[3.5] * 6])
     assert value == pytest.approx(3.5)
-    assert (influence**2).sum() == pytest.approx(4 * 17.5 / 144)
+    # each of the six has the leverage 1/6 in the mean of the arm, and 1/12 in the mean of all
+    assert (influence**2).sum() == pytest.approx(4 * 17.5 / 144 / (5 / 6) ** 2 / (11 / 12) ** 2)
+
+
+@pytest.mark.parametrize("name", ["a, then b", "c, then a", "b, then by s"])
+def test_the_variance_takes_each_residual_from_a_regression_without_its_unit(name: str) -> None:
+    """e / (1 − h) is the distance from what the other rows predict: a regression is fitted without each unit."""
+    cohort, model = trial(150, np.random.default_rng(6)).with_propensities(RIGHT), RIGHT_OUTCOMES
+    at_risk = regime_risk_sets(cohort, decisions(cohort, REGIMES[name]))
+    targets, wider = cohort.outcome.copy(), cohort.outcome.copy()
+    for at in reversed(at_risk):
+        rows, features = at.risk_set.rows, model.features(cohort, at.risk_set)
+        own = targets[rows]
+        mu, leverage = fitted_means(at, features, own, np.ones(len(rows)))
+        left_out = np.zeros(len(rows))
+        for i in np.flatnonzero(at.taken).tolist():
+            weights = np.ones(len(rows))
+            weights[i] = 0.0
+            left_out[i] = own[i] - fitted_means(at, features, own, weights).mu[i]
+        assert ((own - mu) / (1 - leverage))[at.taken] == pytest.approx(left_out[at.taken], abs=1e-8)
+        beyond = np.where(at.taken, left_out + wider[rows] - own, 0.0)
+        wider[rows], targets[rows] = mu + beyond / at.probability, mu
+
+    found = augmented_scores(cohort, at_risk, model)
+
+    assert found.for_variance == pytest.approx(wider, abs=1e-7)
+    assert np.ptp(found.for_variance) > np.ptp(found.gamma)
 
 
 def test_case_weights_count() -> None:
     cohort = coins([1, 2, 3, 9, 9], [0, 0, 0, 1, 1], [1, 2, 1, 4, 4])
 
-    value, influence = augmented(cohort, scores_of(cohort, ALWAYS_A, dtr.OutcomeModel()))
+    value, influence = augmented(cohort, both_scores_of(cohort, ALWAYS_A, dtr.OutcomeModel()))
 
     assert value == pytest.approx(2.0)
-    assert influence.tolist() == pytest.approx([-2 / 12, 0.0, 2 / 12, 0.0, 0.0])
+    # shares in all weight 1/12, 2/12 and 1/12, leverage in the mean of the arm 1/4, 2/4 and 1/4
+    assert influence.tolist() == pytest.approx([-2 / 12 / (3 / 4) / (11 / 12), 0.0, 2 / 12 / (3 / 4) / (11 / 12), 0, 0])
 
 
 def test_each_arm_that_a_tailored_regime_wants_has_coefficients_of_its_own() -> None:

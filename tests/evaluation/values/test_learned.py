@@ -52,7 +52,7 @@ def test_all_teachers_score_as_the_fit_itself() -> None:
     found = Learner(cohort, "imputed", MODEL).scored(np.ones(80, dtype=bool))
 
     risk_sets = regime_risk_sets(cohort, decisions_by(cohort, fit.coefficients_))
-    assert found.scores == pytest.approx(augmented_scores(cohort, risk_sets, MODEL))
+    assert found.scores == pytest.approx(augmented_scores(cohort, risk_sets, MODEL).gamma)
 
 
 def test_each_fold_is_scored_by_the_others() -> None:

@@ -15,7 +15,8 @@ def horvitz_thompson(problem: Problem) -> Estimate:
     """Return ΣWY / n, whose weights are not scaled to their sum."""
     own = np.where(problem.weights > 0, problem.weights * problem.cohort.outcome, 0.0) / len(problem.cohort)
     influence = own - own.mean()
-    return of_influence(problem.name, HORVITZ_THOMPSON.name, (float(own.sum()), influence), problem.support)
+    found, support = (float(own.sum()), influence), problem.support
+    return of_influence(problem.name, HORVITZ_THOMPSON.name, found, support, freedom=support.freedom)
 
 
 HORVITZ_THOMPSON = ValueEstimator(
@@ -39,7 +40,7 @@ def test_a_new_estimator_is_tabulated_after_the_others(found: dtr.Values) -> Non
     assert frame["estimator"].tolist() == ["weighted", "augmented", "q-learning", "unscaled"] * 2
     values = frame.loc[frame["estimator"] == "unscaled", "value"]
     assert values.tolist() == pytest.approx([2 * 21 / 12, 2 * 6 / 12])  # outcomes of either arm, at 1/p = 2
-    assert frame["joint_low"].notna().all()
+    assert frame.loc[frame["estimator"] == "unscaled", "joint_low"].notna().all()
 
 
 def test_a_new_estimator_is_explained_where_it_is_printed(found: dtr.Values) -> None:

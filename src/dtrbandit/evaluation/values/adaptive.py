@@ -43,7 +43,16 @@ from dtrbandit.evaluation.propensities.model import recorded_probabilities
 from dtrbandit.evaluation.propensities.risk_sets import risk_sets
 from dtrbandit.evaluation.values.adherence import Arms, RegimeRiskSet, RegimeRiskSets, inverse_weights, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel, augmented_scores, fitted_means
-from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence, support_of
+from dtrbandit.evaluation.values.estimate import (
+    FEWEST,
+    Estimate,
+    Problem,
+    ValueEstimator,
+    of_influence,
+    support_of,
+    unless_few,
+    without_value,
+)
 from dtrbandit.evaluation.values.past_propensities import PropensitiesByLevel, levels, weights_at_enrolment
 from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.plots import PALETTE
@@ -142,7 +151,7 @@ def predictable_scores(cohort: Cohort, risk_sets: RegimeRiskSets, model: Outcome
         teachers = (recorded.ended <= last[known - 1]).astype(float) if known else np.zeros(len(cohort))
         own = level == known
         try:
-            scores[own] = augmented_scores(cohort, risk_sets, model, teachers, spare=SPARE)[own]
+            scores[own] = augmented_scores(cohort, risk_sets, model, teachers, spare=SPARE).gamma[own]
         except NotEstimable:
             continue
     return scores
@@ -164,7 +173,7 @@ def model_variance(
     for at in reversed(risk_sets):
         rows, features = at.risk_set.rows, model.features(cohort, at.risk_set)
         spreads.insert(0, _residual_variance(at, features, base[rows]))
-        base[rows] = fitted_means(at, features, base[rows], np.ones(len(rows)))
+        base[rows] = fitted_means(at, features, base[rows], np.ones(len(rows))).mu
     reached = share**2
     total = float(np.var(base[share > 0]) * reached.sum())
     for at, own, spread in zip(risk_sets, models, spreads, strict=True):
@@ -226,8 +235,13 @@ def _valued(problem: Problem) -> Estimate:
         )
     sample = problem.sample
     found = adaptive_value(cohort, problem.decided, sample.outcome_model, sample.past_propensities)
-    support = problem.enough(support_of(found.weights))
-    return of_influence(problem.name, ADAPTIVE.name, (found.value, found.influence), support, found.note)
+    support = support_of(found.weights)
+    if support.units < FEWEST:
+        return without_value(problem.name, ADAPTIVE.name, support)
+    own = found.value, found.influence
+    return unless_few(
+        of_influence(problem.name, ADAPTIVE.name, own, support, freedom=support.freedom, note=found.note), support
+    )
 
 
 ADAPTIVE = ValueEstimator(

@@ -44,12 +44,15 @@ class RegimeRiskSet(NamedTuple):
         D, (r,): whether that happened.
     probability
         Of what happened, (r,): π where the wanted option was taken; it is not read elsewhere.
+    chance
+        π of the wanted option, (r,), whether it was taken or not; NaN where a log does not tell.
     """
 
     risk_set: RiskSet
     wanted: NDArray[np.int64]
     taken: Mask
     probability: Vector
+    chance: Vector
 
 
 RegimeRiskSets = Sequence[RegimeRiskSet]
@@ -119,6 +122,21 @@ def inverse_weights(cohort: Cohort, risk_sets: RegimeRiskSets) -> Vector:
     return weights
 
 
+def largest_possible_weight(cohort: Cohort, risk_sets: RegimeRiskSets) -> float:
+    """Return the largest w Π_f 1 / π_f of any unit, as a share of all case weight.
+
+    The product is over the risk sets that a unit met while it followed the regime, the one where it left included. So a
+    unit counts that would have carried much of the weight, had it followed. Σ W is Σ w on average.
+    """
+    weights, follows = cohort.weights.copy(), np.ones(len(cohort), dtype=np.bool_)
+    for at in risk_sets:
+        rows = at.risk_set.rows
+        known = follows[rows] & (at.chance > 0)
+        weights[rows] = np.where(known, weights[rows] / np.where(known, at.chance, 1.0), weights[rows])
+        follows[rows] &= at.taken
+    return float(weights.max() / cohort.weights.sum())
+
+
 def known_propensities(cohort: Cohort) -> FittedPropensities:
     """Return the propensities of a cohort, or say how to get them.
 
@@ -145,4 +163,5 @@ def _regime_risk_set(cohort: Cohort, decided: Arms, model: FittedModel) -> Regim
         labels = cohort.design.stages[risk_set.m].arms
         arms = np.array([labels.index(option) for option in risk_set.options])
         wanted = np.searchsorted(arms, decided[risk_set.rows, risk_set.m])
-    return RegimeRiskSet(risk_set, wanted, risk_set.happened == wanted, model.happened)
+    chance = model.probabilities[np.arange(len(wanted)), wanted]
+    return RegimeRiskSet(risk_set, wanted, risk_set.happened == wanted, model.happened, chance)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from dtrbandit.evaluation.propensities.risk_sets import (
     require_places,
 )
 from dtrbandit.evaluation.values.adherence import RegimeRiskSet, RegimeRiskSets
-from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence
+from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence, unless_few
 from dtrbandit.kernels.arrays import Matrix, Vector
 from dtrbandit.plots import PALETTE
 
@@ -86,6 +87,23 @@ class OutcomeModel:
         return feature_matrix(cohort, risk_set, full_formula(cohort, risk_set))
 
 
+class Scores(NamedTuple):
+    """Γ of each unit, (n,), and the same for its variance alone: with residuals e / (1 − h), h being their leverage.
+
+    A regression follows the rows that it was fitted to. In few of them its residuals are too small, by 1 − h.
+    """
+
+    gamma: Vector
+    for_variance: Vector
+
+
+class FittedMeans(NamedTuple):
+    """μ of the units at risk, (r,), and the leverage of each in its regression, 0 for those that taught none."""
+
+    mu: Vector
+    leverage: Vector
+
+
 def augmented_scores(
     cohort: Cohort,
     risk_sets: RegimeRiskSets,
@@ -93,32 +111,39 @@ def augmented_scores(
     weights: Vector | None = None,
     *,
     spare: int = 0,
-) -> Vector:
-    """Return Γ of each unit, (n,). Units of weight 0 have scores too, but teach no μ.
+) -> Scores:
+    """Return the scores of all units. Units of weight 0 have scores too, but teach no μ.
 
     The weights are the cohort's, unless others are given. Each regression has ``spare`` units more than terms.
     """
     weights = cohort.weights if weights is None else weights
-    scores, targets = cohort.outcome.copy(), cohort.outcome.copy()
+    scores, wider, targets = cohort.outcome.copy(), cohort.outcome.copy(), cohort.outcome.copy()
     for at in reversed(risk_sets):
         rows = at.risk_set.rows
-        mu = fitted_means(at, model.features(cohort, at.risk_set), targets[rows], weights[rows], spare=spare)
+        own = targets[rows]
+        mu, leverage = fitted_means(at, model.features(cohort, at.risk_set), own, weights[rows], spare=spare)
         beyond = np.where(at.taken, scores[rows] - mu, 0.0)  # what follows another option is never read
         scores[rows] = mu + beyond / at.probability
+        with np.errstate(divide="ignore", invalid="ignore"):  # leverage 1: nothing tells how the outcome varies
+            residual = np.where(at.taken, (own - mu) / (1.0 - leverage) + (wider[rows] - own), 0.0)
+        wider[rows] = mu + residual / at.probability
         targets[rows] = mu
-    return scores
+    return Scores(scores, wider)
 
 
-def augmented(cohort: Cohort, scores: Vector) -> tuple[float, Vector]:
-    """Return Σ w Γ / Σ w, and φ, (n,)."""
+def augmented(cohort: Cohort, scores: Scores) -> tuple[float, Vector]:
+    """Return Σ w Γ / Σ w, and φ, (n,); a unit's leverage in the mean is its share."""
     share = cohort.weights / cohort.weights.sum()
-    value = float(share @ scores)
-    return value, share * (scores - value)
+    value = float(share @ scores.gamma)
+    return value, share * (scores.for_variance - value) / (1.0 - share)
 
 
-def fitted_means(at: RegimeRiskSet, features: Matrix, targets: Vector, weights: Vector, *, spare: int = 0) -> Vector:
-    """Return μ of the units at risk, with coefficients of their own for each option that the regime wants, (r,)."""
-    mu, needed = np.empty(len(targets)), features.shape[1] + spare if spare else 1
+def fitted_means(
+    at: RegimeRiskSet, features: Matrix, targets: Vector, weights: Vector, *, spare: int = 0
+) -> FittedMeans:
+    """Return μ of the units at risk, with coefficients of their own for each option that the regime wants."""
+    mu, leverage = np.empty(len(targets)), np.zeros(len(targets))
+    needed = features.shape[1] + spare if spare else 1
     for option in np.unique(at.wanted).tolist():
         here = at.wanted == option
         counted = (at.risk_set.happened == option) & (weights > 0)  # who had it, wanted or not
@@ -128,18 +153,23 @@ def fitted_means(at: RegimeRiskSet, features: Matrix, targets: Vector, weights: 
                 f"{at.risk_set}: {few} took {at.risk_set.options[option]!r}, which the regime wants there; "
                 f"{'too little' if counted.any() else 'nothing'} tells what follows it"
             )
-        own = counted & here
-        enough = own.sum() >= max(needed, FEWEST * features.shape[1])
-        fit = regress(features[own], targets[own], weights[own]) if enough else None
+        taught = counted & here
+        enough = taught.sum() >= max(needed, FEWEST * features.shape[1])
+        fit = regress(features[taught], targets[taught], weights[taught]) if enough else None
         if fit is None or fit.rank < features.shape[1]:  # too few to tell: all who had the option teach
-            fit = regress(features[counted], targets[counted], weights[counted])
+            taught = counted
+            fit = regress(features[taught], targets[taught], weights[taught])
         mu[here] = features[here] @ fit.coefficients
-    return mu
+        of_all = np.zeros(len(targets))
+        of_all[taught] = np.where(fit.alone, 1.0, fit.leverage)
+        leverage[here] = of_all[here]
+    return FittedMeans(mu, leverage)
 
 
 def _valued(problem: Problem) -> Estimate:
-    scores = augmented_scores(problem.cohort, problem.risk_sets, problem.sample.outcome_model)
-    return of_influence(problem.name, AUGMENTED.name, augmented(problem.cohort, scores), problem.support)
+    scores, support = augmented_scores(problem.cohort, problem.risk_sets, problem.sample.outcome_model), problem.support
+    found = augmented(problem.cohort, scores)
+    return unless_few(of_influence(problem.name, AUGMENTED.name, found, support, freedom=support.freedom), support)
 
 
 AUGMENTED = ValueEstimator(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.induction.induction import LearnedRegime
 from dtrbandit.evaluation.values.adherence import (
@@ -26,7 +25,7 @@ from dtrbandit.evaluation.values.adherence import (
 )
 from dtrbandit.evaluation.values.past_propensities import PropensitiesByLevel, past_propensities
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
-from dtrbandit.intervals import REACH
+from dtrbandit.intervals import student_quantile
 from dtrbandit.kernels.arrays import Vector
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.words import counted
@@ -34,7 +33,14 @@ from dtrbandit.words import counted
 if TYPE_CHECKING:
     from dtrbandit.evaluation.values.augmented import OutcomeModel
 
-FEWEST = 5  # units with an outcome that followed a fixed regime
+FEWEST = 5  # units with an outcome that followed a fixed regime, for its value
+FEWEST_EFFECTIVE = 8.0  # of them, by their effective number, for an interval (docs/inference.md, Small trials)
+FEW = (
+    "There is no interval: those who followed the regime count as {effective:.1f} equal weights, and at least "
+    "{least:.0f} are needed."
+)
+VERY_FEW = "There is no value: {followed} followed the regime to an outcome, and at least {least} are needed."
+ALONE = "There is no interval: the outcome of a single unit determines a term of a regression."
 
 
 class Support(NamedTuple):
@@ -43,6 +49,11 @@ class Support(NamedTuple):
     units: int
     effective_sample_size: float
     largest_weight: float
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of a mean over them: their effective number less one."""
+        return max(self.effective_sample_size - 1.0, 1.0)
 
     def without_weights(self) -> Support:
         """Return the number of units alone, for an estimator that does not weight them."""
@@ -59,9 +70,13 @@ class Estimate(NamedTuple):
     std_error, low, high
         With the 95 % interval; NaN where there is none that is valid.
     influence
-        φ, (n,): what each unit contributes, for comparisons; None where regimes cannot be compared by it.
+        φ, (n,): what each unit contributes, for comparisons; None where there is no interval.
     note
         What to keep in mind about this number alone.
+    freedom
+        Degrees of freedom of Student's distribution behind the interval.
+    fixed
+        Whether the regime was fixed before these units were seen, so that it may be compared with others.
     """
 
     regime: str
@@ -73,6 +88,8 @@ class Estimate(NamedTuple):
     support: Support
     influence: Vector | None = None
     note: str = ""
+    freedom: float = np.inf
+    fixed: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,18 +138,8 @@ class Problem:
 
     @cached_property
     def support(self) -> Support:
-        """The units that followed the regime; too few for a fixed one are refused."""
-        support = support_of(self.weights)
-        return support if isinstance(self.regime, LearnedRegime) else self.enough(support)
-
-    def enough(self, support: Support) -> Support:
-        """Return ``support``, or refuse a regime that too few units followed."""
-        if support.units < FEWEST:
-            raise NotEstimable(
-                f"regime {self.name!r}: {support.units} of {counted(len(self.cohort), 'unit')} followed it to an "
-                f"outcome, and at least {FEWEST} are needed; leave it out, or use more data"
-            )
-        return support
+        """The units that followed the regime."""
+        return support_of(self.weights)
 
 
 Valued = Callable[[Problem], Estimate]
@@ -178,22 +185,42 @@ class ValueEstimator:
             value = self.adaptive
         else:
             value = self.learned if isinstance(problem.regime, LearnedRegime) else self.fixed
+            if value is self.fixed and value is not None and problem.support.units < FEWEST:
+                return without_value(problem.name, self.name, problem.support)
         return None if value is None else value(problem)
 
 
 def of_influence(
-    regime: str, estimator: str, found: tuple[float, Vector], support: Support, note: str = ""
+    regime: str, estimator: str, found: tuple[float, Vector], support: Support, *, freedom: float, note: str = ""
 ) -> Estimate:
-    """Return a value with the standard error and interval that its influence (n,) tells."""
+    """Return a value with the standard error and Student's interval that its influence (n,) tells."""
     value, influence = found
     error = float(np.sqrt((influence**2).sum()))
-    own = influence if np.isfinite(error) else None
-    return Estimate(regime, estimator, value, error, value - REACH * error, value + REACH * error, support, own, note)
+    if not np.isfinite(error):
+        return without_interval(regime, estimator, value, support, f"{ALONE} {note}".strip())
+    reach = student_quantile(freedom) * error
+    return Estimate(regime, estimator, value, error, value - reach, value + reach, support, influence, note, freedom)
 
 
-def without_interval(regime: str, estimator: str, value: float, support: Support, note: str) -> Estimate:
+def unless_few(found: Estimate, followers: Support) -> Estimate:
+    """Return an estimate, without its interval if too few followed the regime; the outcomes have no say in that."""
+    if followers.effective_sample_size >= FEWEST_EFFECTIVE:
+        return found
+    why = FEW.format(effective=followers.effective_sample_size, least=FEWEST_EFFECTIVE)
+    return without_interval(found.regime, found.estimator, found.value, found.support, f"{why} {found.note}".strip())
+
+
+def without_interval(
+    regime: str, estimator: str, value: float, support: Support, note: str, *, fixed: bool = True
+) -> Estimate:
     """Return a value of which nothing tells how sure it is, and why."""
-    return Estimate(regime, estimator, value, np.nan, np.nan, np.nan, support, None, note)
+    return Estimate(regime, estimator, value, np.nan, np.nan, np.nan, support, None, note, np.nan, fixed)
+
+
+def without_value(regime: str, estimator: str, support: Support) -> Estimate:
+    """Return what stands in the place of a value where next to nobody followed a regime."""
+    note = VERY_FEW.format(followed=counted(support.units, "unit"), least=FEWEST)
+    return without_interval(regime, estimator, np.nan, support, note)
 
 
 def support_of(weights: Vector) -> Support:

@@ -112,7 +112,7 @@ class Learner:
         stages = backward_induction(teachable(taught, self.dropouts, self.regression))
         risk_sets = regime_risk_sets(taught, decisions_by(taught, [stage.coefficients for stage in stages]))
         whole = replace(taught, weights=self.cohort.weights)
-        return Scored(augmented_scores(taught, risk_sets, self.outcome_model), inverse_weights(whole, risk_sets))
+        return Scored(augmented_scores(taught, risk_sets, self.outcome_model).gamma, inverse_weights(whole, risk_sets))
 
 
 def learned_value(regime: str, learner: Learner, *, seed: int) -> Estimate:
@@ -129,10 +129,10 @@ def learned_value(regime: str, learner: Learner, *, seed: int) -> Estimate:
     try:
         sequence = in_sequence(learner, order)
     except NotEstimable as error:
-        return without_interval(regime, CROSS_FITTED.name, value, support, NO_INTERVAL.format(why=error))
+        return without_interval(regime, CROSS_FITTED.name, value, support, NO_INTERVAL.format(why=error), fixed=False)
     low, high = (sequence.value + sign * REACH * sequence.std_error for sign in (-1, 1))
     note = WHOSE.format(value=sequence.value, most=100 * (1 - (1 - FIRST) / BLOCKS))
-    return Estimate(regime, CROSS_FITTED.name, value, sequence.std_error, low, high, support, None, note)
+    return Estimate(regime, CROSS_FITTED.name, value, sequence.std_error, low, high, support, None, note, fixed=False)
 
 
 def beside_value(cohort: Cohort, dropouts: Dropouts, regression: StageRegression = LEAST_SQUARES) -> CrossFitted:

@@ -17,7 +17,14 @@ from dtrbandit.evaluation.induction.induction import Dropouts, LearnedRegime, Sa
 from dtrbandit.evaluation.induction.influence import influences
 from dtrbandit.evaluation.induction.regression import LEAST_SQUARES, StageRegression
 from dtrbandit.evaluation.values.adherence import Arms
-from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence, without_interval
+from dtrbandit.evaluation.values.estimate import (
+    Estimate,
+    Problem,
+    ValueEstimator,
+    of_influence,
+    unless_few,
+    without_interval,
+)
 from dtrbandit.kernels.arrays import Vector
 from dtrbandit.plots import PALETTE
 
@@ -55,13 +62,14 @@ def _of_fixed(problem: Problem) -> Estimate:
         found = regression_value(problem.cohort, problem.decided)
     except NotEstimable as error:
         return without_interval(problem.name, REGRESSION.name, np.nan, support, f"There is none: {error}.")
-    return of_influence(problem.name, REGRESSION.name, found, support)
+    followers = problem.support
+    return unless_few(of_influence(problem.name, REGRESSION.name, found, support, freedom=followers.freedom), followers)
 
 
 def _of_learned(problem: Problem) -> Estimate:
     assert isinstance(problem.regime, LearnedRegime)
     support = problem.support.without_weights()
-    return without_interval(problem.name, REGRESSION.name, problem.regime.value_, support, FLATTERS)
+    return without_interval(problem.name, REGRESSION.name, problem.regime.value_, support, FLATTERS, fixed=False)
 
 
 REGRESSION = ValueEstimator(

@@ -1,10 +1,4 @@
-"""Values of regimes on one cohort: a table, what to keep in mind, comparisons and a forest plot.
-
-Comparisons are of regimes that were fixed beforehand, valued on the same units. φ is (n, R), a column for each regime.
-Regimes share units, so their values are correlated: the standard error of a difference is √Σ(φ_d − φ_e)². What holds
-for all regimes at once is found from draws of Z = Σ_i g_i φ_i with g_i standard normal. They are made from the singular
-values of φ, which have the same law. No inverse is needed: values of embedded regimes are often linearly dependent.
-"""
+"""Values of regimes on one cohort: a table, what to keep in mind, comparisons and a forest plot."""
 
 from __future__ import annotations
 
@@ -13,17 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from textwrap import wrap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
 from dtrbandit.evaluation.values.augmented import AUGMENTED
+from dtrbandit.evaluation.values.comparison import contenders, differences, joint_reach
 from dtrbandit.evaluation.values.estimate import Estimate, ValueEstimator
 from dtrbandit.evaluation.values.registry import ESTIMATORS
-from dtrbandit.intervals import LEVEL, REACH
-from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.plots import plain_axes
 from dtrbandit.words import counted, short_number
 
@@ -42,7 +35,6 @@ FIXED_TOO = (
 )
 HEAVY = 0.1  # of all weight, carried by one unit
 COLUMN_WIDTHS = (9, 11, 20, 12, 10, 9)
-DRAWS = 20_000
 GAP = 0.8  # between regimes in the forest plot, in lines
 
 
@@ -91,29 +83,36 @@ class Values:
     def differences(self, estimator: str | None = None) -> pd.DataFrame:
         """Return how the fixed regimes differ, pair by pair, with paired standard errors and 95 % intervals.
 
-        ``estimator`` is ``"augmented"`` unless another is named; ``"adaptive"`` where that is what there is.
+        ``joint_low`` and ``joint_high`` hold for all pairs together. Where one of the two has no interval, neither has
+        their difference. ``estimator`` is ``"augmented"`` unless another is named; ``"adaptive"`` where that is what
+        there is.
         """
         import pandas as pd
 
+        own = self._comparable(estimator)
+        found = differences([each for each in own if each.influence is not None], seed=self.seed)
         rows = []
-        for one, other in combinations(self._comparable(estimator), 2):
-            moved = _stacked([one, other]) @ np.array([1.0, -1.0])
-            difference, error = one.value - other.value, np.sqrt((moved**2).sum())
-            low, high = difference - REACH * error, difference + REACH * error
-            rows.append((one.regime, other.regime, difference, error, low, high))
-        return pd.DataFrame(rows, columns=["regime", "against", "difference", "std_error", "low", "high"])
+        for one, other in combinations(own, 2):
+            pair = (one.regime, other.regime)
+            numbers = found.get(pair, (one.value - other.value, *[np.nan] * 5))
+            rows.append((*pair, *numbers))
+        names = ("difference", "std_error", "low", "high", "joint_low", "joint_high")
+        return pd.DataFrame(rows, columns=["regime", "against", *names])
 
     def best(self, estimator: str | None = None) -> pd.DataFrame:
-        """Return which fixed regimes may be the best, and how much each loses against the best at most (95 %)."""
+        """Return which fixed regimes may be the best, and how much each loses against the best at most (95 %).
+
+        The comparison is among regimes that have an interval. Of the others nothing is said: ``may_be_best`` is None.
+        """
         import pandas as pd
 
         own = self._comparable(estimator)
         if not own:
             return pd.DataFrame(columns=["regime", "value", "may_be_best", "loses_at_most"])
-        values = np.array([each.value for each in own])
-        found = contenders(values, _stacked(own), seed=self.seed)
-        columns = {"regime": [each.regime for each in own], "value": values}
-        return pd.DataFrame({**columns, "may_be_best": found.kept, "loses_at_most": found.loses_at_most})
+        found = contenders([each for each in own if each.influence is not None], seed=self.seed)
+        kept, loses = zip(*(found.get(each.regime, (None, np.nan)) for each in own), strict=True)
+        columns = {"regime": [each.regime for each in own], "value": [each.value for each in own]}
+        return pd.DataFrame({**columns, "may_be_best": kept, "loses_at_most": loses})
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the values as a forest plot: thick lines are intervals, thin ones hold for all regimes together."""
@@ -132,7 +131,7 @@ class Values:
         for estimator in dict.fromkeys(each.estimator for each in self.estimates):
             own = self._with_influence(estimator)
             if len(own) > 1:
-                found[estimator] = joint_reach(_stacked(own), seed=self.seed)
+                found[estimator] = joint_reach(own, seed=self.seed)
         return found
 
     @cached_property
@@ -151,7 +150,7 @@ class Values:
         allowed = [each.name for each in ESTIMATORS.values() if each.comparable]
         if estimator not in allowed:
             raise DesignError(f"fixed regimes are compared by one of {', '.join(allowed)}; found {shown(estimator)}")
-        return self._with_influence(estimator)
+        return [each for each in self.estimates if each.estimator == estimator and each.fixed]
 
     def _with_influence(self, estimator: str) -> list[Estimate]:
         return [each for each in self.estimates if each.estimator == estimator and each.influence is not None]
@@ -197,23 +196,21 @@ class Values:
         return FIXED.format(names=f"{', '.join(names)} and {last}" if names else last)
 
     def _compared(self) -> Iterator[str]:
-        if len(self._comparable(None)) < 2:
+        if len(self._with_influence(self._foremost)) < 2:
             return
         best = self.best()
-        names = "; ".join(best["regime"][best["may_be_best"]])
+        names = "; ".join(best["regime"][best["may_be_best"] == True])  # noqa: E712  # None is neither
         words = f"By the {self._foremost} values these may be the best of the fixed regimes (95 %): {names}."
+        unknown = best["regime"][best["may_be_best"].isna()]
+        if len(unknown):
+            words += f" Left out, for want of an interval: {'; '.join(unknown)}."
         yield from wrap(words, WIDTH, subsequent_indent="  ")
         reach = self._reach[self._foremost]
         yield from wrap(
-            f"Intervals that hold for all fixed regimes together are {reach / REACH:.2f} times as wide: joint_low and "
+            f"Intervals that hold for all fixed regimes together reach {reach:.2f} standard errors: joint_low and "
             "joint_high in to_frame(). To compare two regimes read differences(): their values share units.",
             WIDTH,
         )
-
-
-def _stacked(estimates: list[Estimate]) -> Matrix:
-    columns: list[Vector] = [each.influence for each in estimates if each.influence is not None]
-    return np.stack(columns, axis=1)
 
 
 def _is_heavy(each: Estimate) -> bool:
@@ -235,52 +232,6 @@ def _number(value: float) -> str:
 def _line(regime: str, estimator: str, cells: tuple[str, ...], width: int) -> str:
     numbers = "".join(f"{cell:>{column}}" for cell, column in zip(cells, COLUMN_WIDTHS, strict=True))
     return f"  {regime:<{width}}{estimator:<13}{numbers}"
-
-
-# -- comparisons -----------------------------------------------------------------------------------------------
-
-
-class Contenders(NamedTuple):
-    """Which regimes may be the best, (R,), and at most how much each loses against the best, (R,)."""
-
-    kept: Mask
-    loses_at_most: Vector
-
-
-def drawn(influence: Matrix, *, seed: int) -> Matrix:
-    """Return draws of Z, (draws, R)."""
-    _, size, directions = np.linalg.svd(influence, full_matrices=False)
-    normal: Matrix = np.random.default_rng(seed).normal(size=(DRAWS, len(size)))
-    found: Matrix = normal @ (size[:, None] * directions)
-    return found
-
-
-def joint_reach(influence: Matrix, *, seed: int) -> float:
-    """Return c so that V̂_d ± c·se_d hold for all regimes together: the 95 % quantile of max_d |Z_d| / se_d."""
-    errors = np.sqrt((influence**2).sum(axis=0))
-    return float(np.quantile(_over(np.abs(drawn(influence, seed=seed)), errors).max(axis=1), LEVEL))
-
-
-def contenders(values: Vector, influence: Matrix, *, seed: int) -> Contenders:
-    """Return the comparison with the best (Hsu 1981; Ertefaie et al. 2016).
-
-    With c_d the 95 % quantile of max_e (Z_e − Z_d) / σ_de, regime d is kept if V̂_d ≥ V̂_e − c_d σ_de for all e. A regime
-    that is truly best is kept with a probability of 95 %. Where several are, this holds for each, not for all together.
-    """
-    draws, kept, loses = drawn(influence, seed=seed), [], []
-    for d in range(len(values)):
-        others = [e for e in range(len(values)) if e != d]
-        errors = np.sqrt(((influence[:, others] - influence[:, [d]]) ** 2).sum(axis=0))
-        reach = np.quantile(_over(draws[:, others] - draws[:, [d]], errors).max(axis=1), LEVEL) if others else 0.0
-        ahead = values[others] - values[d]
-        kept.append(bool((ahead <= reach * errors).all()))
-        loses.append(float((ahead + reach * errors).max(initial=0.0)))
-    return Contenders(np.array(kept), np.array(loses))
-
-
-def _over(draws: Matrix, errors: Vector) -> Matrix:
-    """Return draws divided by their standard errors; 0 where there is nothing random."""
-    return draws * np.divide(1.0, errors, out=np.zeros_like(errors), where=errors > 0)
 
 
 # -- forest plot ------------------------------------------------------------------------------------------------

@@ -3,7 +3,11 @@
 V̂ = ΣWY / ΣW with W = w Π_f D_f / π_f. The influence of unit i is φ_i = W_i (Y_i − V̂) / ΣW, and the standard error is
 √Σφ². With known π that is right. With π by maximum likelihood it is too large. Then ∂φ_i/∂α = −φ_i s_i for the
 coefficients α of the models and the score s_i of the unit. So what the scores explain of φ is taken away, by least
-squares of φ_i/w_i on s_i with weights w_i, and the rest is multiplied by √(n / (n − q)) for q coefficients.
+squares of φ_i/w_i on s_i with weights w_i, and the rest is multiplied by √(n / (n − q)) for q coefficients. A unit
+pulls V̂ towards its own outcome by its share W_i / ΣW of the weight, so that φ_i is divided by one less that share.
+
+Where a unit like these could carry more than a tenth of the weight, there is no interval: trials in which such a unit
+does not come look precise, and miss the truth.
 """
 
 from __future__ import annotations
@@ -15,13 +19,26 @@ import numpy as np
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
 from dtrbandit.evaluation.propensities.fitted import FittedPropensities
-from dtrbandit.evaluation.values.adherence import agrees, known_propensities
-from dtrbandit.evaluation.values.estimate import Estimate, Problem, ValueEstimator, of_influence
+from dtrbandit.evaluation.values.adherence import agrees, known_propensities, largest_possible_weight
+from dtrbandit.evaluation.values.estimate import (
+    Estimate,
+    Problem,
+    ValueEstimator,
+    of_influence,
+    unless_few,
+    without_interval,
+)
 from dtrbandit.evaluation.weights import effective_sample_size, largest_weight
 from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.plots import PALETTE
 from dtrbandit.policies.fixed_regime import FixedRegime
 from dtrbandit.words import counted
+
+LARGEST, ROUNDING = 0.1, 1e-9  # of the weight, that a single unit may carry at most, had it followed the regime
+HEAVY = (
+    "There is no interval: a unit like these could carry {share:.0f} % of the weight, had it followed the regime; at "
+    "10 % or less there would be one. The augmented value hangs less on single units."
+)
 
 
 class WeightedMean(NamedTuple):
@@ -105,10 +122,14 @@ def _unexplained(influence: Vector, scores: Matrix, weights: Vector) -> Vector:
 
 
 def _valued(problem: Problem) -> Estimate:
-    support, cohort = problem.support, problem.cohort
-    value, influence = hajek(cohort, problem.weights)
-    own = value, projected(influence, known_propensities(cohort), cohort.weights)
-    return of_influence(problem.name, WEIGHTED.name, own, support)
+    cohort, weights, support = problem.cohort, problem.weights, problem.support
+    value, influence = hajek(cohort, weights)
+    influence = projected(influence, known_propensities(cohort), cohort.weights) / (1.0 - weights / weights.sum())
+    found = of_influence(problem.name, WEIGHTED.name, (value, influence), support, freedom=support.freedom)
+    largest = largest_possible_weight(cohort, problem.risk_sets)
+    if largest > LARGEST + ROUNDING:
+        return without_interval(problem.name, WEIGHTED.name, value, support, HEAVY.format(share=100 * largest))
+    return unless_few(found, support)
 
 
 WEIGHTED = ValueEstimator(
