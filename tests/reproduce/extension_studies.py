@@ -26,12 +26,13 @@ def by_hand(curves: Mapping[str, RegretCurve]) -> dict[str, dtr.Study]:
 
 def verdicts_on(name: str, studies: Mapping[str, dtr.Study]) -> str:
     """Return the verdicts on an extension's claims."""
-    return marks(EXTENSIONS[name].claims(studies))
+    return marks(EXTENSIONS[name].claims(studies, studies))
 
 
 def held(name: str, studies: Callable[[np.random.Generator], Mapping[str, dtr.Study]]) -> NDArray[np.int64]:
     """Count for each claim the runs in which it holds."""
-    runs = (EXTENSIONS[name].claims(studies(np.random.default_rng(seed))) for seed in range(RUNS))
+    drawn = (studies(np.random.default_rng(seed)) for seed in range(RUNS))
+    runs = (EXTENSIONS[name].claims(own, own) for own in drawn)
     counts: NDArray[np.int64] = np.array([[claim.holds for claim in claims] for claims in runs]).sum(axis=0)
     return counts
 

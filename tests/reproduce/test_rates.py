@@ -14,13 +14,13 @@ from dtrbandit.environments import Synthetic
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.reproduce import Claim, Verdict
 from dtrbandit.reproduce.extensions import arms, features, margin
+from dtrbandit.reproduce.more_paths import doubling_rounds
 from dtrbandit.reproduce.rates import (
     LINEAR,
     LOGARITHMIC,
     SLOWER_THAN_ROOT,
     SUBLINEAR,
     Doublings,
-    doubling_rounds,
     doublings,
     doublings_of,
     exponents,
@@ -28,6 +28,7 @@ from dtrbandit.reproduce.rates import (
     free_regret,
     free_rounds_slower_than_root,
     grows,
+    grows_on_average,
     grows_typically,
     log_rounds,
     logarithmic,
@@ -60,6 +61,14 @@ def typically_logarithmic(own: Doublings) -> Claim:
 
 def logarithmic_on_average(own: Doublings) -> Claim:
     return logarithmic({"it": own}, slower="", consistent="{regret} is logarithmic")[2]
+
+
+def slower_on_average(own: Doublings) -> Claim:
+    return grows_on_average("", {"it": own}, SLOWER_THAN_ROOT)
+
+
+def linear_on_average(own: Doublings) -> Claim:
+    return grows_on_average("", {"it": own}, LINEAR)
 
 
 def linear(own: Doublings) -> Claim:
@@ -176,9 +185,19 @@ def test_no_claim_holds_of_an_impostor(claim: Callable[[Doublings], Claim], law:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("law", [POWER_03, ROOT])
-def test_no_claim_about_means_holds_of_an_impostor(law: Law) -> None:
-    assert held(lambda rng: logarithmic_on_average(of(noisy(law, rng, paths=1_000, horizon=160)))) <= AT_MOST
+@pytest.mark.parametrize(
+    ("claim", "law"),
+    [
+        (logarithmic_on_average, POWER_03),
+        (logarithmic_on_average, ROOT),
+        (slower_on_average, ROOT),
+        (slower_on_average, LINE),
+        (linear_on_average, LOGARITHM),
+        (linear_on_average, lambda t: t**0.85),
+    ],
+)
+def test_no_claim_about_means_holds_of_an_impostor(claim: Callable[[Doublings], Claim], law: Law) -> None:
+    assert held(lambda rng: claim(of(noisy(law, rng, paths=1_000, horizon=160)))) <= AT_MOST
 
 
 def test_claims_hold_of_what_they_say_in_most_runs() -> None:

@@ -102,9 +102,9 @@ def _print(result: Reproduction | Result) -> None:
 
 
 def _legend(result: Reproduction | Result) -> Sequence[str]:
-    """Say how to read claims, and what to do about those that cannot be told."""
-    advice = result.advice if isinstance(result, Reproduction) else ""
-    return (*LEGEND, advice) if advice else LEGEND
+    """Say how to read claims, on how many paths they rest, and what to do about those that cannot be told."""
+    more = (result.basis, result.advice) if isinstance(result, Reproduction) else ()
+    return (*LEGEND, *(line for line in more if line))
 
 
 def _claims_of(result: Reproduction | Result) -> Sequence[Claim]:

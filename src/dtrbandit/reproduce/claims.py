@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrbandit.intervals import LEVEL
+from dtrbandit.intervals import ABOUT, LEVEL, TOO_FEW, mean_over_paths
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.resampling import resampled_counts
 from dtrbandit.words import counted
@@ -251,6 +251,19 @@ def _log_ratios(over: Array, under: Array, counts: Array) -> tuple[Array, Array]
     squares = counts @ over**2 / one**2 - 2 * (counts @ (over * under)) / (one * other) + counts @ under**2 / other**2
     rounding = 1e-12  # of terms near 1 / paths
     return np.log(one / other), np.sqrt(np.where(squares > rounding / len(over), squares, 0.0))
+
+
+def mean_difference(differences: Array, *, level: float = LEVEL) -> Measured:
+    """Return the mean of differences path by path, with its bootstrap-t interval if there are paths enough.
+
+    Examples
+    --------
+    >>> f"{mean_difference(np.arange(40.0)):.1f}"
+    '19.5 (too few paths for an interval: 40)'
+    """
+    found = mean_over_paths(differences, seed=0, level=level)
+    remarks = {TOO_FEW: f"{TOO_FEW}: {len(differences):,}", ABOUT: ABOUT}
+    return Measured(float(found.estimate), float(found.low), float(found.high), remarks.get(found.level, ""))
 
 
 @lru_cache(maxsize=4)

@@ -10,9 +10,28 @@ from numpy.typing import NDArray
 
 from dtrbandit.plots import PALETTE
 from dtrbandit.policies import LSVIUCB, DTRBandit, EpsilonGreedy, Greedy
-from dtrbandit.reproduce.claims import Claim, Whose, judged, median, share
+from dtrbandit.reproduce.claims import (
+    FEWEST,
+    Claim,
+    Whose,
+    all_judged,
+    bonferroni_level,
+    judged,
+    mean_difference,
+    median,
+    share,
+)
+from dtrbandit.reproduce.more_paths import Regret, common_paths
 from dtrbandit.reproduce.pictures import note, panels, title
-from dtrbandit.reproduce.rates import LINEAR, SUBLINEAR, doublings, grows_typically, log_rounds, logarithmic
+from dtrbandit.reproduce.rates import (
+    LINEAR,
+    SUBLINEAR,
+    doublings,
+    grows_on_average,
+    grows_typically,
+    log_rounds,
+    logarithmic,
+)
 from dtrbandit.reproduce.reproduction import Figure
 from dtrbandit.simulation.study import Study
 
@@ -27,15 +46,17 @@ POLICIES = {
     EPSILON_GREEDY: EpsilonGreedy(epsilon=0.1),
     LSVI_UCB: LSVIUCB(),
 }
+CLAIM_PATHS = dict.fromkeys((DTRB, GREEDY, EPSILON_GREEDY), FEWEST)  # LSVI-UCB: its claims can be told at the picture's
 BLOCK = 20  # rounds of a forced block: four plans, q = 5
+NO_BLOCK = 1  # Greedy has no schedule to be in step with
 STUCK = 0.4  # of a path's regret in the second half: one that learns has some 0.1, one that stopped learning 0.5
 LEARNS = 1 - math.sqrt(0.5)  # the same of √t: 0.29
 CONSTANT_FRACTION = 0.05  # of paths; DTRBandit has 2 % of bad ones
 FAR_WORSE = 2  # times the regret
 
 
-def claims(study: Study) -> tuple[Claim, ...]:
-    """Measure what the paper says about the figure, by what its 40 paths can tell: medians and shares of paths."""
+def claims(study: Regret) -> tuple[Claim, ...]:
+    """Measure what the paper says about the figure."""
     own, epsilon_greedy, lsvi_ucb = (doublings(study, name, block=BLOCK) for name in (DTRB, EPSILON_GREEDY, LSVI_UCB))
     return (
         *logarithmic(
@@ -43,37 +64,57 @@ def claims(study: Study) -> tuple[Claim, ...]:
             slower="DTRBandit's regret grows slower than √T",
             consistent="DTRBandit's {regret} is consistent with a logarithm; t^0.3 is excluded",
         ),
+        _lowest_on_average(study),
         _a_share_is_stuck(study),
         _the_others_learn(study),
+        grows_on_average(
+            "Greedy's mean regret is linear: stuck paths go on losing",
+            {GREEDY: doublings(study, GREEDY, block=NO_BLOCK)},
+            LINEAR,
+        ),
         grows_typically("ε-Greedy's regret is linear: it never stops exploring", epsilon_greedy, LINEAR),
         grows_typically("LSVI-UCB's regret is sublinear", lsvi_ucb, SUBLINEAR),
         _lsvi_ucb_is_far_worse(study),
     )
 
 
-def second_half(study: Study, policy: str) -> NDArray[np.float64]:
+def _lowest_on_average(study: Regret) -> Claim:
+    own, others = study.total_regret(DTRB, [study.horizon])[:, 0], (GREEDY, EPSILON_GREEDY)
+    ends = {name: study.total_regret(name, [study.horizon])[:, 0] for name in others}
+    level = bonferroni_level(len(others))
+    found = {name: mean_difference(np.subtract(*common_paths([own, end])), level=level) for name, end in ends.items()}
+    return Claim(
+        "DTRBandit's mean regret is below Greedy's and ε-Greedy's in the long run",
+        "less on the same units: " + "; ".join(f"{each:,.0f} ({name})" for name, each in found.items()),
+        "below 0, each",
+        all_judged(found.values(), below=0.0),
+    )
+
+
+def second_half(study: Regret, policy: str) -> NDArray[np.float64]:
     """Return the share of each path's regret that falls into the second half of the rounds, (paths,)."""
     half, end = study.total_regret(policy, np.array([study.horizon // 2, study.horizon])).T
     shares: NDArray[np.float64] = np.divide(end - half, end, out=np.zeros_like(end), where=end > 0)
     return shares
 
 
-def stuck(study: Study) -> NDArray[np.bool_]:
+def stuck(study: Regret) -> NDArray[np.bool_]:
     """Say which paths of Greedy are stuck: their second half costs about as much as their first."""
     return second_half(study, GREEDY) >= STUCK
 
 
-def _a_share_is_stuck(study: Study) -> Claim:
-    found = share(stuck(study))
+def _a_share_is_stuck(study: Regret) -> Claim:
+    hits = stuck(study)
+    found = share(hits)
     return Claim(
         "Greedy suffers from a constant fraction of bad paths, which stop learning early and go on losing",
-        f"{found:.0%} of the paths are stuck: their second half costs {STUCK:.0%} of their regret or more",
+        f"{found:.0%} of {len(hits):,} paths are stuck: their second half costs {STUCK:.0%} of their regret or more",
         f"more than {CONSTANT_FRACTION:.0%} of the paths",
         judged(found, above=CONSTANT_FRACTION),
     )
 
 
-def _the_others_learn(study: Study) -> Claim:
+def _the_others_learn(study: Regret) -> Claim:
     found = share(second_half(study, GREEDY) < LEARNS)
     return Claim(
         "Most paths of Greedy learn, so it is the bad ones that make its mean regret high",
@@ -84,8 +125,8 @@ def _the_others_learn(study: Study) -> Claim:
     )
 
 
-def _lsvi_ucb_is_far_worse(study: Study) -> Claim:
-    ends = [study.total_regret(name, [study.horizon])[:, 0] for name in (LSVI_UCB, DTRB)]
+def _lsvi_ucb_is_far_worse(study: Regret) -> Claim:
+    ends = common_paths(study.total_regret(name, [study.horizon])[:, 0] for name in (LSVI_UCB, DTRB))
     found = median(ends[0] / ends[1])
     return Claim(
         "LSVI-UCB is significantly worse than DTRBandit",
@@ -120,4 +161,4 @@ def _draw_line(study: Study, ax: Axes) -> tuple[float, float]:
     return slope, start
 
 
-EXPERIMENTS = {".": Figure("figure1", POLICIES, claims, draw)}
+EXPERIMENTS = {".": Figure("figure1", POLICIES, claims, draw, CLAIM_PATHS, (BLOCK, NO_BLOCK))}

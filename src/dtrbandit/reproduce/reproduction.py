@@ -6,8 +6,8 @@ its figures: DTRBandit in several settings, a study each, compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
@@ -21,10 +21,12 @@ from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.builtin_policy import BuiltinPolicy
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import FEWEST, Claim, Verdict
+from dtrbandit.reproduce.more_paths import MorePaths, Regret, more_paths, rounds_of_claims
 from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
 from dtrbandit.simulation.run_paths import simulate_in
 from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import StudySummary, Totals, summarise
+from dtrbandit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +42,7 @@ DOTS_PER_INCH = 160
 
 
 Studies = Mapping[str, Study]
+Regrets = Mapping[str, Regret]  # of settings, with the paths that claims need
 
 
 class Size(TypedDict):
@@ -77,16 +80,22 @@ class Figure:
 
     name: str
     policies: Mapping[str, BuiltinPolicy]
-    claims: Callable[[Study], tuple[Claim, ...]]
+    claims: Callable[[Regret], tuple[Claim, ...]]
     draw: Callable[[Study], Picture]
+    claim_paths: Mapping[str, int]  # of policies: how many paths the claims about them need, if more than the picture
+    blocks: Sequence[int]  # rounds of a block of the schedules
     paths: int = FIGURE_PATHS
     horizon: int = FIGURE_HORIZON
 
     def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
-        """Run the study, or go on with it; write its picture and its curves beside it."""
-        study = study_in(folder, size, Synthetic(), self.policies)
+        """Run the study, or go on with it; write its picture and its curves beside it; judge by more paths."""
+        inputs = inputs_of(size, Synthetic(), self.policies)
+        study = study_in(folder, size, inputs)
         files = written(study.regret(), self.draw(study), folder, name=self.name)
-        return Reproduction(self.name, study.summary(), self.claims(study), files, more_paths(size["paths"]))
+        counts = claim_paths(self.claim_paths, size["paths"], self.paths)
+        regret = with_more_paths(study, inputs, counts, self.blocks, size)
+        basis, advice = describe_paths(self.claim_paths, counts), more_paths_advice(counts, self.paths)
+        return Reproduction(self.name, study.summary(), self.claims(regret), files, advice, basis)
 
 
 class Table(Protocol):
@@ -100,7 +109,8 @@ class Table(Protocol):
 class Reproduction:
     """What came out: a table, the claims, and the files that were written.
 
-    ``more_paths`` says what more paths would tell, if they would.
+    ``more_paths`` says what more paths would tell, if they would. ``basis`` says on how many paths claims rest, where
+    these are not those of the table.
     """
 
     name: str
@@ -108,6 +118,7 @@ class Reproduction:
     claims: tuple[Claim, ...]
     files: tuple[Path, ...]
     more_paths: str = ""
+    basis: str = ""
 
     @property
     def advice(self) -> str:
@@ -146,35 +157,80 @@ def reproduce(
     return experiment.run(Path(folder), **size)
 
 
-def more_paths(paths: int) -> str:
-    """Say how many paths claims about means need, and how long these would take.
+def claim_paths(needed: Mapping[str, int], paths: int, usual: int) -> dict[str, int]:
+    """Return how many paths claims get where a picture has so many, and usually has ``usual``: fewer in proportion.
 
     Examples
     --------
-    >>> more_paths(1_000)
+    >>> [claim_paths({"Greedy": 1_000}, paths, 40) for paths in (4, 40, 400, 4_000)]
+    [{'Greedy': 100}, {'Greedy': 1000}, {'Greedy': 1000}, {'Greedy': 4000}]
+    """
+    return {name: max(paths, count * min(paths, usual) // usual) for name, count in needed.items()}
+
+
+def describe_paths(needed: Mapping[str, int], counts: Mapping[str, int]) -> str:
+    """Say on how many paths claims rest, and how many they need.
+
+    Examples
+    --------
+    >>> describe_paths({"Greedy": 1_000, "A": 1_000, "B": 4_000}, {"Greedy": 1_000, "A": 1_000, "B": 4_000})
+    'Claims rest on 1,000 paths of Greedy and A, and on 4,000 paths of B; the first of them are those of the picture.'
+    >>> describe_paths({"Greedy": 1_000}, {"Greedy": 50})
+    'Claims rest on 50 paths of Greedy (they need 1,000); the first of them are those of the picture.'
+    """
+    if not counts:
+        return ""
+    parts = []
+    for count in sorted(set(counts.values())):
+        names = [name for name, own in counts.items() if own == count]
+        short = {needed[name] for name in names if needed[name] > count}
+        listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
+        lack = f" (they need {max(short):,})" if short else ""
+        parts.append(f"on {counted(count, 'path')} of {listed}{lack}")
+    return f"Claims rest {', and '.join(parts)}; the first of them are those of the picture."
+
+
+def more_paths_advice(counts: Mapping[str, int], usual: int) -> str:
+    """Say how many paths claims about means need, if they have fewer.
+
+    Examples
+    --------
+    >>> more_paths_advice({"Greedy": 1_000}, 40)
     ''
     """
-    if paths >= FEWEST:
+    fewest = min(counts.values(), default=FEWEST)
+    if fewest >= FEWEST:
         return ""
     return (
-        f"Claims about mean regret need {FEWEST:,} paths: --paths {FEWEST} goes on with this study. It takes about "
-        f"{FEWEST / paths - 1:.0f} times as long again."
+        f"Claims about mean regret need {FEWEST:,} paths, and get {fewest:,} here: they get fewer in "
+        f"proportion where --paths is below {usual}. --paths {usual} goes on with this study."
     )
 
 
-def study_in(
-    folder: Path,
+def inputs_of(
     size: Size,
     environment: Environment,
     policies: Policies,
     *,
     arrivals: ArrivalOrder | None = None,
     design: Design | None = None,
-) -> Study:
-    """Run a study of this size in a folder, or go on with it."""
+) -> Inputs:
+    """Return the inputs of a study of this size."""
     horizon, paths, seed = size["horizon"], size["paths"], size["seed"]
-    inputs = Inputs(environment, policies, horizon=horizon, paths=paths, seed=seed, arrivals=arrivals, design=design)
+    return Inputs(environment, policies, horizon=horizon, paths=paths, seed=seed, arrivals=arrivals, design=design)
+
+
+def study_in(folder: Path, size: Size, inputs: Inputs) -> Study:
+    """Run a study in a folder, or go on with it."""
     return simulate_in(folder, inputs, n_jobs=size["n_jobs"], progress=size["progress"])
+
+
+def with_more_paths(
+    study: Study, inputs: Inputs, counts: Mapping[str, int], blocks: Iterable[int], size: Size
+) -> MorePaths:
+    """Return a study with the paths that claims get."""
+    rounds = rounds_of_claims(size["horizon"], blocks)
+    return more_paths(study, inputs, counts, rounds=rounds, n_jobs=size["n_jobs"], progress=size["progress"])
 
 
 def written(curves: pd.DataFrame, picture: Picture, folder: Path, *, name: str) -> tuple[Path, ...]:
@@ -206,37 +262,42 @@ class Extension:
 
     name: str
     settings: Mapping[str, Setting]
-    claims: Callable[[Studies], tuple[Claim, ...]]
+    claims: Callable[[Studies, Regrets], tuple[Claim, ...]]
     draw: Callable[[Studies], Picture]
+    claim_paths: Mapping[str, int] = field(default_factory=dict)  # of settings, for claims about growth and means
     paths: int = EXTENSION_PATHS
     horizon: int = EXTENSION_HORIZON
 
     def run(self, folder: Path, **size: Unpack[Size]) -> Reproduction:
-        """Run a study for each setting, in a folder each, or go on with it; compare them."""
-        studies = {
-            name: study_in(
-                folder / name.replace(" ", "-"),
+        """Run a study for each setting, in a folder each, or go on with it; compare them; judge by more paths."""
+        counts = claim_paths(self.claim_paths, size["paths"], self.paths)
+        studies: dict[str, Study] = {}
+        regrets: dict[str, MorePaths] = {}
+        for name, setting in self.settings.items():
+            inputs = inputs_of(
                 size,
                 setting.environment,
                 {DTRB: setting.policy},
                 arrivals=setting.arrivals,
                 design=setting.design,
             )
-            for name, setting in self.settings.items()
-        }
+            study = studies[name] = study_in(folder / name.replace(" ", "-"), size, inputs)
+            own = {DTRB: counts[name]} if name in counts else {}
+            regrets[name] = with_more_paths(study, inputs, own, [setting.block], size)
         files = written(curves_of(studies), self.draw(studies), folder, name=self.name)
-        summary, claims = summary_of(studies), self.claims(studies)
-        return Reproduction(self.name, summary, claims, files, more_paths(size["paths"]))
+        claims, basis = self.claims(studies, regrets), describe_paths(self.claim_paths, counts)
+        advice = more_paths_advice(counts, self.paths)
+        return Reproduction(self.name, summary_of(studies), claims, files, advice, basis)
 
 
-def final_regret(study: Study) -> Array:
+def final_regret(regret: Regret) -> Array:
     """Return the regret of each path at the horizon, (paths,)."""
-    return study.total_regret(DTRB, [study.horizon])[:, 0]
+    return regret.total_regret(DTRB, [regret.horizon])[:, 0]
 
 
-def late_regret(study: Study) -> Array:
+def late_regret(regret: Regret) -> Array:
     """Return the regret of each path in the second half of the rounds, (paths,)."""
-    half, end = study.total_regret(DTRB, np.array([study.horizon // 2, study.horizon])).T
+    half, end = regret.total_regret(DTRB, np.array([regret.horizon // 2, regret.horizon])).T
     late: Array = end - half
     return late
 

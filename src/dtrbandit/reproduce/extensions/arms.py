@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from dtrbandit.environments.linear import Linear
 from dtrbandit.kernels.arrays import Array
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Claim, Measured, exactly, judged, share, together
+from dtrbandit.reproduce.claims import FEWEST, Claim, Measured, exactly, judged, share, together
 from dtrbandit.reproduce.pictures import draw_regret, draw_totals, note, panels, title
 from dtrbandit.reproduce.rates import doublings_by_setting, forced_rounds, free_rounds_slower_than_root, logarithmic
-from dtrbandit.reproduce.reproduction import DTRB, Extension, Setting, Studies
+from dtrbandit.reproduce.reproduction import DTRB, Extension, Regrets, Setting, Studies
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 
@@ -56,14 +56,14 @@ def first_blocks(horizon: int) -> int:
     return int(min(begins[begins >= least], default=least))
 
 
-def claims(studies: Studies) -> tuple[Claim, ...]:
+def claims(studies: Studies, regrets: Regrets) -> tuple[Claim, ...]:
     """Measure what the appendix says of the K-armed algorithm."""
     study, settings = studies[FOUR_ARMS], {FOUR_ARMS: SETTING}
     return (
         _only_when_forced(study),
         _fewer_and_fewer(study),
         *logarithmic(
-            doublings_by_setting(studies, settings),
+            doublings_by_setting(regrets, settings),
             slower="with four arms a stage regret grows slower than √T",
             consistent="With four arms a stage {regret} is consistent with a logarithm; t^0.3 is excluded",
         ),
@@ -126,4 +126,4 @@ def draw(studies: Studies) -> Picture:
     return picture
 
 
-EXTENSION = Extension("arms", {FOUR_ARMS: SETTING}, claims, draw)
+EXTENSION = Extension("arms", {FOUR_ARMS: SETTING}, claims, draw, {FOUR_ARMS: FEWEST})

@@ -14,6 +14,7 @@ from dtrbandit.kernels.arrays import Array
 from dtrbandit.plots import colour_of, plain_axes
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import (
+    FEWEST,
     Claim,
     Measured,
     Whose,
@@ -30,6 +31,7 @@ from dtrbandit.reproduce.rates import doublings_by_setting, free_rounds_slower_t
 from dtrbandit.reproduce.reproduction import (
     DTRB,
     Extension,
+    Regrets,
     Setting,
     Studies,
     final_regret,
@@ -55,19 +57,19 @@ SAME_SLOPE = 0.8, 1.2
 EACH = bonferroni_level(len(DELAYS))
 
 
-def claims(studies: Studies) -> tuple[Claim, ...]:
+def claims(studies: Studies, regrets: Regrets) -> tuple[Claim, ...]:
     """Measure what the theorem says; all settings met the same units, so differences are paired."""
     return (
         *logarithmic(
-            doublings_by_setting(studies, SETTINGS),
+            doublings_by_setting(regrets, SETTINGS),
             slower="regret grows slower than √T whatever the delay",
             consistent="The rate stays log T whatever the delay: {regret} is consistent with it, t^0.3 excluded",
         ),
         free_rounds_slower_than_root(studies, SETTINGS),
-        _adds("of a typical path", lambda late, without: median(late / without, level=EACH), studies),
-        _adds("mean", partial(ratio_of_means, level=EACH), studies),
-        _grows_with_delay(studies),
-        _at_most_proportional(studies),
+        _adds("of a typical path", lambda late, without: median(late / without, level=EACH), regrets),
+        _adds("mean", partial(ratio_of_means, level=EACH), regrets),
+        _grows_with_delay(regrets),
+        _at_most_proportional(regrets),
     )
 
 
@@ -76,15 +78,15 @@ def penalty(studies: Studies, name: str) -> Measured:
     return median(final_regret(studies[name]) - final_regret(studies[AT_ONCE]))
 
 
-def _uninformed(studies: Studies) -> Array:
+def _uninformed(regrets: Regrets) -> Array:
     """Return what a round costs before anything is learnt, on each path: the mean over the first forced block."""
-    return studies[AT_ONCE].total_regret(DTRB, [FIRST_BLOCK])[:, 0] / FIRST_BLOCK
+    return regrets[AT_ONCE].total_regret(DTRB, [FIRST_BLOCK])[:, 0] / FIRST_BLOCK
 
 
-def _adds(where: str, ratio: Callable[[Array, Array], Measured], studies: Studies) -> Claim:
+def _adds(where: str, ratio: Callable[[Array, Array], Measured], regrets: Regrets) -> Claim:
     low, high = SAME_SLOPE  # a penalty that multiplied would show as the ratio of the whole regret, 1.3 with delay 300
-    without = late_regret(studies[AT_ONCE])
-    ratios = {mean: ratio(late_regret(studies[name]), without) for name, mean in DELAYS.items()}
+    without = late_regret(regrets[AT_ONCE])
+    ratios = {mean: ratio(late_regret(regrets[name]), without) for name, mean in DELAYS.items()}
     (remark,) = {each.remark for each in ratios.values()}
     numbers = [f"{mean}: {each._replace(remark=''):.2f}".removesuffix(" ()") for mean, each in ratios.items()]
     return Claim(
@@ -96,9 +98,9 @@ def _adds(where: str, ratio: Callable[[Array, Array], Measured], studies: Studie
     )
 
 
-def _grows_with_delay(studies: Studies) -> Claim:
+def _grows_with_delay(regrets: Regrets) -> Claim:
     longest, shortest = list(DELAYS)[-1], next(iter(DELAYS))
-    found = share(final_regret(studies[longest]) > final_regret(studies[shortest]))
+    found = share(final_regret(regrets[longest]) > final_regret(regrets[shortest]))
     return Claim(
         "The penalty grows with the mean delay",
         f"{longest} costs more than {shortest} on {found:.0%} of the paths",
@@ -108,13 +110,13 @@ def _grows_with_delay(studies: Studies) -> Claim:
     )
 
 
-def _at_most_proportional(studies: Studies) -> Claim:
+def _at_most_proportional(regrets: Regrets) -> Claim:
     without, level = (
-        final_regret(studies[AT_ONCE]),
+        final_regret(regrets[AT_ONCE]),
         bonferroni_level(len(DELAYS) + 1),
     )  # the penalties and the round's cost
-    found = {name: median((final_regret(studies[name]) - without) / mean, level=level) for name, mean in DELAYS.items()}
-    (most, which), cost = highest(found), median(_uninformed(studies), level=level)
+    found = {name: median((final_regret(regrets[name]) - without) / mean, level=level) for name, mean in DELAYS.items()}
+    (most, which), cost = highest(found), median(_uninformed(regrets), level=level)
     # the theorem allows exponential delays more, their fourth power (ν₂ grows with μ₂); μ₂/μ₁ is what one expects
     return Claim(
         "The penalty is of the order of μ₂/μ₁: less than if nothing were learnt for that many rounds",
@@ -162,4 +164,4 @@ def _draw_penalty(ax: Axes, studies: Studies) -> None:
     note(ax, f"an uninformed round costs {cost:.2f}, a round of the longest delay {found.value / delay:.2f}")
 
 
-EXTENSION = Extension("delay", SETTINGS, claims, draw)
+EXTENSION = Extension("delay", SETTINGS, claims, draw, dict.fromkeys(SETTINGS, FEWEST))

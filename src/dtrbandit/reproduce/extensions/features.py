@@ -12,7 +12,7 @@ from dtrbandit.design.spec import Design
 from dtrbandit.design.stages import Stage
 from dtrbandit.environments.synthetic import FIRST, OPTIMAL_VALUE, SECOND, Synthetic
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Claim, Whose, judged, median
+from dtrbandit.reproduce.claims import FEWEST, Claim, Whose, judged, median
 from dtrbandit.reproduce.pictures import draw_regret, panels, title
 from dtrbandit.reproduce.rates import (
     LINEAR,
@@ -25,6 +25,7 @@ from dtrbandit.reproduce.rates import (
 from dtrbandit.reproduce.reproduction import (
     DTRB,
     Extension,
+    Regrets,
     Setting,
     Studies,
     final_regret,
@@ -57,11 +58,11 @@ ONE_PLAN = max(intercept + slope * mean for intercept, slope in SECOND for mean 
 LOSS_WITHOUT_FIRST, LOSS_WITHOUT_SECOND = OPTIMAL_VALUE - ONE_ARM, OPTIMAL_VALUE - ONE_PLAN
 
 
-def claims(studies: Studies) -> tuple[Claim, ...]:
+def claims(studies: Studies, regrets: Regrets) -> tuple[Claim, ...]:
     """Measure what superfluous features cost, and what missing ones do; all settings meet the same units."""
     return (
         *logarithmic(
-            doublings_by_setting(studies, {TOO_MANY: SETTINGS[TOO_MANY]}),
+            doublings_by_setting(regrets, {TOO_MANY: SETTINGS[TOO_MANY]}),
             slower="with superfluous features regret grows slower than √T",
             consistent="Superfluous features leave the rate: {regret} is consistent with a logarithm, "
             "t^0.3 is excluded",
@@ -127,4 +128,4 @@ def draw(studies: Studies) -> Picture:
     return picture
 
 
-EXTENSION = Extension("features", SETTINGS, claims, draw)
+EXTENSION = Extension("features", SETTINGS, claims, draw, {TOO_MANY: FEWEST})

@@ -27,7 +27,7 @@ from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.reproduce.claims import Claim, Measured, all_judged, bonferroni_level, judged, median
 from dtrbandit.reproduce.pictures import draw_regret, draw_totals, panels, title
 from dtrbandit.reproduce.rates import exponents, free_regret
-from dtrbandit.reproduce.reproduction import Extension, Setting, Studies, stage_regret
+from dtrbandit.reproduce.reproduction import Extension, Regrets, Setting, Studies, stage_regret
 from dtrbandit.rounds import cumulative, times
 from dtrbandit.simulation.study import Study
 
@@ -43,7 +43,7 @@ BANDS = ((0.0, 0.5), (-0.25, 0.25), (-math.inf, 0.0))
 FEW_FREE = 0.1  # of the regret of the last decade
 
 
-def claims(studies: Studies) -> tuple[Claim, ...]:
+def claims(studies: Studies, _regrets: Regrets) -> tuple[Claim, ...]:
     """Measure the theorem's three rates, their order, and what is left when α > 1, on typical paths."""
     growth = {name: exponents(studies[name], SETTINGS[name]) for name in MARGINS}
     sentences = (

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from dtrbandit.environments.linear import OneStage
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Claim, exactly
+from dtrbandit.reproduce.claims import FEWEST, Claim, exactly
 from dtrbandit.reproduce.pictures import draw_regret, note, panels, title
 from dtrbandit.reproduce.rates import doublings_by_setting, free_rounds_slower_than_root, logarithmic
-from dtrbandit.reproduce.reproduction import DTRB, Extension, Setting, Studies, stage_regret
+from dtrbandit.reproduce.reproduction import DTRB, Extension, Regrets, Setting, Studies, stage_regret
 from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ SETTINGS = {
 }
 
 
-def claims(studies: Studies) -> tuple[Claim, ...]:
+def claims(studies: Studies, regrets: Regrets) -> tuple[Claim, ...]:
     """Compare the embedded problem with the one-stage problem, bit for bit."""
     settings = {EMBEDDED: SETTINGS[EMBEDDED]}
     return (
@@ -44,7 +44,7 @@ def claims(studies: Studies) -> tuple[Claim, ...]:
         _same("with two, that of twice the q", studies[ONE_STAGE_TWICE], studies[EMBEDDED_TWO_ARMS]),
         _second_stage_is_free(studies),
         *logarithmic(
-            doublings_by_setting(studies, settings),
+            doublings_by_setting(regrets, settings),
             slower="on the embedded instance (α₁ = 1, α₂ = ∞) regret grows slower than √T",
             consistent="On the embedded instance {regret} is consistent with the lower bound's rate, log T; "
             "t^0.3 is excluded",
@@ -94,4 +94,4 @@ def draw(studies: Studies) -> Picture:
     return picture
 
 
-EXTENSION = Extension("one_stage", SETTINGS, claims, draw)
+EXTENSION = Extension("one_stage", SETTINGS, claims, draw, {EMBEDDED: FEWEST})

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from dtrbandit.environments.linear import Linear
 from dtrbandit.policies.dtr_bandit import DTRBandit
-from dtrbandit.reproduce.claims import Claim, Whose
+from dtrbandit.reproduce.claims import FEWEST, Claim, Whose
+from dtrbandit.reproduce.more_paths import Regret, stage_totals
 from dtrbandit.reproduce.pictures import draw_totals, note, panels, title
 from dtrbandit.reproduce.rates import Doublings, doublings_of, free_rounds_slower_than_root, logarithmic
-from dtrbandit.reproduce.reproduction import Extension, Setting, Studies, stage_regret
+from dtrbandit.reproduce.reproduction import DTRB, Extension, Regrets, Setting, Studies, stage_regret
 from dtrbandit.rounds import cumulative, times
-from dtrbandit.simulation.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -22,12 +22,12 @@ THREE_STAGES = "three stages"
 SETTING = Setting(Linear(stages=3), DTRBandit(q=20, delta=0.8))
 
 
-def claims(studies: Studies) -> tuple[Claim, ...]:
+def claims(studies: Studies, regrets: Regrets) -> tuple[Claim, ...]:
     """Measure the shape of regret; the paper says that its analysis extends, and gives no rate for three stages."""
-    study, settings = studies[THREE_STAGES], {THREE_STAGES: SETTING}
+    regret, settings = regrets[THREE_STAGES], {THREE_STAGES: SETTING}
     return (
         *logarithmic(
-            {f"stage {m + 1}": _of_stage(study, m) for m in range(3)},
+            {f"stage {m + 1}": _of_stage(regret, m) for m in range(3)},
             slower="with three stages regret grows slower than √T at every stage",
             consistent="With three stages {regret} is consistent with a logarithm at every stage; t^0.3 is excluded",
             whose=Whose.OURS,
@@ -36,9 +36,8 @@ def claims(studies: Studies) -> tuple[Claim, ...]:
     )
 
 
-def _of_stage(study: Study, m: int) -> Doublings:
-    regret = stage_regret(study)[:, :, m]
-    return doublings_of(lambda rounds: cumulative(regret, rounds), study.horizon, SETTING.block)
+def _of_stage(regret: Regret, m: int) -> Doublings:
+    return doublings_of(lambda rounds: stage_totals(regret, DTRB, rounds)[:, :, m], regret.horizon, SETTING.block)
 
 
 def draw(studies: Studies) -> Picture:
@@ -54,4 +53,4 @@ def draw(studies: Studies) -> Picture:
     return picture
 
 
-EXTENSION = Extension("stages", {THREE_STAGES: SETTING}, claims, draw)
+EXTENSION = Extension("stages", {THREE_STAGES: SETTING}, claims, draw, {THREE_STAGES: FEWEST})
