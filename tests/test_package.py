@@ -61,7 +61,7 @@ def test_the_public_names_are_these_and_the_built_in_policies() -> None:
             "PropensityModel", "QLearning", "Replay", "replay", "Conflict", "Enroll", "Respond", "Complete", "Withdraw",
             "Override", "Correct", "Reply", "Bootstrap", "OutcomeModel", "Values", "compare", "evaluate", "Hold",
             "Release", "Void", "CloseArm", "Closing", "End", "NotFound", "Trial", "Unavailable", "Upgrade",
-            "NotAllowed", "OtherLog", "Unblind",
+            "NotAllowed", "OtherLog", "Unblind", "Looks", "monitor",
         ]
     )  # fmt: skip
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from dtrbandit.evaluation import Bootstrap, Cohort, OutcomeModel, PropensityModel, QLearning, Replay, Values
+    from dtrbandit.evaluation.looks import Looks, monitor
     from dtrbandit.evaluation.replay.comparison import compare
     from dtrbandit.evaluation.replay.replay import replay
     from dtrbandit.evaluation.values.evaluate import evaluate
@@ -67,8 +68,8 @@ _HOMES = {
         "ObservationError", "OtherLog", "ProtocolError", "Unavailable",
     ),
     "evaluation": (
-        "Bootstrap", "Cohort", "OutcomeModel", "PropensityModel", "QLearning", "Replay", "Values", "compare",
-        "evaluate", "replay",
+        "Bootstrap", "Cohort", "Looks", "OutcomeModel", "PropensityModel", "QLearning", "Replay", "Values", "compare",
+        "evaluate", "monitor", "replay",
     ),
     "policies": (
         "LSVIUCB", "DTRBandit", "EpsilonGreedy", "FixedRegime", "Greedy", "UniformRandom", "suggested_beta",
@@ -103,6 +104,7 @@ __all__ = [
     "Greedy",
     "Hold",
     "LogError",
+    "Looks",
     "NotAllowed",
     "NotEstimable",
     "NotFound",
@@ -134,6 +136,7 @@ __all__ = [
     "compare",
     "evaluate",
     "load_study",
+    "monitor",
     "read_log",
     "replay",
     "simulate",

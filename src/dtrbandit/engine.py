@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from dtrbandit.belief import Belief, believed
 from dtrbandit.design.contexts import history_features
@@ -24,6 +24,9 @@ from dtrbandit.record.teaching import Prior
 from dtrbandit.record.units import Histories
 from dtrbandit.summary import Coefficient, Standing, Summary, coefficient_table, summarise
 from dtrbandit.words import counted
+
+if TYPE_CHECKING:
+    from dtrbandit.evaluation.looks import Contrast, LookOptions, Looks
 
 Exclude = Mapping[str, Iterable[str]]  # arms by stage
 
@@ -286,6 +289,15 @@ class Session:
         """Return what a summary is made of; verbs wait for this, and not for what is counted in it."""
         with self._turns.lock:
             return self._readable().standing()
+
+    def monitor(self, contrast: Contrast, **how: Unpack[LookOptions]) -> Looks:
+        """Return the difference of two regimes, or arms, with limits that hold at every look, as ``dtr.monitor`` does.
+
+        It advises and changes nothing: neither the log nor any decision.
+        """
+        from dtrbandit.evaluation.looks import monitor  # here: whoever only decides loads no statistics
+
+        return monitor(self.log, contrast, design=self.design, **how)
 
     def __repr__(self) -> str:
         with self._turns.lock:

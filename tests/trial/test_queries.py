@@ -231,3 +231,20 @@ def test_events_of_some_units_come_in_the_order_of_the_log() -> None:
     records = sorted(record for unit in ("middle", "left") for record in trial.unit(unit).records)
     assert found == [record.event for record in records]
     assert len(found) == 7
+
+
+def test_a_look_at_a_trial_is_that_of_its_session_and_leaves_no_record() -> None:
+    design = dtr.Design([dtr.Stage("dose", ("low", "high"), "1")])
+    trial = Trial.create("looks", design, dtr.EpsilonGreedy(epsilon=0.3), storage="memory://", seed=1)
+    for t in range(80):
+        trial.enroll(f"u{t}", {})
+        trial.complete(f"u{t}", t % 5)
+    head = trial.head
+
+    looks = trial.monitor(("high", "low"), alpha=0.1)
+
+    assert trial.head == head
+    assert (
+        looks.low.tolist() == dtr.Session.resume(trial.session_log()).monitor(("high", "low"), alpha=0.1).low.tolist()
+    )
+    assert looks.alpha == 0.1

@@ -1,6 +1,7 @@
 """Finished trials: what a statistician learns from them, and how a learning algorithm would have done (section 5.3)."""
 
 from dtrbandit.evaluation.cohort import Cohort
+from dtrbandit.evaluation.looks import Looks, monitor
 from dtrbandit.evaluation.propensities import PropensityModel
 from dtrbandit.evaluation.qlearning import Bootstrap, QLearning
 from dtrbandit.evaluation.replay import EqualWeights, Replay, SmallCohort, compare, replay
@@ -12,6 +13,7 @@ __all__ = [
     "Cohort",
     "EqualWeights",
     "ExtremeWeights",
+    "Looks",
     "OutcomeModel",
     "PropensityModel",
     "QLearning",
@@ -21,6 +23,7 @@ __all__ = [
     "compare",
     "evaluate",
     "logging_value",
+    "monitor",
     "regime_value",
     "replay",
 ]

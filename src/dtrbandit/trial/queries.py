@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from dtrbandit.design.spec import Design
 from dtrbandit.forks import Turn
@@ -20,6 +20,9 @@ from dtrbandit.trial.followed import FollowedLog
 from dtrbandit.trial.ledger import Ledger
 from dtrbandit.trial.state import Phase, TrialState, require_log, state_of
 from dtrbandit.trial.units import UnitStatus, UnitStory, require_awaited, statuses, story
+
+if TYPE_CHECKING:
+    from dtrbandit.evaluation.looks import Contrast, LookOptions, Looks
 
 AT_ONCE = 500  # units that are looked at in one go
 
@@ -111,6 +114,15 @@ class Queries(ABC):
         with self._lock:
             found = self._followed().belief.standing()
         return summarise(found)
+
+    def monitor(self, contrast: Contrast, **how: Unpack[LookOptions]) -> Looks:
+        """Return the difference of two regimes, or arms, with limits that hold at every look, as ``dtr.monitor`` does.
+
+        It advises and changes nothing: neither the log nor any decision. Decisions do not wait for it.
+        """
+        from dtrbandit.evaluation.looks import monitor  # here: whoever only decides loads no statistics
+
+        return monitor(self.session_log(), contrast, design=self.design, **how)
 
     def ledger(self) -> Ledger:
         """Return the columns that pages show, as they are now."""

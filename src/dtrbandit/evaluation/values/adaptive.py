@@ -32,6 +32,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dtrbandit.errors import NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
@@ -116,7 +117,7 @@ def adaptive_value(cohort: Cohort, decided: Arms, model: OutcomeModel, past: Pro
     models = tuple(recorded_models(cohort))
     at_risk = regime_risk_sets(cohort, decided, models)
     free = ~np.any(recorded.forced, axis=1)
-    _require_overlap(cohort, at_risk, models, free)
+    require_overlap(cohort, at_risk, models, free)
     scores = predictable_scores(cohort, at_risk, model)
     scored = free & np.isfinite(scores)
     weights = np.where(scored, inverse_weights(cohort, at_risk), 0.0)
@@ -139,14 +140,17 @@ def _about_weights(weights: Vector, why_equal: str) -> str:
     return ADAPTIVE_WEIGHTS.format(times=float(weights.max() / weights.min()))
 
 
-def predictable_scores(cohort: Cohort, risk_sets: RegimeRiskSets, model: OutcomeModel) -> Vector:
+def predictable_scores(
+    cohort: Cohort, risk_sets: RegimeRiskSets, model: OutcomeModel, level: NDArray[np.int64] | None = None
+) -> Vector:
     """Return Γ of each unit, with outcome models from units that had ended when it enrolled, (n,).
 
     NaN for units that enrolled before enough others had taught what follows each option that the regime wants.
+    ``level`` (n,) says on how many units, the first that ended, the models of each unit rest.
     """
     _, recorded = recorded_of(cohort)
     scores = np.full(len(cohort), np.nan)
-    level, last = levels(cohort), np.sort(recorded.ended)
+    level, last = levels(cohort) if level is None else level, np.sort(recorded.ended)
     for known in np.unique(level).tolist():
         teachers = (recorded.ended <= last[known - 1]).astype(float) if known else np.zeros(len(cohort))
         own = level == known
@@ -205,7 +209,7 @@ def recorded_models(cohort: Cohort) -> Iterator[FittedModel]:
             yield FittedModel(risk_set, recorded_probabilities(cohort, risk_set), None)
 
 
-def _require_overlap(cohort: Cohort, risk_sets: RegimeRiskSets, models: Sequence[FittedModel], free: Mask) -> None:
+def require_overlap(cohort: Cohort, risk_sets: RegimeRiskSets, models: Sequence[FittedModel], free: Mask) -> None:
     """Refuse choices of free rounds at which what the regime wants was certain, or impossible, or is not on record.
 
     With three or more feasible arms, a log does not tell the probability of an arm that was not given.
@@ -217,9 +221,10 @@ def _require_overlap(cohort: Cohort, risk_sets: RegimeRiskSets, models: Sequence
         unknown = np.isnan(own.happened)
         settled = on_path[rows] & ((wanted <= CERTAIN) | (wanted >= 1 - CERTAIN) | unknown)
         if settled.any():
+            policy = cohort.collected_by or recorded_of(cohort)[0].policy
             raise NotEstimable(
                 f"{at.risk_set}: for {settled.sum():,} of {on_path[rows].sum():,} units in free rounds that had "
-                f"followed the regime so far, {cohort.collected_by} gave its arm with probability 1 or 0: no weight "
+                f"followed the regime so far, {policy} gave its arm with probability 1 or 0: no weight "
                 f"exists for the arm not given, whatever the number of units. {POSSIBLE}"
             )
         on_path[rows] &= at.taken
