@@ -138,9 +138,10 @@ def test_the_picture_has_the_difference_its_limits_and_who_chose_the_arms() -> N
     ax = looks([np.nan, -1.0, -0.5], [np.nan, 3.0, 2.5]).plot()
     empty = looks([np.nan], [np.nan]).plot()
 
-    assert "95 % limits that hold at every look" in ax.get_xlabel()
-    assert ax.get_ylabel() == "new minus old"
+    assert "95 % limits that hold at every look; advice only" in ax.get_xlabel()
+    assert ax.get_ylabel() == "'new' minus 'old'"
     assert ax.lines[-1].get_xydata()[:, 1].tolist() == [1.0, 1.0]  # type: ignore[union-attr, index]  # as drawn
     assert ax.get_title(loc="left") == "EpsilonGreedy gave the arms."
     assert [text.get_text() for text in empty.texts] == ["no limits yet"]
+    assert [line.get_ydata().tolist() for line in looks([0.0] * 30, [1.0] * 30).plot().lines[1:]] == [[0.5] * 30]  # type: ignore[union-attr]  # as drawn
     plt.close("all")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 FEWEST = 10  # units that followed one regime and not the other, on each side: before that σ̂ is too uncertain
 WIDTH = 100
+SINGLE = 20  # so many looks, such as the ends of forced blocks, are drawn one by one
 NOTHING = 1e-12  # of the largest score: a smaller standard deviation is a rounding error of 0
 ADVICE = "This is advice: nothing is stopped by it, and no decision depends on it."
 
@@ -111,18 +112,21 @@ class Looks:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the difference and its limits at each look."""
-        x = f"units that had ended, in order of enrolment\n(shaded: {self._level} limits that hold at every look)"
+        first, second = self.names
+        x = f"units that had ended, in order of enrolment\n({self._level} limits that hold at every look; advice only)"
         ax = plain_axes(ax, x, "")
-        ax.set_ylabel(f"{self.names[0]} minus {self.names[1]}", parse_math=False)
+        ax.set_ylabel(f"{first!r} minus {second!r}", parse_math=False)
         ax.axhline(0, color="0.4", linewidth=1)
         known = np.isfinite(self.low)
+        units, low, high = self.units[known], self.low[known], self.high[known]
         if not known.any():
             ax.text(0.5, 0.9, "no limits yet", transform=ax.transAxes, ha="center")
-        mark = "o" if len(self.units) < WIDTH else ""
-        ax.fill_between(self.units[known], self.low[known], self.high[known], color=PALETTE[0], alpha=0.2, linewidth=0)
-        for limit in (self.low, self.high):
-            ax.plot(self.units[known], limit[known], color=PALETTE[0], linewidth=0.8)
-        ax.plot(self.units[known], self.difference[known], color=PALETTE[0], linewidth=2, marker=mark)
+        if known.sum() > SINGLE:
+            ax.fill_between(units, low, high, color=PALETTE[0], alpha=0.2, linewidth=0)
+        else:
+            ax.vlines(units, low, high, color=PALETTE[0], linewidth=3, alpha=0.4)
+        mark = "" if known.sum() > SINGLE else "o"
+        ax.plot(units, self.difference[known], color=PALETTE[0], linewidth=2 if not mark else 0, marker=mark)
         ax.set_title(self.about[0], fontsize=9, loc="left", wrap=True).set_parse_math(False)
         return ax
 
