@@ -103,7 +103,7 @@ def test_shares_have_the_exact_binomial_interval(paths: int, part: float, level:
     assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
 
 
-@given(st.integers(6, 200), st.sampled_from([0.9, 0.95]))
+@given(st.integers(6, 5_000), st.sampled_from([0.9, 0.95, 0.99]))
 def test_the_median_lies_between_its_order_statistics_with_the_binomial_probability(paths: int, level: float) -> None:
     found = median(np.arange(1.0, paths + 1), level=level)
 

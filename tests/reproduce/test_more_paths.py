@@ -7,8 +7,14 @@ import pytest
 
 import dtrbandit as dtr
 from dtrbandit.environments import Synthetic
+from dtrbandit.reproduce import EXTENSIONS
+from dtrbandit.reproduce.extensions import arms, delay, features, one_stage, stages
 from dtrbandit.reproduce.more_paths import MorePaths, common_paths, more_paths, rounds_of_claims, stage_totals
+from dtrbandit.reproduce.reproduction import DTRB, Setting
 from dtrbandit.simulation.inputs import Inputs
+from reproduce.curves import RegretCurve, logarithmic, power
+from reproduce.extension_studies import HORIZON as LONG
+from reproduce.extension_studies import by_hand
 
 POLICIES = {"DTRB": dtr.DTRBandit(q=2, delta=0.5), "Greedy": dtr.Greedy(), "LSVI-UCB": dtr.LSVIUCB()}
 HORIZON, PATHS = 120, 2
@@ -65,3 +71,36 @@ def test_progress_says_that_these_are_the_claims_paths(capfd: pytest.CaptureFixt
     more_paths(study, inputs, {"Greedy": 3}, rounds=rounds_of_claims(HORIZON, [8]), n_jobs=1, progress=True)
 
     assert "claims' paths: 3 of 3" in capfd.readouterr().err
+
+
+# -- claims about means in the extensions ------------------------------------------------------------------------------
+
+
+def mean_claims(name: str, settings: dict[str, Setting], curve: RegretCurve) -> str:
+    """Return the verdicts on an extension's claims about means; the last of these settings follows the curve."""
+    curves = dict.fromkeys(EXTENSIONS[name].settings, logarithmic(20.0)) | {list(settings)[-1]: curve}
+    studies, many = by_hand(curves), {}
+    for each, study in studies.items():
+        rounds = rounds_of_claims(LONG, [EXTENSIONS[name].settings[each].block])
+        sums = np.tile(stage_totals(study, DTRB, rounds), (25, 1, 1))  # 1,000 paths of 40
+        sums[:, :, 1:] = sums[:, :, :1]  # every stage follows the curve
+        many[each] = MorePaths(study, rounds, {DTRB: sums})
+    found = EXTENSIONS[name].claims(studies, many)
+    return "".join(claim.verdict.mark for claim in found if "mean" in claim.claim and "mean delay" not in claim.claim)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "count"),
+    [
+        ("delay", delay.SETTINGS, 2),
+        ("arms", {arms.FOUR_ARMS: arms.SETTING}, 1),
+        ("stages", {stages.THREE_STAGES: stages.SETTING}, 1),
+        ("one_stage", {one_stage.EMBEDDED: one_stage.SETTINGS[one_stage.EMBEDDED]}, 1),
+        ("features", {features.TOO_MANY: features.SETTINGS[features.TOO_MANY]}, 1),
+    ],
+)
+def test_with_1000_paths_claims_about_means_can_be_told_and_can_fail(
+    name: str, settings: dict[str, Setting], count: int
+) -> None:
+    assert mean_claims(name, settings, logarithmic(20.0)) == "✓" * count
+    assert mean_claims(name, settings, power(5.0, 0.35)) == "✗" * count

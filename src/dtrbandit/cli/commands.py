@@ -54,6 +54,7 @@ else:
 Out = Annotated[
     Path | None, typer.Option(help="Folder for the results; by default results/<name>.", show_default=False)
 ]
+CLAIMS = "Claims have as many as they need; with fewer here than by default, fewer in proportion."
 SIZE = "By default each experiment's own; for the figures, as in the paper, 40 paths of 10,000 rounds."
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for all cores. Results do not depend on it.")]
 
@@ -62,7 +63,9 @@ Jobs = Annotated[int, typer.Option(help="Processes; -1 for all cores. Results do
 def reproduce(
     what: Annotated[What, typer.Argument(help="Which experiments.")],
     out: Out = None,
-    paths: Annotated[int | None, typer.Option(help=f"Independent repetitions. {SIZE}", show_default=False)] = None,
+    paths: Annotated[
+        int | None, typer.Option(help=f"Independent repetitions. {SIZE} {CLAIMS}", show_default=False)
+    ] = None,
     horizon: Annotated[int | None, typer.Option(help=f"Rounds of a path. {SIZE}", show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     data: Annotated[Path | None, typer.Option(help="For table1: STAR*D in the field's wide shape.")] = None,

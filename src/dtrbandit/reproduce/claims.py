@@ -213,10 +213,9 @@ def median(values: Array, *, level: float = LEVEL) -> Measured:
 @lru_cache(maxsize=64)
 def _outside(paths: int, level: float) -> int:
     """Return the largest k such that the median lies between the k-th and the k-th last with this probability."""
-    total, k = 0.0, 0
-    while k < paths and (total := total + math.comb(paths, k) * 0.5**paths) <= (1 - level) / 2:
-        k += 1
-    return k
+    from scipy.special import bdtr
+
+    return int(np.count_nonzero(bdtr(np.arange(paths, dtype=float), paths, 0.5) <= (1 - level) / 2))
 
 
 def ratio_of_means(over: Array, under: Array, *, level: float = LEVEL) -> Measured:

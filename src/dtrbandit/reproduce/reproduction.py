@@ -82,8 +82,8 @@ class Figure:
     policies: Mapping[str, BuiltinPolicy]
     claims: Callable[[Regret], tuple[Claim, ...]]
     draw: Callable[[Study], Picture]
-    claim_paths: Mapping[str, int]  # of policies: how many paths the claims about them need, if more than the picture
-    blocks: Sequence[int]  # rounds of a block of the schedules
+    claim_paths: Mapping[str, int] = field(default_factory=dict)  # of policies: paths that claims about them need
+    blocks: Sequence[int] = ()  # rounds of a block of the schedules
     paths: int = FIGURE_PATHS
     horizon: int = FIGURE_HORIZON
 
