@@ -81,10 +81,10 @@ def mean_claims(name: str, settings: dict[str, Setting], curve: RegretCurve) -> 
     curves = dict.fromkeys(EXTENSIONS[name].settings, logarithmic(20.0)) | {list(settings)[-1]: curve}
     studies, many = by_hand(curves), {}
     for each, study in studies.items():
-        rounds = rounds_of_claims(LONG, [EXTENSIONS[name].settings[each].block])
-        sums = np.tile(stage_totals(study, DTRB, rounds), (25, 1, 1))  # 1,000 paths of 40
-        sums[:, :, 1:] = sums[:, :, :1]  # every stage follows the curve
-        many[each] = MorePaths(study, rounds, {DTRB: sums})
+        setting = EXTENSIONS[name].settings[each]
+        rounds, stages_there = rounds_of_claims(LONG, [setting.block]), len(setting.environment.design.stages)
+        first = stage_totals(study, DTRB, rounds)[:, :, :1]
+        many[each] = MorePaths(study, rounds, {DTRB: np.tile(first, (25, 1, stages_there))})  # 1,000 paths of 40
     found = EXTENSIONS[name].claims(studies, many)
     return "".join(claim.verdict.mark for claim in found if "mean" in claim.claim and "mean delay" not in claim.claim)
 
