@@ -150,7 +150,7 @@ def learned_table(units: int, repetitions: int, n_jobs: int) -> Table:
         name, values = str(column).removeprefix("value "), found[column]
         held = found[f"held {name}"].mean()
         cells = f"{values.mean():.3f}", f"{values.std() / np.sqrt(repetitions):.3f}", f"{held:.3f}"
-        valid = coverage_verdict(held, repetitions) if name == "learned, cross-fitted" else "not valid here"
+        valid = coverage_verdict(held, repetitions) if name == "learned, in sequence" else "not valid here"
         table.add_row(name, *cells, valid)
     return table
 

@@ -282,10 +282,12 @@ def test_evaluate_gives_what_the_library_gives(run: Run) -> None:
         ("switch", "q-learning"),
         ("QLearning", "q-learning"),
         ("QLearning", "cross-fitted"),
+        ("QLearning", "in sequence"),
     ]
     assert [row["value"] for row in document["table"]] == pytest.approx(expected["value"].tolist())
     assert document["table"][3]["std_error"] is None
-    assert document["table"][4]["note"].startswith("The value is that of regimes learned as this one was")
+    assert document["table"][4]["note"].startswith("It is the mean value of five regimes")
+    assert document["table"][5]["note"].startswith("It is the mean value of ten regimes")
     assert document["files"] == [f"results/trial/{name}" for name in ("forest.png", "values.csv", "differences.csv")]
     written = pd.read_csv("results/trial/values.csv")
     assert written["high"].tolist() == pytest.approx(expected["high"].tolist(), rel=1e-6, nan_ok=True)
@@ -298,7 +300,8 @@ def test_evaluate_values_all_plans_unless_told_otherwise(run: Run) -> None:
     assert code == 0
     for name in ("ssri, then ssri", "ssri, then other", "other, then other", "QLearning"):
         assert f"  {name} " in out
-    assert "may be the best of the fixed regimes" in out
+    assert "There is no interval: the outcome of a single unit determines" in out  # so that nothing is compared
+    assert "may be the best of the fixed regimes" not in out
     assert len(pd.read_csv("here/differences.csv")) == 3
 
 

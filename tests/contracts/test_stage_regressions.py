@@ -81,8 +81,9 @@ def test_q_learning_takes_it_for_every_estimate_interval_and_value(regression: S
         assert coefficients == pytest.approx(plain)
     assert np.isfinite(fit.coef_[["low", "high"]]).all(axis=None)
     assert str(fit.summary()).startswith(f"Q-learning by {regression.name}, from")
-    learned = dtr.evaluate(cohort, {"learned": fit}).estimates[-1]
+    *_, learned, sequence = dtr.evaluate(cohort, {"learned": fit}).estimates
     assert learned.value == pytest.approx(fit.summary().cross_fitted.value)
+    assert sequence.value == pytest.approx(fit.summary().in_sequence.value)
 
 
 def test_what_is_no_regression_is_refused() -> None:

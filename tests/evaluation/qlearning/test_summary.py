@@ -15,7 +15,7 @@ from dtrbandit.evaluation.cohort.origin import Origin
 from dtrbandit.evaluation.qlearning import LeastSquares, summary
 from dtrbandit.evaluation.qlearning.bootstrap import Chosen
 from dtrbandit.evaluation.qlearning.summary import describe_rule
-from dtrbandit.evaluation.values.learned import CrossFitted
+from dtrbandit.evaluation.values.learned import BesideValue, LearnedValue
 from evaluation import cohorts
 from evaluation.tiny_trials import ONE_STAGE, read
 
@@ -186,35 +186,59 @@ def test_rounding_is_no_rule() -> None:
     assert words == "a always"
 
 
-# -- the cross-fitted value ------------------------------------------------------------------------------------
+# -- what stands before the numbers ----------------------------------------------------------------------------
 
 
-def test_the_summary_asks_once_and_prints_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_units_estimand_and_assumptions_stand_before_the_numbers() -> None:
+    cohort = replace(cohorts.ctn0030(), origin=Origin("randomised"))
+
+    printed = str(QLearning(cohort.design, dropouts="complete").fit(cohort).summary())
+
+    headings = ("Units with a row", "Estimand:", "Assumptions:", "Estimated value", "Stage first, ")
+    places = [printed.index(each) for each in headings]
+    assert places == sorted(places)
+    words = " ".join(printed.split())
+    assert "second plus 180 of 180, minus 180 of 180" in words
+    assert "- Arms were given at random. - Q is linear in the features." in words
+    assert "- Drop-outs, complete:" in words
+    assert "confounding" not in words
+
+
+def test_units_whose_row_does_not_count_are_told_from_those_who_had_the_arm() -> None:
+    cohort = read({"x": [0, 1, 2, 0, 1, 2], "A1": list("aaabbb"), "Y": [1.0, 3, 4, 1, 3, None]}, ONE_STAGE)
+
+    printed = str(QLearning(ONE_STAGE, dropouts="complete").fit(cohort).summary())
+
+    assert "  only  a 3 of 3, b 2 of 3" in printed
+    assert "No unmeasured confounding" in printed  # nobody has said that arms were given at random
+
+
+# -- the values beside value_ ----------------------------------------------------------------------------------
+
+
+NOTHING = LearnedValue(np.nan, np.nan, np.nan, "There is no value.")
+
+
+def test_the_summary_asks_once_and_each_interval_stands_with_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     cohort = read({"x": [0, 1, 2, 0, 1, 2], "A1": list("aaabbb"), "Y": [1.0, 3, 4, 1, 3, 2]}, ONE_STAGE)
 
-    def found(*how: object) -> CrossFitted:
+    def found(*how: object) -> BesideValue:
         asked.append(how)
-        return CrossFitted(2.5, 1.0, 4.0, "It is somebody's.")
+        return BesideValue(LearnedValue(2.25, np.nan, np.nan, "It is A's."), LearnedValue(2.5, 1.0, 4.0, "It is B's."))
 
     monkeypatch.setattr(summary, "beside_value", found)
     printed = QLearning(ONE_STAGE, dropouts="complete").fit(cohort).summary()
 
-    assert [str(printed), str(printed)][1].splitlines()[5] == (
-        "Cross-fitted value: 2.500, 95 % interval 1.000 to 4.000. It is somebody's."
+    lines = [str(printed), str(printed)][1].splitlines()
+    assert lines.index("Cross-fitted value: 2.250. It is A's.") + 1 == lines.index(
+        "Value in sequence: 2.500, 95 % interval 1.000 to 4.000. It is B's."
     )
     assert asked == [(cohort, "complete", LeastSquares())]
 
 
-@pytest.mark.parametrize(
-    ("found", "words"),
-    [
-        (CrossFitted(2.5, np.nan, np.nan, "There is no interval."), "Cross-fitted value: 2.500. There is no interval."),
-        (CrossFitted(np.nan, np.nan, np.nan, "There is no value."), "There is no value."),
-    ],
-)
-def test_what_cannot_be_had_is_said(found: CrossFitted, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summary, "beside_value", lambda *_: found)
+def test_what_cannot_be_had_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "beside_value", lambda *_: BesideValue(NOTHING, NOTHING))
     cohort = read({"x": [0, 1, 2, 0, 1, 2], "A1": list("aaabbb"), "Y": [1.0, 3, 4, 1, 3, 2]}, ONE_STAGE)
 
-    assert str(QLearning(ONE_STAGE).fit(cohort).summary()).splitlines()[5] == words
+    assert str(QLearning(ONE_STAGE).fit(cohort).summary()).splitlines().count("There is no value.") == 1

@@ -51,7 +51,7 @@ def test_a_learned_regime_has_no_naive_interval() -> None:
 
     frame = dtr.evaluate(TWELVE, {"learned": fit}).to_frame()
 
-    assert frame["estimator"].tolist() == ["q-learning", "cross-fitted"]
+    assert frame["estimator"].tolist() == ["q-learning", "cross-fitted", "in sequence"]
     assert frame["value"][0] == fit.value_
     assert frame.loc[0, ["std_error", "low", "high"]].isna().all()
     assert frame["note"][0].startswith("It flatters")

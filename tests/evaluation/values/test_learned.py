@@ -12,7 +12,14 @@ from dtrbandit.evaluation import Cohort
 from dtrbandit.evaluation.cohort.origin import Origin
 from dtrbandit.evaluation.values.adherence import decisions_by, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import augmented_scores
-from dtrbandit.evaluation.values.learned import Learner, beside_value, cross_fitted, in_sequence, learned_value
+from dtrbandit.evaluation.values.learned import (
+    Learner,
+    beside_value,
+    cross_fitted,
+    cross_fitted_value,
+    in_sequence,
+    value_in_sequence,
+)
 from dtrbandit.words import short_number
 from evaluation.simulated_cohorts import cohort_of
 from evaluation.values.known_truth import RIGHT, trial
@@ -85,25 +92,44 @@ def test_in_sequence_each_block_is_scored_by_those_before() -> None:
     assert found.std_error == pytest.approx(np.sqrt(70) / divisor)
 
 
-def test_the_estimate_says_whose_value_it_is() -> None:
+def test_an_interval_belongs_to_the_value_beside_it() -> None:
+    """The cross-fitted value and the value in sequence are of different regimes; only the latter has an interval."""
+    learner, order = (
+        Learner(randomised(100, np.random.default_rng(4)), "imputed", MODEL),
+        np.random.default_rng(1).permutation(100),
+    )
+
+    folds, blocks = (of("learned", learner, seed=1) for of in (cross_fitted_value, value_in_sequence))
+
+    assert folds.value == pytest.approx(cross_fitted(learner, order).scores.mean())
+    assert np.isnan([folds.std_error, folds.low, folds.high]).all()
+    assert "five regimes, each learned as this one was from four fifths of the units. It has no interval" in folds.note
+    assert blocks.value == pytest.approx(in_sequence(learner, order).value)
+    assert (blocks.low + blocks.high) / 2 == pytest.approx(blocks.value)
+    assert "learned as this one was from 30 % to 93 % of the units, and the interval is for that" in blocks.note
+    assert "The regime learned from all units has no valid interval." in blocks.note
+    assert folds.influence is None  # it is compared with no other
+    assert blocks.influence is None
+    assert blocks == value_in_sequence("learned", learner, seed=1)
+
+
+def test_the_support_of_a_value_in_sequence_is_of_the_units_in_its_blocks() -> None:
     learner = Learner(randomised(100, np.random.default_rng(4)), "imputed", MODEL)
 
-    found = learned_value("learned", learner, seed=1)
+    found = value_in_sequence("learned", learner, seed=1)
 
-    sequence = in_sequence(learner, np.random.default_rng(1).permutation(100))
-    assert (found.low + found.high) / 2 == pytest.approx(sequence.value)
-    assert "learned as this one was from four fifths of the units" in found.note
-    assert f"{sequence.value:.4g}, found in sequence" in found.note
-    assert "The regime learned from all units has no valid interval." in found.note
-    assert found.influence is None  # it is compared with no other
-    assert found == learned_value("learned", learner, seed=1)
+    assert 20 <= found.support.units <= 50  # of 70 in the blocks, half had the arm of the regime
+    assert 0 < found.support.effective_sample_size <= found.support.units
 
 
 def test_too_few_units_have_a_reason_in_place_of_a_number() -> None:
-    found = learned_value("learned", Learner(coins([1, 2, 3, 4], [0, 0, 0, 1]), "imputed", MODEL), seed=0)
+    learner = Learner(coins([1, 2, 3, 4], [0, 0, 0, 1]), "imputed", MODEL)
 
-    assert np.isnan(found.value)
-    assert found.note.startswith("There is no cross-fitted value: nobody teaches what follows")
+    folds, blocks = (of("learned", learner, seed=0) for of in (cross_fitted_value, value_in_sequence))
+
+    assert np.isnan([folds.value, blocks.value]).all()
+    assert folds.note.startswith("There is no cross-fitted value: nobody teaches what follows")
+    assert blocks.note.startswith("There is no value in sequence, which needs regimes learned from 30 % of the units")
 
 
 @pytest.mark.full
@@ -112,9 +138,10 @@ def test_where_nothing_works_the_value_is_not_flattered_and_the_interval_holds()
     own, plug_in, held = [], [], []
     for repetition in range(100):
         cohort = randomised(100, np.random.default_rng([7, repetition]))
-        found = learned_value("learned", Learner(cohort, "imputed", MODEL), seed=repetition)
-        own.append(found.value)
+        learner = Learner(cohort, "imputed", MODEL)
+        own.append(cross_fitted_value("learned", learner, seed=repetition).value)
         plug_in.append(dtr.QLearning(DESIGN).fit(cohort).value_)
+        found = value_in_sequence("learned", learner, seed=repetition)
         held.append(found.low <= 0 <= found.high)
 
     error = np.std(own) / np.sqrt(100)
@@ -133,10 +160,13 @@ def test_the_summary_of_q_learning_has_the_value_that_evaluate_has() -> None:
 
     summary = fit.summary()
 
-    frame = dtr.evaluate(cohort, {"learned": fit}).to_frame().set_index("estimator")
-    expected = frame.loc["cross-fitted", ["value", "low", "high", "note"]]
-    assert summary.cross_fitted == tuple(expected)
-    assert f"Cross-fitted value: {short_number(expected['value'])}, 95 % interval" in str(summary)
+    estimates = {each.estimator: each for each in dtr.evaluate(cohort, {"learned": fit}).estimates}
+    for found, name in ((summary.cross_fitted, "cross-fitted"), (summary.in_sequence, "in sequence")):
+        assert found.value == estimates[name].value
+        np.testing.assert_equal((found.low, found.high), (estimates[name].low, estimates[name].high))
+        assert found.note == estimates[name].note
+    assert f"Cross-fitted value: {short_number(summary.cross_fitted.value)}. It is the mean" in str(summary)
+    assert f"Value in sequence: {short_number(summary.in_sequence.value)}, 95 % interval" in str(summary)
 
 
 def test_without_propensities_or_independent_units_the_summary_says_why_there_is_none() -> None:
@@ -145,7 +175,8 @@ def test_without_propensities_or_independent_units_the_summary_says_why_there_is
 
     without, learnt = (beside_value(cohort, "imputed") for cohort in (bare, adaptive))
 
-    assert np.isnan([*without[:3], *learnt[:3]]).all()
-    assert "it needs the propensities of the units" in without.note
-    assert "Greedy() chose the arms by what earlier units had taught it" in learnt.note
-    assert " ".join(without.note.split()) in " ".join(str(dtr.QLearning(DESIGN).fit(bare).summary()).split())
+    assert np.isnan([each.value for each in (*without, *learnt)]).all()
+    assert "it needs the propensities of the units" in without.cross_fitted.note
+    assert "Greedy() chose the arms by what earlier units had taught it" in learnt.cross_fitted.note
+    printed = " ".join(str(dtr.QLearning(DESIGN).fit(bare).summary()).split())
+    assert printed.count(without.cross_fitted.note) == 1  # the same reason for both is said once

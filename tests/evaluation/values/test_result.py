@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dtrbandit as dtr
+from dtrbandit.evaluation.cohort.origin import Origin
 from dtrbandit.evaluation.values.estimate import Support, of_influence, without_interval
 from dtrbandit.evaluation.values.result import plot_forest
 from evaluation.values.tiny import ALWAYS_A, ALWAYS_B, coins
@@ -89,6 +92,30 @@ def test_printing_says_what_to_keep_in_mind() -> None:
     assert "give it as the QLearning that learned it" in words
     assert max(len(line) for line in str(two_regimes()).splitlines()) <= 110
     assert repr(two_regimes()) == "<Values of 3 regimes on 100 units>"
+
+
+def test_units_and_estimand_stand_before_the_numbers_and_assumptions_after_them() -> None:
+    printed = str(dtr.evaluate(FORTY, {"a": ALWAYS_A, "b": ALWAYS_B}))
+
+    headings = ("Units by stage", "  only  a 20, b 20", "Estimand:", "std. error", "Assumptions:", "- weighted:")
+    places = [printed.index(each) for each in headings]
+    assert places == sorted(places)
+    assert "No unmeasured confounding" in printed
+
+
+def test_where_nobody_has_stated_who_chose_the_arms_print_notes_and_picture_say_what_is_assumed() -> None:
+    unstated, randomised = (
+        dtr.evaluate(replace(FORTY, origin=origin), {"a": ALWAYS_A, "b": ALWAYS_B})
+        for origin in (None, Origin("randomised"))
+    )
+
+    assumed = "Origin not stated: intervals assume that no policy learnt from earlier units."
+    assert assumed in " ".join(str(unstated).split())
+    assert unstated.to_frame()["note"].str.endswith(assumed).equals(unstated.to_frame()["low"].notna())
+    assert unstated.plot().get_xlabel().endswith(assumed)
+    assert "- Arms were given at random." in str(randomised)
+    assert not any("not stated" in each for each in (str(randomised), randomised.plot().get_xlabel()))
+    assert not randomised.to_frame()["note"].str.contains("not stated").any()
 
 
 def test_a_single_regime_has_no_joint_interval() -> None:

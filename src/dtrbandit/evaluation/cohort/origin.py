@@ -31,6 +31,10 @@ GAVE = {
     ADAPTIVE: "{who} by what earlier units had taught: units are not independent",
 }
 ASSUMED = "Origin not stated: intervals assume that no policy learnt from earlier units."
+NO_CONFOUNDING = (
+    "No unmeasured confounding: among units with the same recorded history, which arm was given has nothing to do with "
+    "what would have followed."
+)
 NOT_STATED = f"{ASSUMED} Say who chose the arms by origin= (--origin), or read the log by Cohort.from_log."
 
 
@@ -228,6 +232,13 @@ def describe_origin(cohort: Cohort) -> Iterator[str]:
         yield NOT_STATED
     else:
         yield from cohort.origin.describe(len(cohort))
+
+
+def assumptions(cohort: Cohort) -> Iterator[str]:
+    """Say what numbers take for granted about how the arms of a cohort came about."""
+    yield " ".join(describe_origin(cohort))
+    if cohort.origin is None or (cohort.origin.kind != RANDOMISED and cohort.origin.recorded is None):
+        yield NO_CONFOUNDING
 
 
 def recorded_of(cohort: Cohort) -> tuple[Origin, Recorded]:

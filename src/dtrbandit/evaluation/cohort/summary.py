@@ -39,6 +39,15 @@ def describe(cohort: Cohort) -> str:
     return "\n".join([*lines, *_plans(cohort), *_questions(cohort)])
 
 
+def arms_given(cohort: Cohort) -> dict[str, dict[str, int]]:
+    """Return how many units were given each arm, by stage."""
+    found = {}
+    for stage, arms in zip(cohort.design.stages, cohort.arms.T, strict=True):
+        counts = np.bincount(arms[arms >= 0], minlength=len(stage.arms)).tolist()
+        found[stage.name] = dict(zip(stage.arms, counts, strict=True))
+    return found
+
+
 def _counted(count: int, what: str) -> list[str]:
     return [f"    {count:>6,}  {what}"] if count else []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import erfc, sqrt
@@ -12,17 +12,23 @@ from typing import NamedTuple
 import numpy as np
 
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.cohort.origin import describe_origin
+from dtrbandit.evaluation.cohort.origin import assumptions
+from dtrbandit.evaluation.cohort.summary import arms_given
 from dtrbandit.evaluation.induction.induction import Dropouts
 from dtrbandit.evaluation.induction.regression import Regression
 from dtrbandit.evaluation.qlearning.bootstrap import LEVEL, XIS
 from dtrbandit.evaluation.qlearning.uncertainty import ADAPTIVE, BOOTSTRAP, SANDWICH, StageIntervals, Uncertainty
-from dtrbandit.evaluation.values.learned import CrossFitted, beside_value
+from dtrbandit.evaluation.values.learned import BesideValue, LearnedValue, beside_value
 from dtrbandit.kernels.arrays import Vector
 from dtrbandit.words import counted, short_number
 
 HEADINGS = ("estimate", "std. error", "z", "P>|z|", "95 % interval")
 WIDTHS = (12, 12, 8, 8, 26)
+ESTIMAND = (
+    "Estimand: the coefficients of Q at each stage and arm. Q is the mean outcome given the history, if this arm is "
+    "given now, and at each later stage the arm that is best there."
+)
+LINEAR = "Q is linear in the features. If it is not at a later stage, estimates of the earlier ones are biased too."
 ERRORS = (
     "Standard errors are HC3 over the estimating equations of all stages together, so that those before the last "
     "stage know the error of the later ones. Units are independent, of any variance; z and P are by the normal "
@@ -125,11 +131,11 @@ class QLearningSummary:
     def __str__(self) -> str:
         first, width = self.arms[0].stage, max(len(term) for fit in self.arms for term in fit.terms) + 2
         lines = [f"Q-learning by {self.uncertainty.sample.regression.name}, from {counted(len(self.cohort), 'unit')}."]
-        origin = describe_origin(self.cohort)
-        lines += [line for words in origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
-        lines += wrap(VALUE.format(value=short_number(self.value), stage=first), WIDTH)
-        lines += self._describe_cross_fitted()
-        lines += self._describe_dropped()
+        lines += ["", *self._units(), "", *wrap(ESTIMAND, WIDTH, subsequent_indent="  "), "", "Assumptions:"]
+        for words in self._assumptions():
+            lines += wrap(f"- {words}", WIDTH, subsequent_indent="  ")
+        lines += ["", *wrap(VALUE.format(value=short_number(self.value), stage=first), WIDTH)]
+        lines += self._describe_beside_value()
         for m, stage in enumerate(dict.fromkeys(fit.stage for fit in self.arms)):
             own = [fit for fit in self.arms if fit.stage == stage]
             count = sum(len(fit.terms) for fit in own)
@@ -138,24 +144,50 @@ class QLearningSummary:
                 here = slice(arm * len(fit.terms), (arm + 1) * len(fit.terms))
                 lines += ["", *_table(fit, found, here, width, last=m == len(self.uncertainty.stages) - 1)]
             lines += self._caveat(m, own, found)
-        lines += ["", *wrap(ADAPTIVE_DATA if self.uncertainty.adaptive else ERRORS, WIDTH)]
         for fit in self.arms:
             for note in fit.notes:
-                lines += wrap(f"Note: {note}", WIDTH, subsequent_indent="  ")
+                lines += ["", *wrap(f"Note: {note}", WIDTH, subsequent_indent="  ")]
         return "\n".join(lines)
 
     __repr__ = __str__
 
+    @property
+    def cross_fitted(self) -> LearnedValue:
+        """The cross-fitted value, which does not flatter, without an interval; NaN with the reason if there is none."""
+        return self._beside_value.cross_fitted
+
+    @property
+    def in_sequence(self) -> LearnedValue:
+        """The value in sequence, with its interval; NaN with the reason if there is none."""
+        return self._beside_value.in_sequence
+
     @cached_property
-    def cross_fitted(self) -> CrossFitted:
-        """The cross-fitted value, which does not flatter; NaN with the reason where there is none."""
+    def _beside_value(self) -> BesideValue:
         return beside_value(self.cohort, self.dropouts, self.uncertainty.sample.regression)
 
-    def _describe_cross_fitted(self) -> list[str]:
-        value, low, high, note = self.cross_fitted
-        found = [f"Cross-fitted value: {short_number(value)}"] if value == value else []
-        found += [f"95 % interval {short_number(low)} to {short_number(high)}"] if low <= high else []
-        return wrap(f"{', '.join(found)}. {note}" if found else note, WIDTH)
+    def _describe_beside_value(self) -> list[str]:
+        """Give each value that does not flatter a paragraph of its own, with its own interval."""
+        paragraphs = [
+            _describe_value("Cross-fitted value", self.cross_fitted),
+            _describe_value("Value in sequence", self.in_sequence),
+        ]
+        different = dict.fromkeys(paragraphs)  # both may be missing for the same reason
+        return [line for words in different for line in wrap(words, WIDTH)]
+
+    def _units(self) -> list[str]:
+        """Return a line for each stage: how many units have a row there, of those that had each arm."""
+        lines, width = ["Units with a row, of those who had the arm:"], max(len(fit.stage) for fit in self.arms) + 2
+        for stage, had in arms_given(self.cohort).items():
+            own = [f"{fit.arm} {fit.units:,} of {had[fit.arm]:,}" for fit in self.arms if fit.stage == stage]
+            lines += wrap(f"  {stage:<{width}}{', '.join(own)}", WIDTH, subsequent_indent=" " * (width + 2))
+        return lines
+
+    def _assumptions(self) -> Iterator[str]:
+        """Give what the numbers rest on."""
+        yield from assumptions(self.cohort)
+        yield LINEAR
+        yield from self._describe_dropped()
+        yield ADAPTIVE_DATA if self.uncertainty.adaptive else ERRORS
 
     def _caveat(self, m: int, own: Sequence[ArmFit], found: StageIntervals) -> list[str]:
         """Say which interval a stage has, where it is not the usual one."""
@@ -187,7 +219,7 @@ class QLearningSummary:
             words += NOT_REACHED.format(short=short.sum(), count=len(short), most=XIS[-1], held=least)
         return ["", *wrap(words, WIDTH)]
 
-    def _describe_dropped(self) -> list[str]:
+    def _describe_dropped(self) -> Iterator[str]:
         lost = []
         for m, stage in enumerate(self.cohort.design.stages):
             dropped = self.cohort.dropped_out & (self.cohort.arms[:, m] >= 0)
@@ -195,7 +227,18 @@ class QLearningSummary:
             if dropped.any():
                 had = counted(int(dropped.sum()), "row")
                 lost.append(DROPPED[self.dropouts].format(stage=stage.name, had=had, rows=rows))
-        return wrap(f"Drop-outs, {self.dropouts}: {'; '.join(lost)}; {VALID_IF[self.dropouts]}.", WIDTH) if lost else []
+        if lost:
+            yield f"Drop-outs, {self.dropouts}: {'; '.join(lost)}; {VALID_IF[self.dropouts]}."
+
+
+def _describe_value(name: str, found: LearnedValue) -> str:
+    """Return a value with its interval and note, or why there is none."""
+    if np.isnan(found.value):
+        return found.note
+    words = f"{name}: {short_number(found.value)}"
+    if found.low <= found.high:
+        words += f", 95 % interval {short_number(found.low)} to {short_number(found.high)}"
+    return f"{words}. {found.note}"
 
 
 def _range(values: Sequence[float]) -> str:

@@ -162,7 +162,7 @@ class ValueEstimator:
     foremost
         Whether regimes are compared by it unless another is named.
     legend
-        What its interval is about, for the picture, if not the value itself.
+        Whose value it is, for the picture, if not that of the regime itself.
     fixed, learned, adaptive
         How it values a regime that was fixed beforehand; one that the same units suggested; and one from units whose
         arms a policy chose by what earlier ones had taught it. None where it does not.

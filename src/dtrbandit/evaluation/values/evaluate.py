@@ -8,7 +8,8 @@ from dataclasses import replace
 from dtrbandit.design.values import shown, whole
 from dtrbandit.errors import DesignError, NotEstimable
 from dtrbandit.evaluation.cohort.cohort import Cohort
-from dtrbandit.evaluation.cohort.origin import describe_origin
+from dtrbandit.evaluation.cohort.origin import assumptions
+from dtrbandit.evaluation.cohort.summary import arms_given
 from dtrbandit.evaluation.induction.induction import LearnedRegime
 from dtrbandit.evaluation.values.adherence import known_propensities
 from dtrbandit.evaluation.values.augmented import OutcomeModel
@@ -64,8 +65,15 @@ def evaluate(
     cohort = _weighable(cohort)
     sample = Sample(cohort, model, whole(seed, "evaluate: seed", low=0))
     estimates = tuple(each for name, regime in regimes.items() for each in _estimates(Problem(name, regime, sample)))
-    origin = tuple(describe_origin(cohort))
-    return Values(estimates, len(cohort), int(cohort.dropped_out.sum()), sample.seed, origin)
+    return Values(
+        estimates,
+        len(cohort),
+        int(cohort.dropped_out.sum()),
+        sample.seed,
+        origin=tuple(assumptions(cohort)),
+        given=arms_given(cohort),
+        origin_stated=cohort.origin is not None,
+    )
 
 
 def _estimates(problem: Problem) -> Iterator[Estimate]:

@@ -5,14 +5,17 @@ cross-fitted scores hold: the folds teach each other's regimes (measured: 89 to 
 
 - The cross-fitted value. Each of five folds is scored by the regime, propensities and outcome models that the other
   four teach.
-- The interval in sequence (Luedtke & van der Laan 2016). Units are put in random order. The first 30 % teach a regime
-  that scores the next block; those and that block teach the regime for the block after it, through ten blocks:
+- The value in sequence, with its interval (Luedtke & van der Laan 2016). Units are put in random order. The first 30 %
+  teach a regime that scores the next block; those and that block teach the regime for the block after it, through ten
+  blocks:
 
       V̂ = Σ_k Σ_{i∈k} w_i Γ_i / σ̂_k  /  Σ_k Σ_{i∈k} w_i / σ̂_k,    se = √(Σ w_i²)  /  Σ_k Σ_{i∈k} w_i / σ̂_k
 
   σ̂_k is the standard deviation of the scores of the units before block k, none of them by what the unit itself has
   taught: for the first 30 % they are cross-fitted among these. Scores of teachers vary too little, and the interval
   would be too short. It holds for the mean value of these regimes.
+
+They are values of different regimes, so each is an estimator of its own, and only the second has an interval.
 """
 
 from __future__ import annotations
@@ -46,11 +49,16 @@ from dtrbandit.plots import PALETTE
 
 FOLDS, BLOCKS, FIRST = 5, 10, 0.3
 SEED = 0  # of the order of units beside ``value_``
-WHOSE = (
-    "The value is that of regimes learned as this one was from four fifths of the units. The interval is that of "
-    "{value:.4g}, found in sequence, for regimes learned from 30 % to {most:.0f} % of them. The regime learned from "
-    "all units has no valid interval."
+NOBODY = Support(0, np.nan, np.nan)
+OF_FOLDS = (
+    "It is the mean value of five regimes, each learned as this one was from four fifths of the units. It has no "
+    "interval: these fifths teach each other's regimes."
 )
+OF_BLOCKS = (
+    "It is the mean value of ten regimes, learned as this one was from 30 % to {most:.0f} % of the units, and the "
+    "interval is for that. The regime learned from all units has no valid interval."
+)
+FEWER = "of regimes\nlearned from fewer units"
 NO_PROPENSITIES = (
     "There is no cross-fitted value, which would not flatter: it needs the propensities of the units. Use "
     "fit(cohort.with_propensities(PropensityModel())), or evaluate."
@@ -60,13 +68,27 @@ NOT_INDEPENDENT = (
     "to such units are wrong."
 )
 NO_VALUE = "There is no cross-fitted value: {why}"
-NO_INTERVAL = (
-    "The value is that of regimes learned as this one was from four fifths of the units. There is no interval, which "
-    "needs regimes learned from 30 % of them: {why}"
-)
+NO_SEQUENCE = "There is no value in sequence, which needs regimes learned from 30 % of the units: {why}"
 
 
-class CrossFitted(NamedTuple):
+class InSequence(NamedTuple):
+    """A value found in sequence.
+
+    Attributes
+    ----------
+    shares
+        The share that each block's regime has in the value.
+    weights
+        W of each unit of a block that followed its regime, as it counts in the value, 0 of all others, (n,).
+    """
+
+    value: float
+    std_error: float
+    shares: Vector
+    weights: Vector
+
+
+class LearnedValue(NamedTuple):
     """A value of regimes learned as this one was, its 95 % interval, and whose value it is; NaN with why otherwise."""
 
     value: float
@@ -75,12 +97,11 @@ class CrossFitted(NamedTuple):
     note: str
 
 
-class InSequence(NamedTuple):
-    """A value found in sequence, its standard error, and the share that each block's regime has in it."""
+class BesideValue(NamedTuple):
+    """What stands beside ``value_``: two values that do not flatter."""
 
-    value: float
-    std_error: float
-    shares: Vector
+    cross_fitted: LearnedValue
+    in_sequence: LearnedValue
 
 
 class Scored(NamedTuple):
@@ -115,34 +136,46 @@ class Learner:
         return Scored(augmented_scores(taught, risk_sets, self.outcome_model).gamma, inverse_weights(whole, risk_sets))
 
 
-def learned_value(regime: str, learner: Learner, *, seed: int) -> Estimate:
-    """Return the cross-fitted value with the interval in sequence; NaN with the reason where units are too few."""
-    cohort = learner.cohort
-    order = np.random.default_rng(seed).permutation(len(cohort))
+def cross_fitted_value(regime: str, learner: Learner, *, seed: int) -> Estimate:
+    """Return the cross-fitted value, which has no interval; NaN with the reason where units are too few."""
+    cohort, name = learner.cohort, CROSS_FITTED.name
     try:
-        found = cross_fitted(learner, order)
+        found = cross_fitted(learner, _order(cohort, seed))
     except NotEstimable as error:
-        return without_interval(
-            regime, CROSS_FITTED.name, np.nan, Support(0, np.nan, np.nan), NO_VALUE.format(why=error)
-        )
-    value, support = float(np.average(found.scores, weights=cohort.weights)), support_of(found.weights)
-    try:
-        sequence = in_sequence(learner, order)
-    except NotEstimable as error:
-        return without_interval(regime, CROSS_FITTED.name, value, support, NO_INTERVAL.format(why=error), fixed=False)
-    low, high = (sequence.value + sign * REACH * sequence.std_error for sign in (-1, 1))
-    note = WHOSE.format(value=sequence.value, most=100 * (1 - (1 - FIRST) / BLOCKS))
-    return Estimate(regime, CROSS_FITTED.name, value, sequence.std_error, low, high, support, None, note, fixed=False)
+        return without_interval(regime, name, np.nan, NOBODY, NO_VALUE.format(why=error), fixed=False)
+    value = float(np.average(found.scores, weights=cohort.weights))
+    return without_interval(regime, name, value, support_of(found.weights), OF_FOLDS, fixed=False)
 
 
-def beside_value(cohort: Cohort, dropouts: Dropouts, regression: StageRegression = LEAST_SQUARES) -> CrossFitted:
-    """Return what stands beside ``value_`` of a cohort: the cross-fitted value, or why there is none."""
+def value_in_sequence(regime: str, learner: Learner, *, seed: int) -> Estimate:
+    """Return the value in sequence with its interval; NaN with the reason where units are too few."""
+    try:
+        found = in_sequence(learner, _order(learner.cohort, seed))
+    except NotEstimable as error:
+        return without_interval(regime, IN_SEQUENCE.name, np.nan, NOBODY, NO_SEQUENCE.format(why=error), fixed=False)
+    low, high = (found.value + sign * REACH * found.std_error for sign in (-1, 1))
+    support, note = support_of(found.weights), OF_BLOCKS.format(most=100 * (1 - (1 - FIRST) / BLOCKS))
+    numbers = found.value, found.std_error, low, high
+    return Estimate(regime, IN_SEQUENCE.name, *numbers, support, note=note, fixed=False)
+
+
+def _order(cohort: Cohort, seed: int) -> NDArray[np.int64]:
+    return np.random.default_rng(seed).permutation(len(cohort))
+
+
+def beside_value(cohort: Cohort, dropouts: Dropouts, regression: StageRegression = LEAST_SQUARES) -> BesideValue:
+    """Return what stands beside ``value_`` of a cohort."""
+    why = ""
     if cohort.collected_by is not None:
-        return CrossFitted(np.nan, np.nan, np.nan, NOT_INDEPENDENT.format(policy=cohort.collected_by))
-    if cohort.propensities is None:
-        return CrossFitted(np.nan, np.nan, np.nan, NO_PROPENSITIES)
-    found = learned_value("", Learner(cohort, dropouts, OutcomeModel(), regression), seed=SEED)
-    return CrossFitted(found.value, found.low, found.high, found.note)
+        why = NOT_INDEPENDENT.format(policy=cohort.collected_by)
+    elif cohort.propensities is None:
+        why = NO_PROPENSITIES
+    if why:
+        nothing = LearnedValue(np.nan, np.nan, np.nan, why)
+        return BesideValue(nothing, nothing)
+    learner = Learner(cohort, dropouts, OutcomeModel(), regression)
+    both = cross_fitted_value("", learner, seed=SEED), value_in_sequence("", learner, seed=SEED)
+    return BesideValue(*(LearnedValue(each.value, each.low, each.high, each.note) for each in both))
 
 
 def cross_fitted(learner: Learner, order: NDArray[np.int64]) -> Scored:
@@ -164,17 +197,19 @@ def in_sequence(learner: Learner, order: NDArray[np.int64]) -> InSequence:
     scores = cross_fitted(learner, order[:first]).scores  # which tell how scores vary, before the first block
     total = squares = 0.0
     shares: list[float] = []
+    followed = np.zeros(n)
     known = np.zeros(n, dtype=np.bool_)
     known[order[:first]] = True
     for block in np.array_split(order[first:], BLOCKS):
         spread = _spread(scores[known], weights[known])
-        scores[block] = learner.scored(known).scores[block]
+        found = learner.scored(known)
+        scores[block], followed[block] = found.scores[block], found.weights[block] / spread
         total += float(weights[block] @ scores[block]) / spread
         shares.append(float(weights[block].sum()) / spread)
         squares += float((weights[block] ** 2).sum())
         known[block] = True
     divisor = sum(shares)
-    return InSequence(total / divisor, float(np.sqrt(squares)) / divisor, np.array(shares) / divisor)
+    return InSequence(total / divisor, float(np.sqrt(squares)) / divisor, np.array(shares) / divisor, followed)
 
 
 def _spread(scores: Vector, weights: Vector) -> float:
@@ -185,19 +220,28 @@ def _spread(scores: Vector, weights: Vector) -> float:
     return spread
 
 
-def _valued(problem: Problem) -> Estimate:
+def _learner(problem: Problem) -> Learner:
+    """Return how the regime of a problem is learned again."""
     assert isinstance(problem.regime, LearnedRegime)
-    regime, sample = problem.regime, problem.sample
-    learner = Learner(problem.cohort, regime.dropouts, sample.outcome_model, regime.regression)
-    return learned_value(problem.name, learner, seed=problem.sample.seed)
+    regime = problem.regime
+    return Learner(problem.cohort, regime.dropouts, problem.sample.outcome_model, regime.regression)
 
 
 CROSS_FITTED = ValueEstimator(
     name="cross-fitted",
-    sentence="each fifth of the units is valued by the regime that the others suggest.",
+    sentence="augmented scores; each fifth of the units is valued by the regime that the others suggest.",
     mark="^",
     colour=PALETTE[3],
     comparable=False,
-    legend="interval for\nregimes from fewer units",
-    learned=_valued,
+    legend=FEWER,
+    learned=lambda problem: cross_fitted_value(problem.name, _learner(problem), seed=problem.sample.seed),
+)
+IN_SEQUENCE = ValueEstimator(
+    name="in sequence",
+    sentence="augmented scores; units in random order, each block valued by the regime that those before it suggest.",
+    mark=">",
+    colour=PALETTE[5],
+    comparable=False,
+    legend=FEWER,
+    learned=lambda problem: value_in_sequence(problem.name, _learner(problem), seed=problem.sample.seed),
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dtrbandit.evaluation.values.adaptive import ADAPTIVE
 from dtrbandit.evaluation.values.augmented import AUGMENTED
 from dtrbandit.evaluation.values.estimate import ValueEstimator
-from dtrbandit.evaluation.values.learned import CROSS_FITTED
+from dtrbandit.evaluation.values.learned import CROSS_FITTED, IN_SEQUENCE
 from dtrbandit.evaluation.values.regression import REGRESSION
 from dtrbandit.evaluation.values.weighting import WEIGHTED
 
 ESTIMATORS: dict[str, ValueEstimator] = {
-    each.name: each for each in (WEIGHTED, AUGMENTED, REGRESSION, ADAPTIVE, CROSS_FITTED)
+    each.name: each for each in (WEIGHTED, AUGMENTED, REGRESSION, ADAPTIVE, CROSS_FITTED, IN_SEQUENCE)
 }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from textwrap import wrap
@@ -13,6 +13,7 @@ import numpy as np
 
 from dtrbandit.design.values import shown
 from dtrbandit.errors import DesignError
+from dtrbandit.evaluation.cohort.origin import ASSUMED
 from dtrbandit.evaluation.values.augmented import AUGMENTED
 from dtrbandit.evaluation.values.comparison import contenders, differences, joint_reach
 from dtrbandit.evaluation.values.estimate import Estimate, ValueEstimator
@@ -33,8 +34,12 @@ FIXED_TOO = (
     "The intervals take a regime as fixed beforehand. For a regime that these units suggested, or the policy that "
     "learnt from them, they would be too short."
 )
+ESTIMAND = (
+    "Estimand: the value of a regime, that is the mean outcome if all units were treated by it and none dropped out."
+)
+OVERLAP = "Every unit could have had the arms of each regime, and no unit acts on the outcome of another."
 HEAVY = 0.1  # of all weight, carried by one unit
-COLUMN_WIDTHS = (9, 11, 20, 12, 10, 9)
+COLUMN_WIDTHS = (9, 11, 22, 12, 10, 9)
 GAP = 0.8  # between regimes in the forest plot, in lines
 
 
@@ -51,7 +56,11 @@ class Values:
     seed
         Of the draws behind what holds for several regimes together.
     origin
-        How the arms came about, in sentences.
+        How the arms came about, and what is taken for granted about that, in sentences.
+    given
+        How many units were given each arm, by stage.
+    origin_stated
+        Whether anybody has told how the arms came about. Intervals assume that no policy learnt, where nobody has.
     """
 
     estimates: tuple[Estimate, ...]
@@ -59,6 +68,8 @@ class Values:
     dropped: int
     seed: int
     origin: tuple[str, ...] = ()
+    given: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    origin_stated: bool = True
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per regime and estimator, with 95 % intervals.
@@ -74,7 +85,7 @@ class Values:
                 **{name: getattr(each, name) for name in names},
                 **each.support._asdict(),
                 **dict(zip(("joint_low", "joint_high"), self.joint_interval(each), strict=True)),
-                "note": each.note,
+                "note": self._note(each),
             }
             for each in self.estimates
         ]
@@ -116,7 +127,10 @@ class Values:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the values as a forest plot: thick lines are intervals, thin ones hold for all regimes together."""
-        return plot_forest(self.estimates, [self.joint_interval(each) for each in self.estimates], ax)
+        ax = plot_forest(self.estimates, [self.joint_interval(each) for each in self.estimates], ax)
+        if not self.origin_stated:
+            ax.set_xlabel(f"{ax.get_xlabel()}\n{ASSUMED}")
+        return ax
 
     def joint_interval(self, estimate: Estimate) -> tuple[float, float]:
         """Return the interval that holds for all fixed regimes of its estimator together; NaN where there is none."""
@@ -164,19 +178,43 @@ class Values:
     def __str__(self) -> str:
         width = max(len("regime"), *(len(each.regime) for each in self.estimates)) + 2
         lines = [f"Values of regimes on {counted(self.units, 'unit')}, of whom {self.dropped:,} dropped out."]
-        lines += [line for words in self.origin for line in wrap(words, WIDTH, subsequent_indent="  ")]
-        lines.append("")
+        lines += ["", *self._units_given(), *wrap(ESTIMAND, WIDTH, subsequent_indent="  "), ""]
         cells = ("value", "std. error", "95 % interval", "followed by", "eff. size", "largest")
         lines.append(_line("regime", "estimator", cells, width))
         before = ""
         for each in self.estimates:
             lines.append(_line("" if each.regime == before else each.regime, each.estimator, _cells(each), width))
             before = each.regime
-        return "\n".join([*lines, "", *self._remarks()])
+        remarks = list(self._remarks())
+        return "\n".join([*lines, "", *self._assumed(), *([""] if remarks else []), *remarks])
+
+    def _units_given(self) -> Iterator[str]:
+        """Say how many units were given each arm, a line for each stage."""
+        if not self.given:
+            return
+        yield "Units by stage and arm:"
+        width = max(map(len, self.given)) + 2
+        for stage, arms in self.given.items():
+            counts = ", ".join(f"{arm} {count:,}" for arm, count in arms.items())
+            yield from wrap(f"  {stage:<{width}}{counts}", WIDTH, subsequent_indent=" " * (width + 2))
+        yield ""
+
+    def _assumed(self) -> Iterator[str]:
+        """Say under which assumptions the numbers are right: all of them, and those of each estimator."""
+        yield "Assumptions:"
+        for words in (*self.origin, OVERLAP):
+            yield from wrap(f"- {words}", WIDTH, subsequent_indent="  ")
+        for estimator in self._estimators:
+            yield from wrap(f"- {estimator.name}: {estimator.sentence}", WIDTH, subsequent_indent="  ")
+        if any(each.influence is not None for each in self.estimates):
+            yield from wrap(f"- {self._about_intervals()}", WIDTH, subsequent_indent="  ")
+
+    def _note(self, each: Estimate) -> str:
+        """Return what to keep in mind about a number, where it may be read without what is printed around it."""
+        assumed = "" if self.origin_stated or np.isnan(each.low) else ASSUMED
+        return f"{each.note} {assumed}".strip()
 
     def _remarks(self) -> Iterator[str]:
-        for estimator in self._estimators:
-            yield from wrap(f"{estimator.name}: {estimator.sentence}", WIDTH, subsequent_indent="  ")
         for each in self.estimates:
             if each.note:
                 yield from wrap(f"{each.regime}, {each.estimator}: {each.note}", WIDTH, subsequent_indent="  ")
@@ -186,8 +224,6 @@ class Values:
             words += " The values hang on that unit, and intervals may be too short."
             yield from wrap(words, WIDTH, subsequent_indent="  ")
         yield from self._compared()
-        if any(each.influence is not None for each in self.estimates):
-            yield from wrap(self._about_intervals(), WIDTH)
 
     def _about_intervals(self) -> str:
         if any(each.adaptive for each in self._estimators):
@@ -256,7 +292,7 @@ def plot_forest(estimates: Sequence[Estimate], joint: Sequence[tuple[float, floa
         ax.plot(
             [each.value], [y], estimator.mark, color=colour, markersize=6, zorder=4,
             markerfacecolor=colour if known else "white",
-            label=None if each.estimator in named else _legend(estimator, known=known),
+            label=None if each.estimator in named else _legend(estimator),
         )  # fmt: skip
         named.add(each.estimator)
     _name_regimes(ax, estimates, heights)
@@ -264,9 +300,9 @@ def plot_forest(estimates: Sequence[Estimate], joint: Sequence[tuple[float, floa
     return ax
 
 
-def _legend(estimator: ValueEstimator, *, known: bool) -> str:
-    """Return the name of an estimator, and what its interval is about if that is known and not the value itself."""
-    return f"{estimator.name}; {estimator.legend}" if estimator.legend and known else estimator.name
+def _legend(estimator: ValueEstimator) -> str:
+    """Return the name of an estimator, and what it is the value of if not of the regime itself."""
+    return f"{estimator.name}; {estimator.legend}" if estimator.legend else estimator.name
 
 
 def _heights(estimates: Sequence[Estimate]) -> list[float]:

@@ -128,7 +128,8 @@ def _valued(problem: Problem) -> Estimate:
     found = of_influence(problem.name, WEIGHTED.name, (value, influence), support, freedom=support.freedom)
     largest = largest_possible_weight(cohort, problem.risk_sets)
     if largest > LARGEST + ROUNDING:
-        return without_interval(problem.name, WEIGHTED.name, value, support, HEAVY.format(share=100 * largest))
+        why = HEAVY.format(share=min(100 * largest, 100.0))
+        return without_interval(problem.name, WEIGHTED.name, value, support, why)
     return unless_few(found, support)
 
 
