@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from textwrap import fill
 
@@ -48,7 +48,9 @@ def read(file: Path) -> dtr.Cohort:
     frame["success"] = (frame["status"] == "success").astype(float)
     design = dtr.Design.from_toml(HERE / "design.toml")
     recode = {"A1": SIGNS, "A2": SIGNS}
-    cohort = dtr.Cohort.from_frame(frame, design, arms=["A1", "A2"], outcome="Y", unit="who", recode=recode)
+    cohort = dtr.Cohort.from_frame(
+        frame, design, arms=["A1", "A2"], outcome="Y", unit="who", recode=recode, origin="randomised"
+    )
     return cohort.with_propensities(PROPENSITIES)
 
 
@@ -67,9 +69,11 @@ def table(frame: pd.DataFrame, names: Mapping[str, str], digits: int = 2) -> str
 
 
 def _cell(cell: object, digits: int) -> str:
-    if isinstance(cell, float):
-        return "–" if np.isnan(cell) else f"{cell:.{digits}f}".replace("-", "−")
-    return str(cell)
+    return number(cell, digits) if isinstance(cell, float) else str(cell)
+
+
+def number(value: float, digits: int = 2) -> str:
+    return "–" if np.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 
 
 def block(text: object) -> str:
@@ -89,7 +93,67 @@ def the_trial(cohort: dtr.Cohort) -> Iterator[str]:
         not randomised again, at least two negative and no positive screen late in the phase. It finds
         {cohort.left_early.sum()} people; the others who were not randomised again count as drop-outs."""
     )
+
+
+def excludes_0(frame: pd.DataFrame, low: str = "low", high: str = "high") -> pd.DataFrame:
+    """Return the rows whose interval excludes 0."""
+    return frame[(frame[low] > 0) | (frame[high] < 0)]
+
+
+def pairs_in_words(pairs: pd.DataFrame) -> str:
+    """Name pairs of regimes, each with its difference; "none" if there are none."""
+    rows = pairs[["regime", "against", "difference"]].itertuples(index=False)
+    return "; ".join(f"“{one}” less “{other}” ({number(difference)})" for one, other, difference in rows) or "none"
+
+
+def named(regimes: Iterable[str]) -> str:
+    return "; ".join(f"“{each}”" for each in regimes) or "none"
+
+
+def told_by_stage(fit: dtr.QLearning, cohort: dtr.Cohort) -> str:
+    """Say for how many people at each stage the recommended arm is better by its interval."""
+    told = fit.recommendations(cohort).assign(told=lambda frame: frame["low"] > 0).groupby("stage", sort=False)["told"]
+    return " and ".join(f"{own.sum():,} of {len(own):,} people at stage {stage}" for stage, own in told)
+
+
+def the_answer(cohort: dtr.Cohort, fit: dtr.QLearning, values: dtr.Values) -> Iterator[str]:
+    contrasts, pairs = fit.contrasts(), values.differences()
+    apart, joint = excludes_0(contrasts), excludes_0(pairs, "joint_low", "joint_high")
+    always = pairs.set_index(["regime", "against"]).loc[("EMM, then EMM", "SMM, then SMM")]
+    limits = f"{number(always.joint_low)} to {number(always.joint_high)}"
+    widest = pairs[["joint_low", "joint_high"]].abs().max(axis=None)
+    best = values.best()
+    kept, beaten = (best["regime"][best["may_be_best"].eq(yes)] for yes in (True, False))
+    yield "## The answer"
+    yield prose(
+        f"""**Who needs counselling?** {"These data do not tell." if apart.empty else ""} The better arm can be told for
+        {told_by_stage(fit, cohort)} (95 % intervals, each alone). Of the {len(contrasts)} coefficients by which EMM and
+        SMM differ, {len(apart)} have an interval that excludes 0."""
+    )
+    yield prose(
+        f"""**Should everybody have it, or nobody?** {"These data do not tell that either." if joint.empty else ""}
+        Counselling at both stages, less none at all: {number(always.difference)} points ({limits}, joint 95 % limits,
+        which hold for all {len(pairs)} pairs of regimes together). Pairs that differ by joint limits:
+        {pairs_in_words(joint)}."""
+    )
+    yield prose(
+        f"""**Which of the four regimes may be the best (95 %)?** {named(kept)}. Each regime is compared with the best
+        alone, in one direction, which tells more than all pairs can. Not the best by it: {named(beaten)}."""
+    )
+    yield prose(
+        f"""**Is it of no use, then?** Nothing here says so. The joint limits reach differences of {widest:.0f} points
+        on a scale of 100. And all of it rests on the model of who stayed: {cohort.dropped_out.sum():,} of
+        {len(cohort):,} people have no outcome."""
+    )
+
+
+def the_data(cohort: dtr.Cohort) -> Iterator[str]:
     yield "## The trial"
+    yield prose(
+        """**Who chose the arms:** chance. The trial drew them 1:1 at both stages. Neither clinicians nor people chose
+        them, and no policy learnt from earlier people. So `origin="randomised"`, and intervals for independent people
+        are valid."""
+    )
     yield block(cohort)
 
 
@@ -131,8 +195,7 @@ def the_propensities(cohort: dtr.Cohort, folder: Path) -> Iterator[str]:
     yield "![How probable staying was](staying.png)"
 
 
-def the_regime(cohort: dtr.Cohort, folder: Path, bootstrap: dtr.Bootstrap) -> Iterator[str]:
-    fit = dtr.QLearning(cohort.design, dropouts="weighted", bootstrap=bootstrap).fit(cohort)
+def the_regime(cohort: dtr.Cohort, folder: Path, fit: dtr.QLearning) -> Iterator[str]:
     stages = [stage.name for stage in cohort.design.stages]
     picture = Figure(figsize=(12, 5.2), layout="constrained")
     for stage, ax in zip(stages, picture.subplots(1, 2), strict=True):
@@ -140,7 +203,7 @@ def the_regime(cohort: dtr.Cohort, folder: Path, bootstrap: dtr.Bootstrap) -> It
     picture.savefig(folder / "who.png", dpi=100)
     contrasts = fit.contrasts()
     names = {"stage": "stage", "term": "term", "estimate": "EMM less SMM", "low": "95 % from", "high": "to"}
-    told = contrasts[(contrasts["low"] > 0) | (contrasts["high"] < 0)]
+    told = excludes_0(contrasts)
     yield "## Q-learning"
     yield prose(
         "Drop-outs have no rows; those who stayed stand for them by 1/P(staying). By how much the coefficients of EMM "
@@ -155,33 +218,31 @@ def the_regime(cohort: dtr.Cohort, folder: Path, bootstrap: dtr.Bootstrap) -> It
     yield "The rule that follows, in words:"
     yield "\n".join(f"- {stage}: {fit.rule(stage)}" for stage in stages)
     yield "![Who gets what](who.png)"
-    counts = (
-        fit.recommendations(cohort).assign(told=lambda frame: frame["low"] > 0).groupby("stage", sort=False)["told"]
-    )
-    yield prose(
-        "; ".join(
-            f"at stage {stage} the better arm can be told for {own.sum():,} of {len(own):,} people"
-            for stage, own in counts
-        ).capitalize()
-        + "."
-    )
+    yield prose(f"The better arm can be told for {told_by_stage(fit, cohort)}.")
 
 
-def the_values(cohort: dtr.Cohort, folder: Path) -> Iterator[str]:
-    fit = dtr.QLearning(cohort.design, dropouts="weighted").fit(cohort)
-    values = dtr.evaluate(cohort, {**REGIMES, "learned": fit})
+def the_values(values: dtr.Values, folder: Path) -> Iterator[str]:
     picture = Figure(figsize=(8, 5.2), layout="constrained")
     values.plot(picture.subplots())
     picture.savefig(folder / "values.png", dpi=100)
     yield "## Values of regimes"
     yield block(values)
-    names = {"regime": "regime", "against": "against", "difference": "difference", "low": "95 % from", "high": "to"}
+    pairs = values.differences()
+    alone, joint = excludes_0(pairs), excludes_0(pairs, "joint_low", "joint_high")
+    names = {"regime": "regime", "against": "against", "difference": "difference"}
+    limits = {"low": "alone: 95 % from", "high": "to", "joint_low": "jointly: 95 % from", "joint_high": "to"}
     yield prose(
         "Where weighted and augmented values differ, few people followed the regime, and how they differ from others "
         "matters; the augmented one makes up for it by regression. The fixed regimes pair by pair, by the augmented "
         "values:"
     )
-    yield table(values.differences(), names)
+    yield table(pairs, names | limits)
+    yield prose(
+        f"""These are {len(pairs)} differences, so the joint limits are what to read: they hold all {len(pairs)} in 95 %
+        of trials. Pairs that differ by them: {pairs_in_words(joint)}. Pairs that differ by limits of their own:
+        {pairs_in_words(alone)}. Among {len(pairs)} differences that are all 0, some limits of their own exclude 0 more
+        often than in 5 % of trials; so those pairs are a question for another trial, and no finding."""
+    )
     yield "![Values of regimes](values.png)"
 
 
@@ -215,11 +276,15 @@ def the_replay(cohort: dtr.Cohort, folder: Path, *, horizon: int, paths: int) ->
 
 def report(cohort: dtr.Cohort, folder: Path, *, horizon: int, paths: int, resamples: int) -> str:
     """Draw the pictures, and return the report."""
+    fit = dtr.QLearning(cohort.design, dropouts="weighted", bootstrap=dtr.Bootstrap(resamples=resamples)).fit(cohort)
+    values = dtr.evaluate(cohort, {**REGIMES, "learned": fit})
     parts = [
         *the_trial(cohort),
+        *the_answer(cohort, fit, values),
+        *the_data(cohort),
         *the_propensities(cohort, folder),
-        *the_regime(cohort, folder, dtr.Bootstrap(resamples=resamples)),
-        *the_values(cohort, folder),
+        *the_regime(cohort, folder, fit),
+        *the_values(values, folder),
         *the_replay(cohort, folder, horizon=horizon, paths=paths),
     ]
     return "\n\n".join(parts) + "\n"
