@@ -104,8 +104,10 @@ def measured(setting: Setting, units: int, repetitions: int, n_jobs: int) -> pd.
     frame = pd.concat(map_unordered(work, range(repetitions), n_jobs=n_jobs, progress=f"{setting.name}, {units:,}"))
     frame["truth"] = frame["regime"].map({name: truth(name) for name in REGIMES})
     frame["off"] = frame["value"] - frame["truth"]
-    frame["held"] = frame["truth"].between(frame["low"], frame["high"])
-    frame["all"] = frame["truth"].between(frame["joint_low"], frame["joint_high"])
+    printed = frame["low"].notna()
+    frame["held"] = frame["truth"].between(frame["low"], frame["high"]).astype(float).where(printed)
+    frame["all"] = frame["truth"].between(frame["joint_low"], frame["joint_high"]) | ~printed
+    frame["refused"] = (~printed).astype(float)
     grouped = frame.groupby(["estimator", "regime"], sort=False)
     table = pd.DataFrame(
         {
@@ -116,7 +118,8 @@ def measured(setting: Setting, units: int, repetitions: int, n_jobs: int) -> pd.
             "covers": grouped["held"].mean(),
             "size": grouped["effective_sample_size"].mean(),
             "largest": grouped["largest_weight"].mean(),
-            "kept": grouped["kept"].mean(),
+            "kept": grouped["kept"].apply(lambda kept: kept.dropna().astype(float).mean()),
+            "refused": grouped["refused"].mean(),
         }
     ).reset_index()
     together = frame.groupby(["estimator", "repetition"])["all"].all().groupby("estimator").mean()
@@ -125,18 +128,19 @@ def measured(setting: Setting, units: int, repetitions: int, n_jobs: int) -> pd.
 
 def fixed_table(units: int, repetitions: int, n_jobs: int) -> Table:
     title = f"Fixed regimes: {repetitions:,} trials of {units:,} units, 95 % intervals"
-    heads = ("models", "estimator", "regime", "bias", "± MC", "std. error", "true", "covers", "all", "eff. size", "")
+    numbers = ("bias", "± MC", "std. error", "true", "covers", "all", "eff. size", "refused")
+    heads = ("models", "estimator", "regime", *numbers, "")
     table = Table(*heads, title=title)
     best = max(REGIMES, key=truth)
     for setting in SETTINGS:
         found = measured(setting, units, repetitions, n_jobs)
         for _, row in found.iterrows():
             numbers = [f"{row[name]:.3f}" for name in ("bias", "error of bias", "std. error", "true", "covers")]
-            cells = [*numbers, f"{row['together']:.3f}", f"{row['size']:.0f}"]
+            cells = [*numbers, f"{row['together']:.3f}", f"{row['size']:.0f}", f"{100 * row['refused']:.0f} %"]
             judged = verdict(setting, row["estimator"], row, repetitions)
             table.add_row(setting.name, row["estimator"], row["regime"], *cells, judged)
         kept = found[(found["estimator"] == "augmented") & (found["regime"] == best)]["kept"].item()
-        table.add_row(setting.name, "augmented", f"{best} is kept", *[""] * 4, f"{kept:.3f}", "", "", "")
+        table.add_row(setting.name, "augmented", f"{best} is kept", *[""] * 4, f"{kept:.3f}", "", "", "", "")
     return table
 
 
