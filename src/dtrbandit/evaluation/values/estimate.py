@@ -40,7 +40,7 @@ FEW = (
     "{least:.0f} are needed."
 )
 VERY_FEW = "There is no value: {followed} followed the regime to an outcome, and at least {least} are needed."
-ALONE = "There is no interval: the outcome of a single unit determines a term of a regression."
+ALONE = "There is no interval: a single unit determines a term of a regression; name fewer terms, or use more data."
 
 
 class Support(NamedTuple):
