@@ -128,8 +128,8 @@ def measured(setting: Setting, units: int, repetitions: int, n_jobs: int) -> pd.
 
 def fixed_table(units: int, repetitions: int, n_jobs: int) -> Table:
     title = f"Fixed regimes: {repetitions:,} trials of {units:,} units, 95 % intervals"
-    numbers = ("bias", "± MC", "std. error", "true", "covers", "all", "eff. size", "refused")
-    heads = ("models", "estimator", "regime", *numbers, "")
+    measured_of = ("bias", "± MC", "std. error", "true", "covers", "all", "eff. size", "refused")
+    heads = ("models", "estimator", "regime", *measured_of, "")
     table = Table(*heads, title=title)
     best = max(REGIMES, key=truth)
     for setting in SETTINGS:
