@@ -300,7 +300,7 @@ def test_evaluate_values_all_plans_unless_told_otherwise(run: Run) -> None:
     assert code == 0
     for name in ("ssri, then ssri", "ssri, then other", "other, then other", "QLearning"):
         assert f"  {name} " in out
-    assert "There is no interval: a unit like these would carry most of the weight" in " ".join(out.split())
+    assert "There is no interval: a unit like these could carry 100 % of the weight" in " ".join(out.split())
     differences = pd.read_csv("here/differences.csv")
     assert len(differences) == 3
     assert {"low", "high", "joint_low", "joint_high"} < set(differences)

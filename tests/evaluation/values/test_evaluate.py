@@ -149,7 +149,7 @@ def test_a_unit_that_could_have_carried_most_of_the_weight_leaves_weighted_witho
     frame = dtr.evaluate(cohort, {"a": ALWAYS_A}).to_frame().set_index("estimator")
 
     assert np.isnan(frame.loc["weighted", "low"])
-    assert "a unit like these would carry 41 % of the weight" in frame.loc["weighted", "note"]
+    assert "a unit like these could carry 41 % of the weight" in frame.loc["weighted", "note"]
     assert frame.loc["augmented", "low"] < frame.loc["augmented", "high"]
 
 

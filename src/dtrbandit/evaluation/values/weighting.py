@@ -36,8 +36,8 @@ from dtrbandit.words import counted
 
 LARGEST, ROUNDING = 0.1, 1e-9  # of the weight, that a single unit may carry at most, had it followed the regime
 HEAVY = (
-    "There is no interval: a unit like these would carry {share} of the weight, had it followed the regime; up to 10 % "
-    "there is one. The augmented value hangs less on single units."
+    "There is no interval: a unit like these could carry {share:.0f} % of the weight, had it followed the regime; at "
+    "10 % or less there would be one. The augmented value hangs less on single units."
 )
 
 
@@ -121,10 +121,6 @@ def _unexplained(influence: Vector, scores: Matrix, weights: Vector) -> Vector:
     return np.asarray(influence - root * (rows @ coefficients))
 
 
-def _share(possible: float) -> str:
-    return f"{100 * possible:.0f} %" if possible < 1 else "most"
-
-
 def _valued(problem: Problem) -> Estimate:
     cohort, weights, support = problem.cohort, problem.weights, problem.support
     value, influence = hajek(cohort, weights)
@@ -132,7 +128,8 @@ def _valued(problem: Problem) -> Estimate:
     found = of_influence(problem.name, WEIGHTED.name, (value, influence), support, freedom=support.freedom)
     largest = largest_possible_weight(cohort, problem.risk_sets)
     if largest > LARGEST + ROUNDING:
-        return without_interval(problem.name, WEIGHTED.name, value, support, HEAVY.format(share=_share(largest)))
+        why = HEAVY.format(share=min(100 * largest, 100.0))
+        return without_interval(problem.name, WEIGHTED.name, value, support, why)
     return unless_few(found, support)
 
 
