@@ -44,12 +44,12 @@ from dtrbandit.words import counted
 ALPHA = 0.05
 TIGHTEST = 500
 LOST = (
-    "{units} dropped out and count as if they had never come. That is right only if who is lost depends neither on "
-    "arms nor on anything that outcomes depend on."
+    "Left out: {units} that dropped out. That is right only if who is lost depends neither on arms nor on anything "
+    "that outcomes depend on."
 )
 BARRED = (
-    "{units} to whom an arm was closed or contraindicated count as if they had never come: the difference is that of "
-    "units that could have every arm."
+    "Left out: {units} to whom an arm was closed or contraindicated. The difference is that of units that could have "
+    "every arm."
 )
 Dropouts = Literal["refuse", "complete"]
 
