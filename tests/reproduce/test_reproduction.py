@@ -43,7 +43,7 @@ def test_claims_are_judged_by_more_paths_of_which_those_of_the_study_are_the_fir
     sums = {name: stage_totals(whole.take(range(count)), name, np.arange(1, 301)) for name, count in needed.items()}
     more = MorePaths(dtr.load_study(tmp_path), np.arange(1, 301), sums)
     assert own.claims(more) == result.claims
-    assert result.basis.startswith("Claims rest on 75 paths of ")
+    assert result.basis.startswith("Claims that need more paths than the picture rest on 75 of ")
     assert "(they need 1,000)" in result.basis
 
 

@@ -26,7 +26,6 @@ from dtrbandit.simulation.inputs import ArrivalOrder, Inputs, Policies
 from dtrbandit.simulation.run_paths import simulate_in
 from dtrbandit.simulation.study import Study
 from dtrbandit.simulation.summary import StudySummary, Totals, summarise
-from dtrbandit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,9 +173,9 @@ def describe_paths(needed: Mapping[str, int], counts: Mapping[str, int]) -> str:
     Examples
     --------
     >>> describe_paths({"Greedy": 1_000, "A": 1_000, "B": 4_000}, {"Greedy": 1_000, "A": 1_000, "B": 4_000})
-    'Claims rest on 1,000 paths of Greedy and A, and on 4,000 paths of B; the first of them are those of the picture.'
+    'Claims that need more paths than the picture rest on 1,000 of Greedy and A, and on 4,000 of B.'
     >>> describe_paths({"Greedy": 1_000}, {"Greedy": 50})
-    'Claims rest on 50 paths of Greedy (they need 1,000); the first of them are those of the picture.'
+    'Claims that need more paths than the picture rest on 50 of Greedy (they need 1,000).'
     """
     if not counts:
         return ""
@@ -186,8 +185,8 @@ def describe_paths(needed: Mapping[str, int], counts: Mapping[str, int]) -> str:
         short = {needed[name] for name in names if needed[name] > count}
         listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
         lack = f" (they need {max(short):,})" if short else ""
-        parts.append(f"on {counted(count, 'path')} of {listed}{lack}")
-    return f"Claims rest {', and '.join(parts)}; the first of them are those of the picture."
+        parts.append(f"on {count:,} of {listed}{lack}")
+    return f"Claims that need more paths than the picture rest {', and '.join(parts)}."
 
 
 def more_paths_advice(counts: Mapping[str, int], usual: int) -> str:
