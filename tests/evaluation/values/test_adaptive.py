@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,8 +36,11 @@ EPSILON = dtr.EpsilonGreedy(epsilon=0.2)
 TRIALS, UNITS = 40, 300
 
 
-def collected(units: int, seed: int, delay: float = 0.0) -> Cohort:
-    return Cohort.from_log(synthetic_session(EPSILON, units, seed=seed, delay=delay).log)
+PERMUTED = dtr.DTRBandit(q=2, delta=1.0, schedule="permuted", floor=0.2)
+
+
+def collected(units: int, seed: int, delay: float = 0.0, policy: Any = EPSILON) -> Cohort:
+    return Cohort.from_log(synthetic_session(policy, units, seed=seed, delay=delay).log)
 
 
 def scores_of(cohort: Cohort, regime: dtr.FixedRegime) -> NDArray[np.float64]:
@@ -44,8 +48,11 @@ def scores_of(cohort: Cohort, regime: dtr.FixedRegime) -> NDArray[np.float64]:
     return predictable_scores(cohort, risk_sets, OutcomeModel())
 
 
-def plain_scores(cohort: Cohort, arm: int) -> NDArray[np.float64]:
-    """Return Γ_t unit by unit, for the regime that gives everybody ``arm`` twice on the synthetic problem."""
+def plain_scores(cohort: Cohort, arm: int, *, permuted: bool) -> NDArray[np.float64]:
+    """Return Γ_t unit by unit, for the regime that gives everybody ``arm`` twice on the synthetic problem.
+
+    In ``permuted`` forced blocks each arm has the probability ½, and outcome models are those from before the block.
+    """
     assert cohort.origin is not None
     recorded = cohort.origin.recorded
     assert recorded is not None
@@ -54,27 +61,42 @@ def plain_scores(cohort: Cohort, arm: int) -> NDArray[np.float64]:
     )
     first, second, found = cohort.arms[:, 0] == arm, cohort.arms[:, 1] == arm, []
     for t in range(len(cohort)):
-        known = recorded.ended < recorded.enrolled[t]
+        block = t // 8 if permuted else -1  # of eight rounds; the first, second, fourth and eighth are forced
+        forced = block in (0, 1, 3, 7)
+        known = recorded.ended < recorded.enrolled[block * 8 if forced else t]
         if min((known & second).sum(), (known & first).sum()) < 4:  # two more than a line has terms
             found.append(np.nan)
             continue
-        later = np.linalg.lstsq(two[known & second], cohort.outcome[known & second], rcond=None)[0]
-        now = np.linalg.lstsq(one[known & first], (two @ later)[known & first], rcond=None)[0]
-        mu_1, mu_2, (e_1, e_2) = one[t] @ now, two[t] @ later, recorded.propensity[t]
+        later = plain_line(two, cohort.outcome, known & second)
+        now = plain_line(one, later, known & first)
+        mu_1, mu_2, (e_1, e_2) = now[t], later[t], (0.5, 0.5) if forced else recorded.propensity[t]
         found.append(mu_1 + first[t] / e_1 * (mu_2 + second[t] / e_2 * (cohort.outcome[t] - mu_2) - mu_1))
     return np.array(found)
 
 
+def plain_line(
+    features: NDArray[np.float64], targets: NDArray[np.float64], taught: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return what a line through some targets predicts for all units, kept within these targets."""
+    line = np.linalg.lstsq(features[taught], targets[taught], rcond=None)[0]
+    return np.clip(features @ line, targets[taught].min(), targets[taught].max())
+
+
 @settings(max_examples=scaled(10), deadline=None)
-@given(seed=st.integers(0, 1_000), delay=st.sampled_from([0.0, 5.0, 30.0]), name=st.sampled_from(sorted(REGIMES)))
-def test_scores_are_those_of_the_plain_version(seed: int, delay: float, name: str) -> None:
-    cohort = collected(40, seed, delay)
+@given(
+    seed=st.integers(0, 1_000),
+    delay=st.sampled_from([0.0, 5.0, 30.0]),
+    name=st.sampled_from(sorted(REGIMES)),
+    policy=st.sampled_from([EPSILON, PERMUTED]),
+)
+def test_scores_are_those_of_the_plain_version(seed: int, delay: float, name: str, policy: Any) -> None:
+    cohort = collected(40, seed, delay, policy)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(past_module, "GROWTH", 0.0)  # models are fitted again for every unit
         found = scores_of(cohort, REGIMES[name])
 
-    np.testing.assert_allclose(found, plain_scores(cohort, int(name[1]) - 1), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found, plain_scores(cohort, int(name[1]) - 1, permuted=policy is PERMUTED), rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("delay", [0.0, 10.0])
@@ -184,6 +206,29 @@ def test_units_with_overrides_count_as_decided() -> None:
 
     assert values.to_frame()["value"].tolist() == pytest.approx(before["value"].tolist())
     assert "1 of them had another arm than was decided, and count as decided." in " ".join(str(values).split())
+
+
+def test_with_three_arms_the_variance_by_recorded_probabilities_is_that_of_the_formula_on_average() -> None:
+    """A log has the probability of the arm given alone: 1 / e is then D / e² on average, D whether the arm was given."""
+    design = dtr.Design([dtr.Stage("only", ("a", "b", "c"), "1")])
+    session, rng = dtr.Session(design, dtr.EpsilonGreedy(epsilon=0.3), seed=1), np.random.default_rng(1)
+    for t in range(80):
+        session.enroll(f"u{t}", {})
+        session.complete(f"u{t}", float(rng.normal()))
+    cohort = Cohort.from_log(session.log)
+    _, recorded = recorded_of(cohort)
+    models, scored = tuple(recorded_models(cohort)), ~np.any(recorded.forced, axis=1)
+    regime = dtr.FixedRegime(rule={"only": "c"})
+    share = np.where(scored, 1 / scored.sum(), 0.0)
+
+    found = model_variance(
+        cohort, regime_risk_sets(cohort, decisions(cohort, regime), models), models, share, OutcomeModel()
+    )
+
+    means = np.array([cohort.outcome[cohort.arms[:, 0] == arm].mean() for arm in range(3)])
+    spread = ((cohort.outcome - means[cohort.arms[:, 0]]) ** 2).sum() / 77
+    had = scored & (cohort.arms[:, 0] == 2)
+    assert found == pytest.approx(spread * (1 / recorded.propensity[had, 0] ** 2).sum() / scored.sum() ** 2)
 
 
 # -- what is refused -----------------------------------------------------------------------------------------

@@ -195,7 +195,7 @@ def test_what_a_weight_rests_on_was_known_before_its_unit_came(delay: float) -> 
 
 
 def test_a_weight_is_that_of_the_formula() -> None:
-    """h = v^(−1/2), v = mean(1 / e₁) + the mean of 1 / (e₁ e₂) over those whom the regime leads to the second stage."""
+    """h = v^(−1/2), v = the mean of 1 / (e₁ e₂) over those whom the regime leads to the second stage; of leavers 1 / e₁."""
     cohort = Cohort.from_log(leavers_session(EPSILON, 100, seed=2).log)
     regime = LEAVERS_REGIMES["(a, b)"]
     _, recorded = recorded_of(cohort)
@@ -211,9 +211,9 @@ def test_a_weight_is_that_of_the_formula() -> None:
             if cohort.arms[s, 0] == 0:
                 weight = 1 / recorded.propensity[s, 0]
                 entered = cohort.arms[s, 1] >= 0
-                two.append((weight, one[-1] / chances[1, 1] if entered else 0.0))
+                two.append((weight, one[-1] / chances[1, 1] if entered else one[-1]))
         weights, inverse = np.array(two).T
-        expected = (np.mean(one) + (weights @ inverse) / weights.sum()) ** -0.5
+        expected = ((weights @ inverse) / weights.sum()) ** -0.5
         assert found[level.units] == pytest.approx(expected)
     assert cohort.left_early.any()
 

@@ -18,8 +18,10 @@ For one stage that is the adaptively weighted estimator of Hadad et al. (2021) a
 our own argument; ``benchmarks/adaptive.py`` has the coverage. Weights that use the unit's own context, such as
 √e_t(x_t), would weight patients by context: they are not valid.
 
-Units of forced rounds teach μ. They have no score, because their arm was certain. The first units have none either,
-until each regression has two units more than terms: with fewer, predictions can be anything. Scores vary too little
+Units of forced rounds teach μ. In permuted order they have scores too, by the probabilities of the schedule, with μ and
+h from before their block (``permuted_blocks.py``). In the paper's order they have none, because their arm was certain.
+The first units have none either, until each regression has two units more than terms. With fewer, predictions can be
+anything; and they are kept within the outcomes that they come from. Scores vary too little
 while a rare arm was given only a few times. So the variance is the larger of theirs and the one that the recorded e
 give with the residual variances τ_f² of what follows risk set f about μ_f, pooled over arms:
 
@@ -55,6 +57,7 @@ from dtrbandit.evaluation.values.estimate import (
     without_value,
 )
 from dtrbandit.evaluation.values.past_propensities import PropensitiesByLevel, levels, weights_at_enrolment
+from dtrbandit.evaluation.values.permuted_blocks import permuted_blocks, scheduled_probabilities
 from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.plots import PALETTE
 
@@ -80,11 +83,11 @@ class AdaptiveValue(NamedTuple):
     influence
         φ, (n,): what each unit contributes, 0 without a score; √Σφ² is the larger standard error.
     weights
-        W of the units with a score that followed the regime, 0 of the others, (n,).
+        h W of the units with a score that followed the regime, 0 of the others, (n,).
     by_scores, by_model
         The two standard errors.
     about_weights
-        How the weights h came about, in a sentence.
+        How the weights h came about, in a sentence; and which forced blocks have no score.
     """
 
     value: float
@@ -116,21 +119,23 @@ def adaptive_value(cohort: Cohort, decided: Arms, model: OutcomeModel, past: Pro
     _, recorded = recorded_of(cohort)
     models = tuple(recorded_models(cohort))
     at_risk = regime_risk_sets(cohort, decided, models)
-    free = ~np.any(recorded.forced, axis=1)
-    require_overlap(cohort, at_risk, models, free)
+    blocks = permuted_blocks(cohort)
+    drawn = blocks.scored | ~np.any(recorded.forced, axis=1)
+    require_overlap(cohort, at_risk, models, drawn)
     scores = predictable_scores(cohort, at_risk, model)
-    scored = free & np.isfinite(scores)
+    scored = drawn & np.isfinite(scores)
     weights = np.where(scored, inverse_weights(cohort, at_risk), 0.0)
     if not (weights > 0).any():
         return AdaptiveValue(np.nan, np.zeros(len(cohort)), weights, np.nan, np.nan)
     settled = np.where(scored, weights_at_enrolment(cohort, decided, past), 0.0)
     share = settled / settled.sum()
+    weights *= settled
     value = float(share[scored] @ scores[scored])
     influence = share * np.where(scored, scores - value, 0.0)
     by_scores = float(np.sqrt((influence**2).sum()))
     by_model = float(np.sqrt(model_variance(cohort, at_risk, models, share, model)))
     larger = max(1.0, by_model / by_scores) if by_scores > 0 else 1.0
-    about_weights = _about_weights(settled[scored], past.why)
+    about_weights = f"{_about_weights(settled[scored], past.why)} {blocks.note}".strip()
     return AdaptiveValue(value, influence * larger, weights, by_scores, by_model, about_weights)
 
 
@@ -184,7 +189,8 @@ def model_variance(
         rows = at.risk_set.rows
         wanted = own.probabilities[np.arange(len(rows)), at.wanted]
         squared = np.where(at.taken, 1 / at.probability**2, 0.0)
-        inverse = np.where(np.isfinite(wanted), 1 / np.maximum(wanted, CERTAIN), squared)  # else what it is on average
+        known = np.isfinite(own.probabilities).all(axis=1)  # of three arms that of the arm given alone: then 1 / e
+        inverse = np.where(known, 1 / np.maximum(wanted, CERTAIN), squared)  # on average, whoever had it
         total += spread * float(np.where(reached[rows] > 0, reached[rows] * inverse, 0.0).sum())
         reached[rows] *= squared
     return total
@@ -203,10 +209,16 @@ def _residual_variance(at: RegimeRiskSet, features: Matrix, targets: Vector) -> 
 
 
 def recorded_models(cohort: Cohort) -> Iterator[FittedModel]:
-    """Give each choice of arms with its recorded probabilities."""
+    """Give each choice of arms with its recorded probabilities; in permuted forced blocks, with the schedule's."""
+    in_block = permuted_blocks(cohort).scored
     for risk_set in risk_sets(cohort):
         if risk_set.kind == "choice":
-            yield FittedModel(risk_set, recorded_probabilities(cohort, risk_set), None)
+            probabilities, own = recorded_probabilities(cohort, risk_set), in_block[risk_set.rows]
+            labels = cohort.design.stages[risk_set.m].arms
+            before = cohort.arms[risk_set.rows[own], : risk_set.m]
+            columns = [labels.index(option) for option in risk_set.options]
+            probabilities[own] = scheduled_probabilities(cohort.design, before)[:, columns]
+            yield FittedModel(risk_set, probabilities, None)
 
 
 def require_overlap(cohort: Cohort, risk_sets: RegimeRiskSets, models: Sequence[FittedModel], free: Mask) -> None:

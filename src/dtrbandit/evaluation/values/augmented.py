@@ -160,6 +160,8 @@ def fitted_means(
             taught = counted
             fit = regress(features[taught], targets[taught], weights[taught])
         mu[here] = features[here] @ fit.coefficients
+        if spare:  # a line through few outcomes may lead anywhere beyond them
+            mu[here] = np.clip(mu[here], targets[taught].min(), targets[taught].max())
         of_all = np.zeros(len(targets))
         of_all[taught] = np.where(fit.alone, 1.0, fit.leverage)
         leverage[here] = of_all[here]

@@ -12,10 +12,11 @@ h_t            the weight of unit t: v_t^(−1/2)
 v_t            about how much the score of unit t varies, up to a factor
 =============  =============================================================================================
 
-One stage: v_t = mean_s 1 / e_t(d | s) (Zhan et al. 2021). For several stages, v_t is the sum over risk sets f of the
-means of Π_{g≤f} 1 / e_t,g(d | s), over the units that the regime d would have led to f. Units stand for these by the
-recorded propensities of the arms before f. That is our extension. Any h_t that is settled before unit t comes leaves
-the estimator without bias; a good one makes it vary less.
+v_t is the mean over past units s of Π_f 1 / e_t,f(d | s), the product over the choices that a unit has under the regime
+d. For one stage that is what Zhan et al. (2021) have. At a later choice s is one of those whom d would have led there.
+Units stand for these by the recorded propensities of the arms before. That is our extension. Any h_t that is settled
+before unit t comes leaves the estimator without bias; a good one makes it vary less. In a permuted forced block e_t is
+the schedule's, and h_t is settled before the block begins.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from dtrbandit.evaluation.cohort.origin import CERTAIN, recorded_of
 from dtrbandit.evaluation.replay.kernel import Rows
 from dtrbandit.evaluation.replay.players import CohortArrays, arrays_of, masks_of
 from dtrbandit.evaluation.values.adherence import Arms
+from dtrbandit.evaluation.values.permuted_blocks import permuted_blocks, scheduled_probabilities
 from dtrbandit.kernels.arrays import Vector
 from dtrbandit.policies.lsvi_ucb import looks_only_back
 from dtrbandit.policies.registry import is_builtin
@@ -73,10 +75,11 @@ def levels(cohort: Cohort) -> NDArray[np.int64]:
     """Return how many ended units the outcome models and the weight of each unit rest on, (n,).
 
     These are nearly all that had ended when the unit enrolled: models are fitted again when they have grown by one in
-    twenty. So what a unit's models rest on is settled before it comes.
+    twenty. So what a unit's models rest on is settled before it comes. In a permuted forced block it is settled before the
+    block begins.
     """
     _, recorded = recorded_of(cohort)
-    known = np.searchsorted(np.sort(recorded.ended), recorded.enrolled)
+    known = np.searchsorted(np.sort(recorded.ended), permuted_blocks(cohort).start)
     level, latest = np.zeros(len(known), dtype=np.int64), 0
     for i in np.argsort(recorded.enrolled).tolist():
         if known[i] > latest * (1 + GROWTH):
@@ -111,13 +114,17 @@ def weights_at_enrolment(cohort: Cohort, decided: Arms, past: PropensitiesByLeve
 
 def _by_level(cohort: Cohort, belief: Belief, log: Sequence[Event]) -> Iterator[PastPropensities]:
     _, recorded = recorded_of(cohort)
-    level, units = levels(cohort), arrays_of(cohort)
+    level, units, in_block = levels(cohort), arrays_of(cohort), permuted_blocks(cohort).scored
     free, ended = ~recorded.forced.any(axis=1), np.sort(recorded.ended)
-    for known in np.unique(level[free & (level > 0)]).tolist():
-        own = np.flatnonzero(free & (level == known))
-        belief.fold(log[belief.version : recorded.enrolled[own[0]]])
+    for known in np.unique(level[(free | in_block) & (level > 0)]).tolist():
         past = np.flatnonzero(recorded.ended <= ended[known - 1])[-MOST:]
-        yield PastPropensities(own, past, _propensities(belief, units, past))
+        own = np.flatnonzero(free & (level == known))
+        if len(own):
+            belief.fold(log[belief.version : recorded.enrolled[own[0]]])
+            yield PastPropensities(own, past, _propensities(belief, units, past))
+        own = np.flatnonzero(in_block & (level == known))
+        if len(own):
+            yield PastPropensities(own, past, _of_schedule(cohort, past))
 
 
 def _propensities(belief: Belief, units: CohortArrays, past: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -142,11 +149,21 @@ def _propensities(belief: Belief, units: CohortArrays, past: NDArray[np.int64]) 
     return propensities
 
 
+def _of_schedule(cohort: Cohort, past: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return what a permuted forced block would give to past units, (S, M, K)."""
+    counts = cohort.design.arm_counts
+    found = np.full((len(past), len(counts), max(counts)), np.nan)
+    for m, count in enumerate(counts):
+        reached = cohort.arms[past, m] >= 0
+        found[reached, m, :count] = scheduled_probabilities(cohort.design, cohort.arms[past[reached], :m])
+    return found
+
+
 def _score_variance(cohort: Cohort, decided: Arms, level: PastPropensities) -> float:
-    """Return v: the sum over stages of the mean of Π 1/e_t over past units, weighted to those whom the regime leads."""
-    past = level.past
+    """Return v: the mean of Π 1/e_t over past units, weighted to those whom the regime leads to their last choice."""
+    past, found = level.past, 1.0
     _, recorded = recorded_of(cohort)
-    led, inverse, total = np.ones(len(past)), np.ones(len(past)), 0.0
+    led, inverse = np.ones(len(past)), np.ones(len(past))
     for m in range(cohort.arms.shape[1]):
         at, wanted = cohort.arms[past, m] >= 0, decided[past, m]
         propensities = level.propensities[at, m, wanted[at]]
@@ -154,7 +171,7 @@ def _score_variance(cohort: Cohort, decided: Arms, level: PastPropensities) -> f
         inverse[at] /= np.where(still_open, propensities, 1.0)
         if not led.any():
             break
-        total += float((led * inverse)[at].sum() / led.sum())
+        found = float((led * inverse).sum() / led.sum())
         followed = cohort.arms[past, m] == wanted
         led = np.where(at, np.where(followed, led / recorded.propensity[past, m], 0.0), led)
-    return total
+    return found
