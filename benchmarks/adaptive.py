@@ -4,8 +4,10 @@ Units are those of the paper's synthetic problem, and of one with leavers and ar
 of both have values in closed form. ε-Greedy collects them, with and without delay. Regimes are valued by plain means,
 by weighting with the recorded propensities (Hájek), and by the adaptive estimator with both of its standard errors,
 with equal weights (h = 1) and with those settled at enrolment; √e of the own context as a weight is shown beside them.
-DTRBandit collects them too, and only its forced rounds are used. What the package prints must cover 93 %, judged within
-two Monte-Carlo errors; the others are shown to say why they are not printed.
+DTRBandit collects them too, and only its forced rounds are used. With a floor all its units are, those of permuted
+forced blocks included: where two arms differ and where none do, with a trend over time, and with three arms under
+delay. What the package prints must cover 93 %, judged within two Monte-Carlo errors; the others are shown to say why
+they are not printed.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ from evaluation.collected import (
     REGIMES,
     TRUTH,
     leavers_session,
+    normal_session,
     plain_mean,
+    same_arm,
     synthetic_session,
 )
 
@@ -58,6 +62,7 @@ class Problem(NamedTuple):
     session: Callable[..., dtr.Session]
     regimes: Mapping[str, dtr.FixedRegime]
     truth: Mapping[str, float]
+    printed_alone: bool = False  # beside plain means
 
     @property
     def difference(self) -> str:
@@ -84,7 +89,17 @@ class Setting(NamedTuple):
 
 
 SYNTHETIC = Problem("synthetic", synthetic_session, REGIMES, TRUTH)
+
+
+def normal(name: str, effects: tuple[tuple[float, ...], ...], trend: float = 0.0) -> Problem:
+    """Return a problem of ``normal_session``, for the regimes that give the first arm always, and the second."""
+    regimes = {f"{arm} always": same_arm(arm, len(effects)) for arm in "ab"}
+    truth = {f"{arm} always": sum(own[a] for own in effects) for a, arm in enumerate("ab")}
+    return Problem(name, partial(normal_session, effects=effects, trend=trend), regimes, truth, printed_alone=True)
+
+
 EARLY = Problem("leavers", leavers_session, LEAVERS_REGIMES, LEAVERS_TRUTH)
+PERMUTED = dtr.DTRBandit(q=5, delta=2.0, floor=0.1, schedule="permuted")
 SETTINGS = (
     Setting(dtr.EpsilonGreedy(epsilon=0.1), 300, SYNTHETIC),
     Setting(dtr.EpsilonGreedy(epsilon=0.2), 300, SYNTHETIC),
@@ -93,39 +108,80 @@ SETTINGS = (
     Setting(dtr.DTRBandit(q=5, delta=0.5), 300, SYNTHETIC),
     Setting(dtr.EpsilonGreedy(epsilon=0.1), 300, EARLY),
     Setting(dtr.DTRBandit(q=10, delta=0.5), 307, EARLY),  # the last forced block, from 281 on, is not whole
+    Setting(PERMUTED, 400, normal("a difference of .45 in two stages", ((0.45, 0.0), (0.0, 0.0)))),
+    Setting(PERMUTED, 400, normal("no difference in two stages", ((0.0, 0.0), (0.0, 0.0)))),
+    Setting(PERMUTED, 400, normal("no difference, trend", ((0.0, 0.0), (0.0, 0.0)), trend=1.2)),
+    Setting(dtr.EpsilonGreedy(epsilon=0.3), 120, normal("three arms", ((0.0, 0.3, 0.6),))),
+    Setting(dtr.DTRBandit(q=2, delta=1.0, floor=0.1), 300, normal("three arms", ((0.0, 0.3, 0.6),)), delay=15.0),
+    Setting(PERMUTED, 300, normal("three arms", ((0.0, 0.3, 0.6),)), delay=15.0),
 )
 
 
-def valued(setting: Setting, repetition: int) -> list[tuple[str, str, float, float]]:
-    """Return regime, estimator, value and standard error by every estimator, in one trial; none if it is refused."""
-    cohort, regimes = dtr.Cohort.from_log(setting.session(repetition).log), setting.problem.regimes
-    found = [(name, MEANS, *plain_mean(cohort, regime)) for name, regime in regimes.items()]
-    if isinstance(setting.policy, dtr.DTRBandit):
-        values = dtr.evaluate(cohort.forced(), regimes)
-        return found + [
-            (each.regime, f"{FORCED}{each.estimator}", each.value, each.std_error) for each in values.estimates
-        ]
-    try:
-        values = dtr.evaluate(cohort, regimes)
-    except dtr.NotEstimable:  # fewer than five units followed a regime: nothing is printed
-        return []
-    past = past_propensities(cohort)
-    for each in values.estimates:
-        decided = decisions(cohort, regimes[each.regime])
+class Found(NamedTuple):
+    """A value by one estimator, with its standard error and interval."""
+
+    regime: str
+    estimator: str
+    value: float
+    error: float
+    low: float
+    high: float
+
+    @classmethod
+    def normal(cls, regime: str, estimator: str, value: float, error: float) -> Found:
+        """Return one with an interval that reaches 1.96 standard errors."""
+        return cls(regime, estimator, value, error, value - REACH * error, value + REACH * error)
+
+
+def valued(setting: Setting, repetition: int) -> list[Found]:
+    """Return what every estimator finds in one trial; without an interval there are no limits."""
+    cohort, problem = dtr.Cohort.from_log(setting.session(repetition).log), setting.problem
+    regimes = problem.regimes
+    means = [Found.normal(name, MEANS, *plain_mean(cohort, regime)) for name, regime in regimes.items()]
+    found = [*means, difference_of_means(problem, means)]
+    if isinstance(setting.policy, dtr.DTRBandit) and not setting.policy.floor:
+        return found + printed(dtr.evaluate(cohort.forced(), regimes), FORCED)
+    values = dtr.evaluate(cohort, regimes)
+    found += printed(values)
+    if not problem.printed_alone:
+        found += others(cohort, regimes)
+    pair = values.differences().iloc[0]
+    numbers = (float(pair[name]) for name in ("difference", "std_error", "low", "high"))
+    return [*found, Found(problem.difference, PRINTED, *numbers)]
+
+
+def printed(values: Any, prefix: str = "") -> list[Found]:
+    """Return what the package prints."""
+    return [
+        Found(each.regime, f"{prefix}{each.estimator}" if prefix else PRINTED, *each[2:6]) for each in values.estimates
+    ]
+
+
+def difference_of_means(problem: Problem, means: Sequence[Found]) -> Found:
+    """Return the difference of two plain means of different units."""
+    one, other = means
+    error = float(np.hypot(one.error, other.error))
+    return Found.normal(problem.difference, MEANS, one.value - other.value, error)
+
+
+def others(cohort: dtr.Cohort, regimes: Mapping[str, dtr.FixedRegime]) -> list[Found]:
+    """Return the values that are not printed."""
+    found, past = [], past_propensities(cohort)
+    for name, regime in regimes.items():
+        decided = decisions(cohort, regime)
         weighting = past, PropensitiesByLevel(())
         own, equal = (adaptive_value(cohort, decided, OutcomeModel(), each) for each in weighting)
         risk_sets = regime_risk_sets(cohort, decided, tuple(recorded_models(cohort)))
         value, influence = hajek(cohort, inverse_weights(cohort, risk_sets))
-        found += [
-            (each.regime, HAJEK, value, float(np.sqrt((influence**2).sum()))),
-            (each.regime, OWN_CONTEXT, *by_own_context(cohort, risk_sets)),
-            (each.regime, EQUAL, equal.value, equal.by_scores),
-            (each.regime, EQUAL_LARGER, equal.value, max(equal.by_scores, equal.by_model)),
-            (each.regime, BY_SCORES, own.value, own.by_scores),
-            (each.regime, PRINTED, each.value, each.std_error),
-        ]
-    pair = values.differences().iloc[0]
-    return [*found, (setting.problem.difference, PRINTED, float(pair["difference"]), float(pair["std_error"]))]
+        numbers = {
+            HAJEK: (value, float(np.sqrt((influence**2).sum()))),
+            OWN_CONTEXT: by_own_context(cohort, risk_sets),
+            EQUAL: (equal.value, equal.by_scores),
+            EQUAL_LARGER: (equal.value, max(equal.by_scores, equal.by_model)),
+            BY_SCORES: (own.value, own.by_scores),
+        }
+        found += [Found.normal(name, estimator, *each) for estimator, each in numbers.items()]
+    return found
 
 
 def by_own_context(cohort: dtr.Cohort, risk_sets: Sequence[RegimeRiskSet]) -> tuple[float, float]:
@@ -141,20 +197,25 @@ def by_own_context(cohort: dtr.Cohort, risk_sets: Sequence[RegimeRiskSet]) -> tu
 
 def table_of(setting: Setting, repetitions: int, jobs: int) -> Table:
     work = partial(valued, setting)
-    trials = list(map_unordered(work, range(repetitions), n_jobs=jobs, progress=str(setting)))
-    rows, refused = [row for each in trials for row in each], sum(not each for each in trials)
-    frame = pd.DataFrame(rows, columns=["regime", "estimator", "value", "error"])
+    trials = map_unordered(work, range(repetitions), n_jobs=jobs, progress=str(setting))
+    frame = pd.DataFrame([row for each in trials for row in each])
     one, other = setting.problem.truth.values()
-    truths = {**setting.problem.truth, setting.problem.difference: one - other}
-    off = frame["value"] - frame["regime"].map(truths)
-    frame = frame.assign(off=off, held=off.abs() <= REACH * frame["error"])
-    title = f"{setting}: {repetitions:,} trials ({refused:,} refused), 95 % intervals"
-    table = Table("regime", "estimator", "bias", "± MC", "std. error", "true", "covers", "", title=title)
-    for (regime, estimator), own in frame.groupby(["regime", "estimator"], sort=False):
+    truth = frame["regime"].map({**setting.problem.truth, setting.problem.difference: one - other})
+    held = (frame["low"] <= truth) & (truth <= frame["high"])
+    frame = frame.assign(off=frame["value"] - truth, held=held, excludes=(frame["low"] > 0) | (frame["high"] < 0))
+    title = f"{setting}: {repetitions:,} trials, 95 % intervals"
+    columns = "regime", "estimator", "none", "bias", "± MC", "std. error", "true", "covers", "not 0", ""
+    table = Table(*columns, title=title)
+    for (regime, estimator), every in frame.groupby(["regime", "estimator"], sort=False):
+        own = every.dropna(subset="low")
+        if own.empty:
+            continue
         spread, covers = own["value"].std(), float(own["held"].mean())
-        numbers = own["off"].mean(), spread / np.sqrt(len(own)), own["error"].mean(), spread
+        numbers = own["off"].mean(), spread / np.sqrt(len(own)), own["error"].mean(), spread, covers
+        excludes = f"{own['excludes'].mean():.3f}" if regime == setting.problem.difference else ""
         judged = verdict(covers, len(own)) if estimator == PRINTED or estimator.startswith(FORCED) else "not printed"
-        table.add_row(str(regime), str(estimator), *(f"{number:.3f}" for number in numbers), f"{covers:.3f}", judged)
+        cells = (f"{number:.3f}" for number in (1 - len(own) / len(every), *numbers))
+        table.add_row(str(regime), str(estimator), *cells, excludes, judged)
     return table
 
 
@@ -169,7 +230,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--setting", type=int, action="append", help=f"from 0 to {len(SETTINGS) - 1}; by default all")
     asked = parser.parse_args()
-    console = Console(width=120)
+    console = Console(width=140)
     for number in asked.setting or range(len(SETTINGS)):
         console.print(table_of(SETTINGS[number], asked.repetitions, asked.jobs))
 

@@ -16,6 +16,8 @@ from dtrbandit.evaluation.values.adherence import agrees
 REGIMES = {f"({arm}, {arm})": dtr.FixedRegime(rule={"first": arm, "second": arm}) for arm in ("2", "1")}
 TRUTH = {"(2, 2)": 3 * 13 / 30, "(1, 1)": 1 + 17 / 30}  # the mean of x2 is 13/30 after arm 2, 17/30 after arm 1
 
+WHAT = ("x", "z")  # the covariates of ``normal_session``
+
 LEAVERS = dtr.Design(
     [
         dtr.Stage("first", ("a", "b"), "1 + x"),
@@ -65,6 +67,46 @@ def leavers_session(policy: Any, units: int, *, seed: int) -> dtr.Session:
         second = session.respond(name, {"r": r + (0.5 if first.arm == "a" else 0.0)})
         session.complete(name, x + noise + (1.0 if second is None else {"a": 0.0, "b": 0.5, "c": 1.0}[second.arm]))
     return session
+
+
+def normal_session(  # what a problem consists of, by name
+    policy: Any,
+    units: int,
+    *,
+    seed: int,
+    effects: tuple[tuple[float, ...], ...],
+    delay: float = 0.0,
+    trend: float = 0.0,
+) -> dtr.Session:
+    """Let units come whose arms at each stage add ``effects`` (M, K) to a normal outcome.
+
+    An outcome has the standard deviation 1.2 and follows the units' own covariates. It rises with the order of
+    enrolment so that this alone has the standard deviation ``trend``. Responses and outcomes are late as above.
+    """
+    labels, stages = tuple("abc"[: len(effects[0])]), len(effects)
+    design = dtr.Design([dtr.Stage(f"s{m}", labels, " + ".join(["1", *WHAT[: m + 1]])) for m in range(stages)])
+    rng, session = np.random.default_rng([33, seed]), dtr.Session(design, policy, seed=seed)
+    drawn = rng.normal(size=(units, 3))
+    late = rng.exponential(delay, size=(units, 2)) if delay else np.zeros((units, 2))
+    total = 0.5 * drawn[:, :2].sum(axis=1) + drawn[:, 2] + trend * np.linspace(-sqrt(3), sqrt(3), units)
+    due: list[tuple[float, int, int]] = [(float(t), t, 0) for t in range(units)]
+    while due:
+        time, t, m = heappop(due)
+        name = f"u{t + 1}"
+        if m == stages:
+            session.complete(name, float(total[t]))
+            continue
+        context = {WHAT[m]: float(drawn[t, m])}
+        decision = session.respond(name, context) if m else session.enroll(name, context)
+        assert decision is not None
+        total[t] += effects[m][labels.index(decision.arm)]
+        heappush(due, (time + float(late[t, m]), t, m + 1))
+    return session
+
+
+def same_arm(arm: str, stages: int) -> dtr.FixedRegime:
+    """Return the regime that gives an arm at all stages of ``normal_session``."""
+    return dtr.FixedRegime(rule={f"s{m}": arm for m in range(stages)})
 
 
 def plain_mean(cohort: Cohort, regime: dtr.FixedRegime) -> tuple[float, float]:

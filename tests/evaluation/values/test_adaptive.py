@@ -96,7 +96,9 @@ def test_scores_are_those_of_the_plain_version(seed: int, delay: float, name: st
         patch.setattr(past_module, "GROWTH", 0.0)  # models are fitted again for every unit
         found = scores_of(cohort, REGIMES[name])
 
-    np.testing.assert_allclose(found, plain_scores(cohort, int(name[1]) - 1, permuted=policy is PERMUTED), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        found, plain_scores(cohort, int(name[1]) - 1, permuted=policy is PERMUTED), rtol=1e-8, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("delay", [0.0, 10.0])
@@ -209,7 +211,7 @@ def test_units_with_overrides_count_as_decided() -> None:
 
 
 def test_with_three_arms_the_variance_by_recorded_probabilities_is_that_of_the_formula_on_average() -> None:
-    """A log has the probability of the arm given alone: 1 / e is then D / e² on average, D whether the arm was given."""
+    """A log has the probability of the arm given alone. 1 / e is then D / e² on average, D whether it was given."""
     design = dtr.Design([dtr.Stage("only", ("a", "b", "c"), "1")])
     session, rng = dtr.Session(design, dtr.EpsilonGreedy(epsilon=0.3), seed=1), np.random.default_rng(1)
     for t in range(80):

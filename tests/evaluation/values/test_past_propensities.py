@@ -195,7 +195,7 @@ def test_what_a_weight_rests_on_was_known_before_its_unit_came(delay: float) -> 
 
 
 def test_a_weight_is_that_of_the_formula() -> None:
-    """h = v^(−1/2), v = the mean of 1 / (e₁ e₂) over those whom the regime leads to the second stage; of leavers 1 / e₁."""
+    """h = v^(−1/2), v = the mean of 1 / (e₁ e₂) over those whom the regime leads on, and of 1 / e₁ for leavers."""
     cohort = Cohort.from_log(leavers_session(EPSILON, 100, seed=2).log)
     regime = LEAVERS_REGIMES["(a, b)"]
     _, recorded = recorded_of(cohort)

@@ -32,7 +32,7 @@ A_THEN_B = dtr.FixedRegime(rule={"first": "a", "second": "b"})
 
 
 def three_plans_log(units: int) -> Any:
-    """Let units come whose outcome is their number, twice as much after the arms (a, b)."""
+    """Let units come whose outcome depends on themselves and their plan."""
     session = dtr.Session(THREE_PLANS, dtr.DTRBandit(q=Q, delta=1.0, schedule="permuted", floor=0.1), seed=5)
     for t in range(units):
         first = session.enroll(f"u{t}", {})
@@ -115,10 +115,9 @@ def test_for_units_that_are_alike_the_sum_of_squares_is_the_variance_of_a_block_
         for arms in plans:
             taken = arms[:, None] == np.arange(2)
             gamma = mu + taken / 0.5 * (outcomes - mu)
-            moved = gamma[:, 0] - gamma[:, 1] - (outcomes_mean := (0.0 + 3.0 - 1.0 + 1.0) / 2)
+            moved = gamma[:, 0] - gamma[:, 1] - 1.5  # the difference of the mean outcomes, 3/2 and 0
             sums.append(moved.sum() ** 2)
             squares.append((moved**2).sum())
-            assert outcomes_mean == 1.5
 
     assert np.mean(sums) <= np.mean(squares)
 
@@ -134,7 +133,7 @@ def test_units_of_forced_blocks_in_the_order_of_the_paper_have_no_score() -> Non
 def test_in_a_block_everything_is_settled_before_the_block_begins() -> None:
     cohort = Cohort.from_log(synthetic_session(FLOOR, 40, seed=1).log)
     _, recorded = recorded_of(cohort)
-    found, block = permuted_blocks(cohort), np.arange(24, 32)  # blocks of eight; the first, second and fourth are forced
+    found, block = permuted_blocks(cohort), np.arange(24, 32)  # the fourth block of eight is forced
 
     assert np.flatnonzero(found.scored).tolist() == [*range(16), *range(24, 32)]
     assert (found.start[block] == found.start[24]).all()

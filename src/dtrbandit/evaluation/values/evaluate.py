@@ -92,7 +92,8 @@ def _weighable(cohort: Cohort) -> Cohort:
         raise NotEstimable(
             f"{cohort.dropped_out.sum():,} of {len(cohort):,} units dropped out, and {cohort.collected_by} chose the "
             "arms by what earlier units had taught it: no estimator for both is built. Possible are the forced rounds "
-            "alone, dtr.evaluate(cohort.forced(), ...)"
+            "alone, dtr.evaluate(cohort.forced(), ...), which has a model of staying; another is named by "
+            "cohort.forced().with_propensities(PropensityModel(choice=..., staying=...)), choice being 'shares'"
         )
     return cohort.as_scheduled()
 

@@ -75,8 +75,8 @@ def levels(cohort: Cohort) -> NDArray[np.int64]:
     """Return how many ended units the outcome models and the weight of each unit rest on, (n,).
 
     These are nearly all that had ended when the unit enrolled: models are fitted again when they have grown by one in
-    twenty. So what a unit's models rest on is settled before it comes. In a permuted forced block it is settled before the
-    block begins.
+    twenty. So what a unit's models rest on is settled before it comes. For a permuted forced block it is settled before
+    the block begins.
     """
     _, recorded = recorded_of(cohort)
     known = np.searchsorted(np.sort(recorded.ended), permuted_blocks(cohort).start)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ def permuted_blocks(cohort: Cohort) -> PermutedBlocks:
     return PermutedBlocks(scored, start, note)
 
 
-def scheduled_probabilities(design: Design, before: NDArray[np.integer]) -> Matrix:
+def scheduled_probabilities(design: Design, before: NDArray[np.integer[Any]]) -> Matrix:
     """Return the probability of each arm of the next stage after the arms ``before`` (n, m), (n, K_m)."""
     n, m = before.shape
     plans = np.array(design.arm_plans, dtype=np.int64)
@@ -100,7 +100,9 @@ class _Blocks(NamedTuple):
 
 
 def _blocks(log: Sequence[Event], design: Design, q: int) -> _Blocks:
-    blocks, decided, given = _Blocks({}, {}, set()), defaultdict(list), defaultdict(list)
+    blocks = _Blocks({}, {}, set())
+    decided: defaultdict[str, list[int]] = defaultdict(list)
+    given: defaultdict[str, list[int]] = defaultdict(list)
     labels = {stage.name: stage.arms for stage in design.stages}
     plans, after = len(design.arm_plans), design.tree.after
     for position, event in enumerate(log):
