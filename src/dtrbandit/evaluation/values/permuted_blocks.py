@@ -117,8 +117,8 @@ def _blocks(log: Sequence[Event], design: Design, q: int) -> _Blocks:
             continue
         blocks.of_unit[decision.unit] = block
         blocks.start.setdefault(block, position)
-        before = tuple(decided[decision.unit]), tuple(given[decision.unit])
-        same = np.array_equal(*(design.tree.feasible[after(arms)] for arms in before))
+        as_decided, as_given = after(tuple(decided[decision.unit])), after(tuple(given[decision.unit]))
+        same = design.tree.feasible[as_decided] == design.tree.feasible[as_given]
         if decision.reason != FORCED or decision.infeasible or not same:
             blocks.broken.add(block)
         for arms in (decided, given):
