@@ -187,7 +187,7 @@ def others(cohort: dtr.Cohort, regimes: Mapping[str, dtr.FixedRegime]) -> list[F
 def by_own_context(cohort: dtr.Cohort, risk_sets: Sequence[RegimeRiskSet]) -> tuple[float, float]:
     """Return the value with the weight √e_t(d | x_t) at the first stage, which is not valid, and its error."""
     _, recorded = recorded_of(cohort)
-    scores = predictable_scores(cohort, risk_sets, OutcomeModel())
+    scores = predictable_scores(cohort, risk_sets, OutcomeModel(), bounded=True)
     scored = ~recorded.forced.any(axis=1) & np.isfinite(scores)
     chances = np.take_along_axis(recorded.propensities[0], risk_sets[0].wanted[:, None], axis=1)[:, 0]
     h = np.sqrt(chances[scored])

@@ -45,7 +45,7 @@ def collected(units: int, seed: int, delay: float = 0.0, policy: Any = EPSILON) 
 
 def scores_of(cohort: Cohort, regime: dtr.FixedRegime) -> NDArray[np.float64]:
     risk_sets = regime_risk_sets(cohort, decisions(cohort, regime), tuple(recorded_models(cohort)))
-    return predictable_scores(cohort, risk_sets, OutcomeModel())
+    return predictable_scores(cohort, risk_sets, OutcomeModel(), bounded=True)
 
 
 def plain_scores(cohort: Cohort, arm: int, *, permuted: bool) -> NDArray[np.float64]:

@@ -72,7 +72,7 @@ def with_order(cohort: Cohort, block: NDArray[np.int64], order: tuple[int, ...])
 
 def scores_of(cohort: Cohort, regime: dtr.FixedRegime) -> NDArray[np.float64]:
     risk_sets = regime_risk_sets(cohort, decisions(cohort, regime), tuple(recorded_models(cohort)))
-    return predictable_scores(cohort, risk_sets, OutcomeModel())
+    return predictable_scores(cohort, risk_sets, OutcomeModel(), bounded=True)
 
 
 def test_a_probability_is_the_share_of_the_plans_that_agree_so_far() -> None:

@@ -122,7 +122,7 @@ def adaptive_value(cohort: Cohort, decided: Arms, model: OutcomeModel, past: Pro
     blocks = permuted_blocks(cohort)
     drawn = blocks.scored | ~np.any(recorded.forced, axis=1)
     require_overlap(cohort, at_risk, models, drawn)
-    scores = predictable_scores(cohort, at_risk, model)
+    scores = predictable_scores(cohort, at_risk, model, bounded=True)
     scored = drawn & np.isfinite(scores)
     weights = np.where(scored, inverse_weights(cohort, at_risk), 0.0)
     if not (weights > 0).any():
@@ -146,12 +146,18 @@ def _about_weights(weights: Vector, why_equal: str) -> str:
 
 
 def predictable_scores(
-    cohort: Cohort, risk_sets: RegimeRiskSets, model: OutcomeModel, level: NDArray[np.int64] | None = None
+    cohort: Cohort,
+    risk_sets: RegimeRiskSets,
+    model: OutcomeModel,
+    level: NDArray[np.int64] | None = None,
+    *,
+    bounded: bool = False,
 ) -> Vector:
     """Return Γ of each unit, with outcome models from units that had ended when it enrolled, (n,).
 
     NaN for units that enrolled before enough others had taught what follows each option that the regime wants.
     ``level`` (n,) says on how many units, the first that ended, the models of each unit rest.
+    ``bounded`` keeps what they predict within the outcomes that they come from.
     """
     _, recorded = recorded_of(cohort)
     scores = np.full(len(cohort), np.nan)
@@ -160,7 +166,7 @@ def predictable_scores(
         teachers = (recorded.ended <= last[known - 1]).astype(float) if known else np.zeros(len(cohort))
         own = level == known
         try:
-            scores[own] = augmented_scores(cohort, risk_sets, model, teachers, spare=SPARE).gamma[own]
+            scores[own] = augmented_scores(cohort, risk_sets, model, teachers, spare=SPARE, bounded=bounded).gamma[own]
         except NotEstimable:
             continue
     return scores

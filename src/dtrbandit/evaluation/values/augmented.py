@@ -111,17 +111,21 @@ def augmented_scores(
     weights: Vector | None = None,
     *,
     spare: int = 0,
+    bounded: bool = False,
 ) -> Scores:
     """Return the scores of all units. Units of weight 0 have scores too, but teach no μ.
 
     The weights are the cohort's, unless others are given. Each regression has ``spare`` units more than terms.
+    ``bounded`` keeps what it predicts within the targets that it was fitted to.
     """
     weights = cohort.weights if weights is None else weights
     scores, wider, targets = cohort.outcome.copy(), cohort.outcome.copy(), cohort.outcome.copy()
     for at in reversed(risk_sets):
         rows = at.risk_set.rows
         own = targets[rows]
-        mu, leverage = fitted_means(at, model.features(cohort, at.risk_set), own, weights[rows], spare=spare)
+        mu, leverage = fitted_means(
+            at, model.features(cohort, at.risk_set), own, weights[rows], spare=spare, bounded=bounded
+        )
         beyond = np.where(at.taken, scores[rows] - mu, 0.0)  # what follows another option is never read
         scores[rows] = mu + beyond / at.probability
         with np.errstate(divide="ignore", invalid="ignore"):  # leverage 1: nothing tells how the outcome varies
@@ -139,7 +143,7 @@ def augmented(cohort: Cohort, scores: Scores) -> tuple[float, Vector]:
 
 
 def fitted_means(
-    at: RegimeRiskSet, features: Matrix, targets: Vector, weights: Vector, *, spare: int = 0
+    at: RegimeRiskSet, features: Matrix, targets: Vector, weights: Vector, *, spare: int = 0, bounded: bool = False
 ) -> FittedMeans:
     """Return μ of the units at risk, with coefficients of their own for each option that the regime wants."""
     mu, leverage = np.empty(len(targets)), np.zeros(len(targets))
@@ -160,7 +164,7 @@ def fitted_means(
             taught = counted
             fit = regress(features[taught], targets[taught], weights[taught])
         mu[here] = features[here] @ fit.coefficients
-        if spare:  # a line through few outcomes may lead anywhere beyond them
+        if bounded:  # a line through few outcomes may lead anywhere beyond them
             mu[here] = np.clip(mu[here], targets[taught].min(), targets[taught].max())
         of_all = np.zeros(len(targets))
         of_all[taught] = np.where(fit.alone, 1.0, fit.leverage)
