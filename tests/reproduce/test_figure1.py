@@ -106,7 +106,7 @@ def test_no_claim_of_figure_1_holds_of_an_impostor(impostors: dict[str, Law | fl
     ("impostors", "places"),
     [
         ({GREEDY: LOGARITHM}, [3, 4, 6]),  # Greedy is as good as DTRBandit
-        ({DTRB: POWER_03, GREEDY: 0.04, EPSILON_GREEDY: POWER_03}, [1, 2, 3, 4, 7]),
+        ({DTRB: POWER_03, GREEDY: 0.02, EPSILON_GREEDY: POWER_03}, [1, 2, 3, 4, 7]),
         ({DTRB: ROOT, GREEDY: lambda t: t**0.85}, [0, 1, 2, 6]),
     ],
 )

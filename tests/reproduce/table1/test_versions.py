@@ -25,7 +25,7 @@ def test_the_table_has_the_papers_twelve_entries_and_both_treatments_of_leavers(
     assert table["true_value"].isna().to_dict() == {name: name == "Logging" for name in ENTRIES}
     np.testing.assert_allclose(table["optimism"], table["cohorts_mean"] - table["true_value"])
     assert set(table["cohort"]) == {f"simulated, seed {COHORT_SEED}"}
-    assert len(small.claims) == 4
+    assert len(small.claims) == 5
 
 
 def test_all_entries_but_the_two_benchmarks_are_online() -> None:
