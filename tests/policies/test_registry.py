@@ -241,8 +241,11 @@ OLD: Mapping[str, dict[str, Any]] = {  # how 0.1.0 described them
         "source": "a07b856e2fa44ab44402acdd0c491605",  # pragma: allowlist secret
     },
     "a rule": {
-        "rule": {"enclosed cut": "1.0", "source": "d24605510326b659534822dd9b7ef225"}
-    },  # pragma: allowlist secret
+        "rule": {
+            "enclosed cut": "1.0",
+            "source": "d24605510326b659534822dd9b7ef225",  # pragma: allowlist secret
+        }
+    },
     "a policy": {
         "arm": "1",
         "class": "Stubborn",
