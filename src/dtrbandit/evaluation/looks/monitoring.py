@@ -34,6 +34,7 @@ from dtrbandit.evaluation.propensities.risk_sets import RiskSet, risk_sets
 from dtrbandit.evaluation.values.adaptive import predictable_scores, recorded_models, require_overlap
 from dtrbandit.evaluation.values.adherence import decisions, inverse_weights, regime_risk_sets
 from dtrbandit.evaluation.values.augmented import OutcomeModel
+from dtrbandit.evaluation.values.permuted_blocks import scheduled_probabilities
 from dtrbandit.kernels.arrays import Mask, Matrix, Vector
 from dtrbandit.policies.dtr_bandit import DTRBandit
 from dtrbandit.policies.fixed_regime import FixedRegime
@@ -328,9 +329,6 @@ def _choices(cohort: Cohort) -> Iterable[RiskSet]:
 
 def _shares_of_plans(cohort: Cohort, risk_set: RiskSet) -> Matrix:
     """Return the share of plans with each option among those that agree with a unit's arms so far, (r, K)."""
-    plans, labels = np.array(cohort.design.arm_plans), cohort.design.stages[risk_set.m].arms
-    before = cohort.arms[risk_set.rows, None, : risk_set.m]
-    agree = (plans[None, :, : risk_set.m] == before).all(axis=2)
-    with_arm = plans[:, risk_set.m] == np.array([labels.index(option) for option in risk_set.options])[:, None]
-    found: Matrix = (agree[:, None] & with_arm).sum(axis=2) / agree.sum(axis=1)[:, None]
-    return found
+    labels = cohort.design.stages[risk_set.m].arms
+    shares = scheduled_probabilities(cohort.design, cohort.arms[risk_set.rows, : risk_set.m])
+    return shares[:, [labels.index(option) for option in risk_set.options]]
