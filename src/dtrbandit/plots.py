@@ -76,7 +76,7 @@ def plain_axes(ax: Axes | None, x: str, y: str) -> Axes:
 def legend_above(ax: Axes, own_picture: bool) -> None:
     """Put the legend above the axes, where no line runs through it; ``own_picture`` grows by its height."""
     if own_picture:
-        width, height = ax.figure.get_size_inches()  # type: ignore[union-attr]  # no part of a figure: panel made it
+        width, height = ax.figure.get_size_inches()  # type: ignore[union-attr]  # a whole figure: plain_axes made it
         ax.figure.set_size_inches(width, height + LEGEND_LINE * len(ax.lines))  # type: ignore[union-attr]  # likewise
     legend = ax.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
     for text in legend.get_texts():

@@ -136,7 +136,7 @@ def restore(histories: Histories, found: Snapshot) -> None:
     histories.taught.update(parted(found.arrays["taught"]))
     for place, line in header["of_trial"]:
         histories.count = place  # by which an upgrade is known
-        histories.add_of_trial(decode(line))  # type: ignore[arg-type]  # as ``frozen`` wrote it
+        histories.add_of_trial(decode(line))  # type: ignore[arg-type]  # a snapshot holds facts of the trial alone
     histories.count, histories.tally = header["events"], Tally.from_dict(header["tally"])
     records = [_record(histories.design, each) for each in header["in_flight"]]
     histories.in_flight.update({record.history.unit: record for record in records})
